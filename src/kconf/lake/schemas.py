@@ -430,7 +430,7 @@ SNAPSHOT_LINE: Final = _columns("""
     started        bigint              milliseconds since 1970
     taken          bigint              milliseconds since 1970
     kind           string              as in the table
-    resource_type  string              of `config`: what it is about; of `acl`: the type of the pattern
+    resource_type  string              of `config`; of `acl`: the resource type of the pattern
     resource_name  string              of `config`
     name           string              of `topic` and `acl`
     id             string              of `topic`

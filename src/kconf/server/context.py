@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
-from kconf.engine.access.acls import Authorizer
+from kconf.engine.access.acls import AclIndex, Authorizer
 from kconf.engine.configs.alter import AlterTarget
 from kconf.engine.topics.placement import ClusterDefaults
 from kconf.errors import (
@@ -98,8 +98,12 @@ class ServerContext:
         clock: Callable[[], float],
         policies: PolicyManager | None = None,
         upstream: UpstreamClient | None = None,
+        own_acls: AclIndex | None = None,
     ) -> ServerContext:
-        """Create the context of a server. Its parts subscribe to the commits of the service."""
+        """Create the context of a server. Its parts subscribe to the commits of the service.
+
+        `own_acls` are those of a gateway that does not use the ACLs of its cluster.
+        """
         return cls(
             service,
             service.node_id,
@@ -110,7 +114,7 @@ class ServerContext:
             AuditLog(service, clock),
             QuotaManager.over(service, clock),
             policies or PolicyManager(),
-            authorizer_of(service),
+            authorizer_of(service, own_acls),
             ListenerSecurity(lambda: service.settings.effective, allowed_files(service.settings.static)),
             brokers=BrokerProxy(service, upstream),
             scheduler=SliceScheduler(is_busy=lambda: service.is_writing),

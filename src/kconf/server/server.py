@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.settings import ClientSettings
-from kconf.configdef.catalog import Catalog, kafka_43
+from kconf.configdef.catalog import Catalog, kafka_43, with_keys
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import (
     DELEGATION_TOKENS,
@@ -28,23 +27,20 @@ from kconf.model.membership import ClusterMember
 from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
+from kconf.server.auth.acl_file import AclFile
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
-from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
-from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream.pool import PoolLimits
-from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -52,6 +48,9 @@ from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
+    from kconf.client.settings import ClientSettings
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+    from kconf.server.network.broker_listeners import BrokerListeners
     from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
@@ -86,11 +85,24 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
-def _brokers_catalog(store: Store) -> Catalog:
-    """The catalog of real brokers: those behind a gateway, or Kafka 3.9 for those on the same ZooKeeper ensemble."""
-    from kconf.configdef.releases.catalogs import catalog_of
+class _BrokersCatalog:
+    """The keys of real brokers: those behind a gateway, or those that share an ensemble with kconf, which are 3.9.
 
-    return catalog_of(store.brokers_release or "3.9")
+    The same object while they do not change.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._made: tuple[object, Catalog] | None = None
+
+    def __call__(self) -> Catalog:
+        from kconf.configdef.releases.catalogs import catalog_of
+
+        others = self._store.brokers_keys
+        if self._made is None or self._made[0] is not others:
+            base = catalog_of(self._store.brokers_release or "3.9")
+            self._made = others, with_keys(base, others) if others else base
+        return self._made[1]
 
 
 async def _open_store(
@@ -108,6 +120,15 @@ async def _open_store(
         )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
+
+
+def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
+    """Of the users of the cluster behind a gateway, if they log in to it by SCRAM."""
+    if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
+        return None
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+
+    return UpstreamCredentials()
 
 
 def _identities(settings: ServerSettings) -> Identities | None:
@@ -130,12 +151,12 @@ class Server:
         check_authorizer(settings.static)
         check_static(settings.static)
         self._policies = load_policies(settings.static, kafka_43())
+        self._acl_file = AclFile.of(settings.static, is_gateway=settings.upstream is not None)
         self._retention = Retention.of(settings.static, settings.store)
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
-        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
-        self._credentials = UpstreamCredentials() if reads_keys else None
+        self._credentials = _credentials(settings)
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._broker_listeners: BrokerListeners | None = None
@@ -147,7 +168,8 @@ class Server:
         identities = _identities(settings)
         store = await _open_store(settings, self._credentials, identities)
         try:
-            check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
+            if store.brokers_static is not None:
+                check_gateway(settings.static, store.brokers_authorizer, reads_log=store.polling is None)
             check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
@@ -161,7 +183,7 @@ class Server:
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
             static=static,
-            broker_catalog=lambda: _brokers_catalog(store),
+            broker_catalog=_BrokersCatalog(store),
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )
@@ -182,6 +204,8 @@ class Server:
         self._start(housekeep(service), "housekeeping")
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
+        if self._acl_file is not None:
+            self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._broker_listeners is not None:
             self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
@@ -206,6 +230,8 @@ class Server:
         if self.context.upstream is not None:
             await self.context.upstream.close()
         await self._policies.close()
+        if self._acl_file is not None:
+            self._acl_file.close()
 
     @property
     def ignored(self) -> list[Change]:
@@ -233,7 +259,8 @@ class Server:
 
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
-        context = self.context = ServerContext.over(service, now, self._policies, upstream)
+        own_acls = None if self._acl_file is None else self._acl_file.index
+        context = self.context = ServerContext.over(service, now, self._policies, upstream, own_acls)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
         handler = RequestPipeline(context)
         if upstream is not None:
@@ -252,6 +279,8 @@ class Server:
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         from kconf.server.upstream.brokers import UpstreamBrokers
         from kconf.server.upstream.client import UpstreamClient
+        from kconf.server.upstream.pool import PoolLimits
+        from kconf.server.upstream.user_pools import UserPools
 
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits)
@@ -260,6 +289,8 @@ class Server:
 
     async def _open_broker_listeners(self, service: Service) -> None:
         """Open a port for each broker behind a gateway."""
+        from kconf.server.network.broker_listeners import BrokerListeners
+
         listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
         self._broker_listeners = listeners
         await listeners.open(self.listeners)

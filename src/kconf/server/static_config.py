@@ -12,6 +12,8 @@ from typing import Final
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.server_settings import (
+    ACL_FILE,
+    DELEGATION_TOKENS,
     FILE_DIRECTORIES,
     SCRAM_LOGINS,
     check_settings,
@@ -21,6 +23,7 @@ from kconf.configdef.server_settings import (
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.security.allowed_files import AllowedFiles
+from kconf.store.base import STANDARD_AUTHORIZERS, UNNAMED_AUTHORIZER
 from kconf.util.java_properties import read_properties
 
 ALTER_POLICY: Final = "alter.config.policy.class.name"
@@ -97,25 +100,39 @@ def check_static(static: Mapping[str, str]) -> None:
                 raise ConfigurationError(f"server.properties: {error}") from None
 
 
-def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None, *, reads_log: bool = True) -> None:
+def check_gateway(own: Mapping[str, str], authorizer: str | None, *, reads_log: bool = True) -> None:
     """Refuse a gateway whose clients would all have its rights, or could not log in.
 
-    `brokers` is None if the server is not a gateway. `reads_log`: the gateway follows the metadata log, which contains
-    the SCRAM keys.
+    `authorizer` is that of the brokers. `reads_log`: the gateway follows the metadata log, which contains the SCRAM
+    keys.
     """
-    if brokers is None:
-        return
-    if brokers.get(_AUTHORIZER, "").strip():
-        missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
-        if missing:
+    if text_setting(own, ACL_FILE):
+        if own.get(_AUTHORIZER, "").strip():
             raise ConfigurationError(
-                "the cluster has an authorizer, but does not show all of its settings: configure the gateway with the"
-                f" brokers' {', '.join(missing)} (--config or --override); without them, every client would have the"
-                " gateway's rights"
+                f"{ACL_FILE} and {_AUTHORIZER} are both set: rights come either from the file or from the cluster's"
+                " ACLs"
             )
+    elif authorizer is not None:
+        _check_authorizer_settings(own, authorizer)
     for name, value in own.items():
         if name.endswith(_MECHANISMS) and "SCRAM" in value:
             _check_scram(f"{name}={value}", own, reads_log=reads_log)
+
+
+def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
+    is_other = authorizer not in STANDARD_AUTHORIZERS and authorizer != UNNAMED_AUTHORIZER
+    if is_other and not flag_setting(own, DELEGATION_TOKENS):
+        raise ConfigurationError(
+            f"the cluster has the authorizer {authorizer}, whose decisions a gateway cannot repeat: give the gateway"
+            f" ACLs of its own ({ACL_FILE}), or let it act as its users ({DELEGATION_TOKENS}=true)"
+        )
+    missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
+    if missing:
+        raise ConfigurationError(
+            "the cluster has an authorizer, but does not show all of its settings: configure the gateway with the"
+            f" brokers' {', '.join(missing)} (--config or --override), or give it its own ACLs ({ACL_FILE}); without"
+            " them, every client would have the gateway's rights"
+        )
 
 
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:

@@ -1,4 +1,4 @@
-"""`kconf console`: the web console, until it gets a signal to stop."""
+"""`kconf console`: run the web console until it gets a signal to stop."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.common.options.oidc import add_oidc, oidc_settings
 from kconf.cli.logs import configure
 from kconf.client.contexts.context import Context
 from kconf.client.contexts.load import load_contexts
@@ -27,10 +28,14 @@ examples:
   kconf console -C prod --declared clusters/prod              with the drift of prod from these files
   kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
       --tls-certificate console.pem --tls-key console.key
+  kconf console -C prod --oidc-issuer https://idp.example.com --oidc-client-id kconf \\
+      --oidc-client-secret-file client.secret --public-url https://kconf.example.com
 
-Without --login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
-loopback address only. With --login people log in with their own Kafka user (SASL), and Kafka's rights hold for them.
-Requires the extra kconf[console].
+Without logins, everybody who can reach the address uses the credentials of the contexts, so the console then listens
+only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply. With
+--oidc-issuer, they log in at an OIDC provider: contexts with sasl.mechanism=OAUTHBEARER get their access token, and
+people change what a kconf server or gateway allows them to. Other clusters they can only look at. Both can be combined.
+Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
 
@@ -60,16 +65,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME",
         action="append",
         default=[],
-        help="name by which browsers reach it, beside the address itself; may be repeated",
+        help="another host name under which browsers reach it; may be repeated",
     )
     add(
         "--declared",
         metavar="[CONTEXT=]PATH",
         action="append",
         default=[],
-        help="file or directory that declares a cluster, for its Drift page; may be repeated",
+        help="declarative file or directory for the Drift page; may be repeated",
     )
-    add("--interval", metavar="SECONDS", type=float, default=30.0, help="time between readings (default: 30)")
+    add(
+        "--interval",
+        metavar="SECONDS",
+        type=float,
+        default=30.0,
+        help="seconds between two reads of a cluster (default: 30)",
+    )
+    add_oidc(parser)
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
     )
@@ -80,9 +92,9 @@ def run(options: argparse.Namespace) -> int:
     configure(options.log_level)
     settings = _settings(options)
     settings.check()
-    if not settings.login:
+    if not settings.has_logins:
         print(
-            "kconf: no logins: everybody who can reach this address acts with the credentials of the contexts",
+            "kconf: login is off: everybody who can reach this address uses the credentials of the contexts",
             file=sys.stderr,
         )
     asyncio.run(_serve(settings))
@@ -101,6 +113,8 @@ def _settings(options: argparse.Namespace) -> ConsoleSettings:
         parse_listen(options.listen),
         [Target(each) for each in contexts],
         login=options.login,
+        oidc=oidc_settings(options),
+        public_url=options.public_url,
         certificate=options.tls_certificate,
         key=options.tls_key,
         names=options.host_name,

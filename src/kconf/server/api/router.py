@@ -1,13 +1,16 @@
 """Routes a request: decodes it, calls the handler of the API, and encodes the response.
 
-To add an API, add its message to protocol/messages, a handler to this package, and a line to `HANDLERS`. All exceptions
-are caught here: a request that cannot be decoded closes the connection. If a handler fails unexpectedly, the error is
-logged, and the response is UNKNOWN_SERVER_ERROR without details (error_responses.py).
+To add an API, add its message to protocol/messages, a handler to this package, and a line to `HANDLERS`. The handlers
+of the most frequent requests are imported at the start, the others at their first request. All exceptions are caught
+here: a request that cannot be decoded closes the connection. If a handler fails unexpectedly, the error is logged, and
+the response is UNKNOWN_SERVER_ERROR without details (error_responses.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
+from importlib import import_module
 from logging import getLogger
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -19,43 +22,7 @@ from kconf.protocol.codec.fields import fields_of
 from kconf.protocol.codec.serde import decode_part, encode, encode_in_parts
 from kconf.protocol.headers import HEAD, LENGTH, Header, ResponseTags, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
-from kconf.server.api import (
-    acls,
-    alter_configs,
-    api_versions,
-    client_quotas,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_cluster,
-    describe_configs,
-    describe_configs_at,
-    describe_topic_partitions,
-    incremental_alter_configs,
-    kip21,
-    kip248_quotas,
-    list_attempts,
-    list_config_changes,
-    list_config_entities,
-    list_config_resources,
-    metadata,
-    scram_credentials,
-    unexpected_sasl,
-    unknown_state,
-    update_features,
-)
-from kconf.server.api.data_plane import (
-    coordinators,
-    delegation_tokens,
-    elections,
-    group_offsets,
-    groups,
-    log_dirs,
-    messages,
-    offsets,
-    reassignments,
-    transactions,
-)
+from kconf.server.api import api_versions, describe_configs, incremental_alter_configs, metadata
 from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
 from kconf.server.connection_context import ConnectionContext
@@ -73,60 +40,77 @@ log = getLogger(__name__)
 Result = Any
 """What a handler returns: the response message or its encoded body as a list of parts, or a coroutine of either."""
 
+
+class DeferredHandler:
+    """`module.function` of this package, which is imported with the first request: most servers never get one."""
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+    @cached_property
+    def function(self) -> Handler:
+        module, _, function = self.name.rpartition(".")
+        return cast(Handler, getattr(import_module(f"kconf.server.api.{module}"), function))
+
+    def __call__(self, context: ServerContext, request: Any, call: ApiRequest) -> Any:
+        return self.function(context, request, call)
+
+
 DATA_PLANE: Final[dict[int, Handler]] = {
-    0: messages.handle_produce,
-    1: messages.handle_fetch,
-    2: offsets.handle_list,
-    9: group_offsets.handle_fetch,
-    10: coordinators.handle,
-    15: groups.handle_describe,
-    21: offsets.handle_delete,
-    35: log_dirs.handle,
-    41: delegation_tokens.handle,
-    42: groups.handle_delete,
-    43: elections.handle,
-    45: reassignments.handle_alter,
-    46: reassignments.handle_list,
-    47: group_offsets.handle_delete,
-    61: transactions.handle_producers,
-    65: transactions.handle_describe,
-    66: transactions.handle_list,
-    69: groups.handle_consumer_groups,
+    0: DeferredHandler("data_plane.messages.handle_produce"),
+    1: DeferredHandler("data_plane.messages.handle_fetch"),
+    2: DeferredHandler("data_plane.offsets.handle_list"),
+    9: DeferredHandler("data_plane.group_offsets.handle_fetch"),
+    10: DeferredHandler("data_plane.coordinators.handle"),
+    15: DeferredHandler("data_plane.groups.handle_describe"),
+    21: DeferredHandler("data_plane.offsets.handle_delete"),
+    35: DeferredHandler("data_plane.log_dirs.handle"),
+    41: DeferredHandler("data_plane.delegation_tokens.handle"),
+    42: DeferredHandler("data_plane.groups.handle_delete"),
+    43: DeferredHandler("data_plane.elections.handle"),
+    45: DeferredHandler("data_plane.reassignments.handle_alter"),
+    46: DeferredHandler("data_plane.reassignments.handle_list"),
+    47: DeferredHandler("data_plane.group_offsets.handle_delete"),
+    61: DeferredHandler("data_plane.transactions.handle_producers"),
+    65: DeferredHandler("data_plane.transactions.handle_describe"),
+    66: DeferredHandler("data_plane.transactions.handle_list"),
+    69: DeferredHandler("data_plane.groups.handle_consumer_groups"),
 }
 """APIs about messages, groups and replicas, for a cluster without messages."""
 
 HANDLERS: Final[dict[int, Handler]] = {
     **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
-    16: groups.handle_list,  # also with real brokers: tools that list groups with configs call it first
-    17: unexpected_sasl.handle_handshake,
+    # Also with real brokers: tools that list groups with configs call it first.
+    16: DeferredHandler("data_plane.groups.handle_list"),
+    17: DeferredHandler("unexpected_sasl.handle_handshake"),
     API_VERSIONS: api_versions.handle,
-    19: create_topics.handle,
-    20: delete_topics.handle,
-    29: acls.handle_describe,
-    30: acls.handle_create,
-    31: acls.handle_delete,
+    19: DeferredHandler("create_topics.handle"),
+    20: DeferredHandler("delete_topics.handle"),
+    29: DeferredHandler("acls.handle_describe"),
+    30: DeferredHandler("acls.handle_create"),
+    31: DeferredHandler("acls.handle_delete"),
     32: describe_configs.handle,
-    33: alter_configs.handle,
-    36: unexpected_sasl.handle_authenticate,
-    37: create_partitions.handle,
+    33: DeferredHandler("alter_configs.handle"),
+    36: DeferredHandler("unexpected_sasl.handle_authenticate"),
+    37: DeferredHandler("create_partitions.handle"),
     44: incremental_alter_configs.handle,
-    48: client_quotas.handle_describe,
-    49: client_quotas.handle_alter,
-    50: scram_credentials.handle_describe,
-    51: scram_credentials.handle_alter,
-    57: unless_beside_brokers(57, update_features.handle),
-    60: describe_cluster.handle,
-    74: list_config_resources.handle,
-    75: describe_topic_partitions.handle,
-    2100: kip21.handle_alter,
-    2101: kip21.handle_describe,
-    24800: kip248_quotas.handle_describe,
-    24801: kip248_quotas.handle_alter,
-    24802: list_config_entities.handle,
-    LIST_CONFIG_CHANGES: list_config_changes.handle,
-    30001: describe_configs_at.handle,
-    30002: list_attempts.handle,
+    48: DeferredHandler("client_quotas.handle_describe"),
+    49: DeferredHandler("client_quotas.handle_alter"),
+    50: DeferredHandler("scram_credentials.handle_describe"),
+    51: DeferredHandler("scram_credentials.handle_alter"),
+    57: unless_beside_brokers(57, DeferredHandler("update_features.handle")),
+    60: DeferredHandler("describe_cluster.handle"),
+    74: DeferredHandler("list_config_resources.handle"),
+    75: DeferredHandler("describe_topic_partitions.handle"),
+    2100: DeferredHandler("kip21.handle_alter"),
+    2101: DeferredHandler("kip21.handle_describe"),
+    24800: DeferredHandler("kip248_quotas.handle_describe"),
+    24801: DeferredHandler("kip248_quotas.handle_alter"),
+    24802: DeferredHandler("list_config_entities.handle"),
+    LIST_CONFIG_CHANGES: DeferredHandler("list_config_changes.handle"),
+    30001: DeferredHandler("describe_configs_at.handle"),
+    30002: DeferredHandler("list_attempts.handle"),
 }
 
 LARGE: Final = 4 << 10  # bytes; larger requests are processed in slices (util/slice_scheduler.py)
@@ -146,7 +130,7 @@ class Router:
         self._handlers = HANDLERS
         self._relay: Relay | None = None
         if context.upstream is not None:
-            from kconf.server.api import gateway  # imported here, since it doubles the import time
+            from kconf.server.api import gateway, unknown_state  # imported here, since it doubles the import time
             from kconf.server.api.relay import Relay
 
             self._handlers = unknown_state.guarded(HANDLERS | gateway.HANDLERS)

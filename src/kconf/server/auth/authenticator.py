@@ -12,13 +12,13 @@ from kconf.server.auth.authorizer import authorize_function
 from kconf.server.auth.mechanisms import SaslConfig
 from kconf.server.auth.sasl_authenticator import SaslServerAuthenticator
 from kconf.server.auth.sasl_config import principal_mapping_of, sasl_config_of
-from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
 if TYPE_CHECKING:
     from kconf.server.auth.oauthbearer.jwks import JwksSource
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
 
 
 class ClientRejected(RemoteProtocolError):

@@ -1,7 +1,8 @@
 """The authorizer of this server. It is updated with every committed ACL change.
 
 `authorizer.class.name` may be any of Kafka's own classes; all of them select this authorizer. With any other class the
-server does not start, because ignoring the class would allow what it denies.
+server does not start, because ignoring the class would allow what it denies. A gateway may have its own
+ACLs (acl_file.py).
 """
 
 from __future__ import annotations
@@ -20,30 +21,24 @@ from kconf.configdef.server_settings import (
     text_setting,
 )
 from kconf.engine.access.acls import AclIndex, Authorizer
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, ErrorCode
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import Revision
 from kconf.model.resource import ResourceType
 from kconf.service import Service
-from kconf.store.base import UnknownParts
+from kconf.store.base import STANDARD_AUTHORIZERS, UnknownParts
 
 log = getLogger(__name__)
 
 AUTHORIZER: Final = "authorizer.class.name"
-OURS: Final = frozenset(
-    [
-        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "kafka.security.authorizer.AclAuthorizer",
-        "kafka.security.auth.SimpleAclAuthorizer",
-    ]
-)
 
 
 def check_authorizer(static: Mapping[str, str]) -> None:
     """Refuse an authorizer class that kconf does not support."""
     name = static.get(AUTHORIZER, "").strip()
-    if name and name not in OURS:
-        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {', '.join(OURS)}")
+    if name and name not in STANDARD_AUTHORIZERS:
+        known = ", ".join(sorted(STANDARD_AUTHORIZERS))
+        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {known}")
 
 
 def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
@@ -52,6 +47,8 @@ def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
     if refusal is None or not static.get(AUTHORIZER, "").strip():
         return
     if flag_setting(static, ALLOW_EVERYONE):
+        if refusal.code == ErrorCode.SECURITY_DISABLED:
+            return  # the cluster allows everybody everything, too
         raise ConfigurationError(
             f"{ALLOW_EVERYONE}=true: the gateway cannot read the cluster's ACLs ({refusal}), so every user would be"
             " allowed everything; grant the gateway's principal Describe on the cluster"
@@ -59,9 +56,14 @@ def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
     log.warning("cannot read the cluster's ACLs (%s): all requests are denied, except those of super users", refusal)
 
 
-def authorizer_of(service: Service) -> Authorizer | None:
-    """The authorizer that the static configuration names, or None. It is updated with every commit from now on."""
+def authorizer_of(service: Service, own: AclIndex | None = None) -> Authorizer | None:
+    """The authorizer that the static configuration names, or None. It is updated with every commit from now on.
+
+    `own` are ACLs that replace those of the state.
+    """
     static = service.settings.static
+    if own is not None:
+        return _authorizer(own, static)
     if not static.get(AUTHORIZER, "").strip():
         return None
     index = AclIndex(service.state.snapshot)
@@ -77,6 +79,10 @@ def authorizer_of(service: Service) -> Authorizer | None:
             index.replace(resource, service.state.snapshot.overrides(resource))
 
     service.subscribe(on_commit)
+    return _authorizer(index, static)
+
+
+def _authorizer(index: AclIndex, static: Mapping[str, str]) -> Authorizer:
     return Authorizer(
         index,
         super_users=principals(text_setting(static, SUPER_USERS)),

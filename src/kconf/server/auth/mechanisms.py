@@ -18,7 +18,7 @@ from kconf.model.scram import Mechanism
 from kconf.security.scram import MIN_ITERATIONS, ScramError, ScramServer, from_text, read_client_first, to_text
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.login_failed import LoginFailed
-from kconf.server.auth.oauthbearer.settings import OAUTHBEARER
+from kconf.server.auth.oauthbearer import OAUTHBEARER
 
 if TYPE_CHECKING:
     from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator

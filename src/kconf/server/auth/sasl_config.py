@@ -23,15 +23,16 @@ from kconf.model.scram import Mechanism
 from kconf.security.jaas import parse
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.mechanisms import MECHANISMS, PLAIN, SaslConfig
-from kconf.server.auth.oauthbearer.settings import HANDLER, OAUTHBEARER, OAuthSettings, read_oauth_settings
-from kconf.server.auth.upstream_credentials import UpstreamCredentials, UpstreamDummyCredentials
+from kconf.server.auth.oauthbearer import HANDLER, OAUTHBEARER
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
 if TYPE_CHECKING:
     from kconf.server.auth.oauthbearer.jwks import JwksSource
     from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
+    from kconf.server.auth.oauthbearer.settings import OAuthSettings
     from kconf.server.auth.tls_context import PrincipalRules
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
 
 log = getLogger(__name__)
 
@@ -68,7 +69,7 @@ def read_sasl_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> Sasl
         {each: _lifetime(endpoint, effective, each) for each in mechanisms},
         read_number(_DELAY, endpoint.setting(effective, _DELAY)),
         read_number(_RECEIVE_SIZE, endpoint.setting(effective, _RECEIVE_SIZE)),
-        read_oauth_settings(endpoint, effective) if OAUTHBEARER in mechanisms else None,
+        _oauth_settings(endpoint, effective) if OAUTHBEARER in mechanisms else None,
     )
 
 
@@ -122,6 +123,12 @@ def sasl_config_of(
     return config, keys
 
 
+def _oauth_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> OAuthSettings:
+    from kconf.server.auth.oauthbearer.settings import read_oauth_settings
+
+    return read_oauth_settings(endpoint, effective)
+
+
 def _token_validator(endpoint: EndPoint, oauth: OAuthSettings) -> tuple[JwksSource | None, TokenValidator]:
     """Create the token validator. Imports are local because most servers do not accept tokens."""
     from kconf.server.auth.oauthbearer.jwks import JwksSource
@@ -170,6 +177,8 @@ def _dummy_credentials(service: Service, upstream: UpstreamCredentials | None) -
     if upstream is None:
         made = DummyCredentials(key, service.state.snapshot)
     else:
+        from kconf.server.auth.upstream_credentials import UpstreamDummyCredentials
+
         made = UpstreamDummyCredentials(key, upstream)
     service.subscribe(made.on_commit)
     return made

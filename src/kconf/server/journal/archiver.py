@@ -26,7 +26,6 @@ from kconf.configdef.server_settings import (
 )
 from kconf.errors import ConfigurationError, StoreError
 from kconf.model.journal import Revision
-from kconf.server.journal.archive import Archive
 from kconf.server.journal.audit_log import AuditLog
 from kconf.service import Service
 from kconf.util.atomic_files import private_directory
@@ -59,6 +58,8 @@ class Archiver:
     """Archives committed revisions in its own task, and writes the files in its own thread."""
 
     def __init__(self, settings: ArchiveSettings, service: Service, audit_log: AuditLog) -> None:
+        from kconf.server.journal.archive import Archive
+
         self.alarm: str | None = None
         self.failures = 0
         self.waiting = 0  # revisions since the last segment

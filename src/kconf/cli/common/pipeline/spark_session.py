@@ -1,4 +1,4 @@
-"""What commands that start Spark share: a lake with a session, and a status line."""
+"""Code shared by commands that start Spark: a lake with a session, and a status line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.spark.delta_tables import Lake
 
 _CREDENTIAL = re.compile(r"(?i)secret|password|token|access[.-]?key|account[.-]?key|credential(?!s?[.-]provider)")
-_LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before anything compiled would pay
+_LITTLE = 16 * 1024 * 1024  # bytes of input above which compilation pays off
 
 
 def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -32,7 +32,7 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 @contextmanager
 def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) -> Iterator[Lake]:
-    """The lake with a session, which ends with it. `reads` are the other places that will be read."""
+    """The lake with a session, which is stopped at the end. `reads` are the other locations to be read."""
     settings = spark_settings(options.conf)
     places = checked_places(uri, *reads)
     say("starting Spark …")
@@ -74,7 +74,7 @@ def spark_settings(words: Sequence[str]) -> dict[str, str]:
 
 
 def say(words: str) -> None:
-    """Where the work is, on one line of a terminal; in a log a line each."""
+    """Show the current step, on one line of a terminal or as a new line of a log."""
     if sys.stderr.isatty():
         write_controls(f"\r\033[K{visible(words)}", sys.stderr)
     elif words:
@@ -87,7 +87,7 @@ def is_little(master: str, uris: Iterable[str]) -> bool:
 
 
 def _size(uri: str) -> int:
-    """Bytes of a directory; none of one that is not there yet."""
+    """The size of a directory in bytes; 0 if it does not exist."""
     from kconf.lake.location import is_object_store, local_path
 
     place = local_path(uri)

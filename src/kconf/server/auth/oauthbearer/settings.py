@@ -16,10 +16,9 @@ from kconf.configdef.broker import BROKER
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.security.jaas import parse
+from kconf.server.auth.oauthbearer import HANDLER, OAUTHBEARER
 from kconf.server.listener_config import EndPoint
 
-OAUTHBEARER: Final = "OAUTHBEARER"
-HANDLER: Final = "sasl.server.callback.handler.class"
 JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
