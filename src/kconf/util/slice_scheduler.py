@@ -240,8 +240,10 @@ class SliceScheduler:
     def _next(self) -> None:
         """Grant the next slice; later, if others have been at work since the last one."""
         now = self._clock()
-        rest = (self._ended - self._began) * self._rest - (now - self._ended)
-        if rest > 0 and (self._processor_time() - self._used > _ACTIVE or self._is_busy()):
+        passed = now - self._ended
+        rest = (self._ended - self._began) * self._rest - passed
+        is_active = passed > _ACTIVE and self._processor_time() - self._used > _ACTIVE
+        if rest > 0 and (is_active or self._is_busy()):
             asyncio.get_running_loop().call_later(rest, self._grant)
         else:
             self._grant()
