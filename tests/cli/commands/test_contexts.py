@@ -158,7 +158,7 @@ def test_a_context_shows_what_is_possible(people: People) -> None:
 
 
 def test_a_password_from_a_command_logs_in(people: People, tmp_path: Path) -> None:
-    """On a server with SCRAM: the password is in no file of kconf's and on no command line."""
+    """On a server with SCRAM: the password is in no file of kconf and on no command line."""
     from tests.support.process import KconfProcess
 
     store = f"sqlite:///{tmp_path / 'scram.db'}"
@@ -197,6 +197,6 @@ def test_a_removed_context_is_gone_and_no_longer_current(people: People) -> None
     assert "it was the current context" in told
     assert [(e["context"], e["current"]) for e in people.items("context list")] == [("other", False)]
     refused = people("topic list", status=2).err
-    assert refused == "kconf: no context is chosen; -C NAME or kconf context use NAME chooses one of other\n"
+    assert refused == "kconf: no context is selected; use -C NAME or kconf context use NAME with one of other\n"
     people("context use other")
     assert "without one, commands use localhost:9092" in people("context remove other").err

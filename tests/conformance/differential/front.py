@@ -1,4 +1,4 @@
-"""One cluster, asked directly and through a gateway: reads and dry runs of both, changes through the gateway only."""
+"""One cluster, directly and through a gateway: reads and dry runs on both, changes only through the gateway."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ REFUSED = ("UpdateFeatures",)  # a gateway changes no features
 COMPARED = frozenset(BY_NAME[name].key for name in SERVED if name not in REFUSED)
 NEVER_PASSED_ON = frozenset(["AlterPartitionReassignments", "DeleteRecords", "DescribeDelegationToken"])
 
-OF_ITS_OWN = frozenset(["no log directories", "what is served", "loggers of one's own"])
+OF_ITS_OWN = frozenset(["no log directories", "supported APIs", "different loggers"])
 """Differences of a kconf without brokers, which a gateway does not have."""
 
 
 def _served(found: Difference) -> bool:
-    """Rows that only one has, ApiVersions of 4.4, and an offset of the log that goes on."""
+    """APIs that only one has, ApiVersions of 4.4, and a log offset that increases."""
     if found.ask.name != "ApiVersions":
         return False
     newer = found.path[1:] == (str(API_VERSIONS), "max_version") and (found.kafka, found.kconf) == (4, 5)
@@ -35,7 +35,9 @@ def _served(found: Difference) -> bool:
 
 ACCEPTED_FRONT = (
     *(each for each in ACCEPTED if each.name not in OF_ITS_OWN),
-    Accepted("what is served", "a gateway has APIs of its own and refuses others; what both serve is equal", _served),
+    Accepted(
+        "supported APIs", "a gateway has its own APIs and refuses others; APIs that both support are equal", _served
+    ),
     Accepted(
         "never passed on",
         "what moves or loses messages, and delegation tokens, are refused with 42",
@@ -45,7 +47,7 @@ ACCEPTED_FRONT = (
 
 
 class Front(Side):
-    """A gateway; what it shows of its brokers has their addresses."""
+    """A gateway, whose responses contain the addresses of its brokers."""
 
     def __init__(self, process: KconfProcess, kafka: Side) -> None:
         super().__init__("kconf", process.host, process.port)

@@ -1,4 +1,4 @@
-"""The files of a client's journal; what they record of real brokers: tests/conformance/test_client_journal.py."""
+"""The files of a client's journal. With real brokers: tests/conformance/test_client_journal.py."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_a_missing_directory_has_no_entries(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "client-1.jsonl:1: not a line of a journal"),
-        ('{"kind": "config"}', "client-1.jsonl:1: not a line of a journal"),
+        ("{", "client-1.jsonl:1: not a valid journal line"),
+        ('{"kind": "config"}', "client-1.jsonl:1: not a valid journal line"),
         (json.dumps({"format": 2}), "client-1.jsonl was written by a newer version of kconf"),
     ],
 )

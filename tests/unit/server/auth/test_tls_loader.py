@@ -48,7 +48,7 @@ def test_an_error_is_that_of_a_start_and_has_no_secret(certificates: Certificate
     given = {"ssl.keystore.location": str(certificates.pkcs12("broker")), "ssl.keystore.password": "wrong-secret"}
     with pytest.raises(ConfigurationError) as raised:
         load(given, certificates.directory)
-    assert "cannot be opened: is ssl.keystore.password right?" in str(raised.value)
+    assert "cannot be opened; check ssl.keystore.password" in str(raised.value)
     assert "wrong-secret" not in str(raised.value)
 
 
@@ -63,7 +63,7 @@ def test_inline_text_is_never_a_path(certificates: Certificates) -> None:
 
 
 def test_a_server_that_stops_does_not_wait_for_a_store(certificates: Certificates) -> None:
-    """The limit is far away: stopping ends the process that reads."""
+    """The time limit is long: stopping ends the reading process."""
 
     async def stopped() -> None:
         loader = TlsLoader(AllowedFiles(), timeout=3600)
