@@ -134,7 +134,8 @@ class ServerContext:
             self.service.stored_resolver(state),
             check,
             brokers,
-            alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
+            alters_authentication=self.authorizer is None
+            or alters_authentication(self.authorizer, principal, self.service.settings.static),
             has_elr=elr_version_of(self.service.store) > 0,
             rewrites=self.upstream is not None and self.service.store.polling is None,
         )

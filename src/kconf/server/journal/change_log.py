@@ -34,10 +34,11 @@ class ChangeLog:
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
-        is_full = False  # leave out the rest of the batch too
+        is_full = self._lines.is_exhausted  # leave out the rest of the batch too
         for revision in revisions:
             if is_full:
-                self._lines.suppress(len({change.resource for change in revision.changes}))
+                changes = revision.changes
+                self._lines.suppress(1 if len(changes) == 1 else len({change.resource for change in changes}))
             else:
                 is_full = not self._log_revision(revision)
 
