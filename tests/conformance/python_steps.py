@@ -1,6 +1,6 @@
 """The same steps with three Python clients, each on one server: confluent-kafka (librdkafka), kafka-python, aiokafka.
 
-An outcome is what a client returned, as plain text, or the code or class of its error.
+An outcome is the return value of a client as text, or the code or class of its error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ rdkafka: Any = confluent_kafka.admin  # its names are not exported to type check
 
 
 class Step(NamedTuple):
-    """`is_read`: a real broker may still be behind, and is asked again."""
+    """`is_read`: a real broker may lag behind, so the request is repeated."""
 
     name: str
     action: Callable[[], object]
@@ -128,7 +128,7 @@ def with_kafka_python(address: str, login: PlainLogin | None = None) -> Iterable
 
     def alter(value: str) -> object:
         wanted = kafka.admin.ConfigResource("topic", topic, {"retention.ms": ("set", value)})
-        return client.alter_configs([wanted])["topic"][topic].partition(":")[0]  # the rest is in the server's words
+        return client.alter_configs([wanted])["topic"][topic].partition(":")[0]  # the rest is the server's own text
 
     yield Step("create", lambda: create({"retention.ms": "1000"}))
     yield Step("create again", lambda: create({}))

@@ -36,7 +36,7 @@ Steps = dict[str, str]
 
 @pytest.fixture(scope="module")
 def both() -> Iterator[Pair]:
-    """A pair of its own: a broker that was asked about groups has internal topics."""
+    """A separate pair, because requests about groups create internal topics on a broker."""
     with pair() as made:
         await_coordinators(Side("kafka", made.kafka.host, made.kafka.port))
         yield made

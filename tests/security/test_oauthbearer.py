@@ -1,4 +1,4 @@
-"""OAUTHBEARER on a real kconf process, with a real token server: our client and librdkafka, new keys, and expiry."""
+"""OAUTHBEARER on a real kconf process with a real token server: kconf's client and librdkafka, new keys, and expiry."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def server(certificates: Certificates, provider: TokenServer) -> Iterator[KconfP
 
 
 def properties(server: KconfProcess, provider: TokenServer, certificates: Certificates) -> dict[str, str]:
-    """As for Java's client."""
+    """The properties, as for Kafka's Java client."""
     return {
         "bootstrap.servers": server.address("SASL_SSL"),
         "security.protocol": "SASL_SSL",

@@ -1,4 +1,4 @@
-"""A monitor goes on whatever happens, and its subscribers hear of every snapshot."""
+"""A monitor continues after any error, and its subscribers are notified of every snapshot."""
 
 from __future__ import annotations
 

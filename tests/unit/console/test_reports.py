@@ -28,7 +28,7 @@ TODAY = NOW.date()
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A lake with something in every table, also of another cluster."""
+    """A lake with rows in every table, also of another cluster."""
     uri = str(tmp_path_factory.mktemp("lake"))
     found = SmallLake(uri)
     orders = {"cluster": CLUSTER, "resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}

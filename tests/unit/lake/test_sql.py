@@ -1,4 +1,4 @@
-"""SQL over a lake: the tables of one run, values as they are, and nothing but the lake."""
+"""SQL on a lake: the tables of one run, unchanged values, and access to nothing but the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work takes turns with everything else on the loop. A clock that only slices advance makes the turns exact."""
+"""Long work alternates with everything else on the event loop. Only slices advance the clock, for exact results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def work(name: str, items: int, log: list[str]) -> str:
 
 
 async def beside(busy: Coroutine[object, object, str], log: list[str]) -> str:
-    """The result of some work; `log` gets a dot for every turn of the loop meanwhile."""
+    """The result of some work; `log` gets a dot for every iteration of the loop meanwhile."""
     task = asyncio.ensure_future(busy)
     while not task.done():
         log.append(".")
@@ -62,7 +62,7 @@ def test_owners_take_turns_however_many_connections_each_has() -> None:
 
 @pytest.mark.parametrize("is_busy", [True, False])
 def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit in a thread needs the interpreter, and nothing of it is seen in the loop until it ends."""
+    """A commit in a thread needs the interpreter lock, although the loop sees nothing of it until it ends."""
     rests: list[float] = []
     now = 0.0
 

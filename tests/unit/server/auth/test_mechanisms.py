@@ -1,4 +1,4 @@
-"""Logins without sockets: nobody gets in who should not, and time does not tell who exists."""
+"""Logins without sockets: only valid credentials are accepted, and timing does not show which users exist."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def plain(user: str) -> Callable[[], None]:
 
 
 def scram(user: str) -> Callable[[], None]:
-    """The client's final message has a proof of the right length that does not hold."""
+    """A SCRAM exchange whose final message has a wrong proof of the right length."""
     first = f"n,,n={user},r=abc".encode()
 
     def once() -> None:
@@ -92,14 +92,14 @@ def scram(user: str) -> Callable[[], None]:
 
 @pytest.mark.parametrize("way", [plain, scram])
 def test_the_response_time_does_not_show_which_users_exist(way: Callable[[str], Callable[[], None]]) -> None:
-    """The same calls, one after the other, for who exists and for who does not: a clock would only guess."""
+    """Checks that the same functions are called for existing and missing users; timing would be unreliable."""
     known, unknown = (calls(way(user)) for user in ("alice", "nobo1"))
     assert len(known) > 20
     assert known == unknown
 
 
 def calls(once: Callable[[], None]) -> list[str]:
-    """Every function that is called, ours and those of the library, in order."""
+    """All functions called, of kconf and of libraries, in order."""
     seen: list[str] = []
 
     def watch(frame: FrameType, event: str, argument: object) -> None:

@@ -177,7 +177,7 @@ class FullDisk:
 
 
 def test_a_failed_write_is_repeated_by_the_next_call(url: str) -> None:
-    """The log is read once: what a full disk refused would be missing for ever."""
+    """The log is read only once: what a full disk refused would be lost forever."""
     journal = GatewayJournal(url, "one")
     db = journal._db
     journal._db = FullDisk(db)  # type: ignore[assignment]

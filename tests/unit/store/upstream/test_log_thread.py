@@ -1,4 +1,4 @@
-"""When the followed state is that of the cluster. Each test plays the controllers."""
+"""When the followed state is current. Each test simulates the controllers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = ClientSettings(Bootstrap((Address("controller", 1),), True))
 
 
 class Controllers:
-    """In place of connections: answers the next request by a function."""
+    """Replaces connections: a function responds to the next request."""
 
     def __init__(self, answer: Callable[[Any], object]) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""The store of a gateway without controllers: what its callers get, and what is in its journal."""
+"""The store of a gateway without controllers: responses to callers, and the journal."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ SETTINGS = ClientSettings(Bootstrap((Address("broker", 1),)))
 
 
 class Gateway:
-    """A store and its poller, whose thread does not run: `poll` is one turn of it."""
+    """A store and its poller without the thread: `poll` runs one poll."""
 
     def __init__(self, cluster: FakeCluster, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cluster, self._url, self._monkeypatch = cluster, f"sqlite:///{path}", monkeypatch
         self.answer: Callable[[], None] = lambda: None
         self.sent: list[str | None] = []
         self.poller: Poller
-        brokers = SimpleNamespace(cluster_id="cluster", static={}, members=None, release="4.3", elr_version=None)
+        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None}
+        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
@@ -173,7 +174,7 @@ def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gat
 
 
 def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:
-    """A gateway that ends between its request and the answer."""
+    """A gateway that is killed between its request and the response."""
 
     def die() -> None:
         raise KeyboardInterrupt
