@@ -233,7 +233,7 @@ class QuotaManager:
         rate: float = sensor.rate.measure(now)
         return rate
 
-    # -- clients seen lately -----------------------------------------------------------------------------------------
+    # -- recently seen clients ---------------------------------------------------------------------------------------
 
     def record_client(self, principal: str, client_id: str) -> None:
         self._seen.put((principal, client_id), True)

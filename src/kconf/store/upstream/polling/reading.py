@@ -309,7 +309,10 @@ def _own(resource: Resource, view: View) -> Overrides:
 
 
 def _shown(resource: Resource, entry: Entry) -> str:
-    """The value that is set. A broker that is applying one has it among the synonyms, while it still uses another."""
+    """The configured value.
+
+    While a broker applies a new value, that is in the synonyms, and the entry has the old one.
+    """
     for synonym in entry.synonyms:
         if synonym.source == entry.source and synonym.name == entry.name and synonym.value is not None:
             key = known_key(resource.type, entry.name)
