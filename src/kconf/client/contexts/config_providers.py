@@ -55,7 +55,9 @@ def token_properties(context: Context) -> dict[str, str]:
     """Properties of a client that logs in with a user's token, without the context's own credentials."""
     found = client_properties(_without_login(context))
     if not takes_tokens(context):
-        raise ConfigurationError(f"{context.name or context.bootstrap} does not accept tokens: its login is not OAUTHBEARER")
+        raise ConfigurationError(
+            f"{context.name or context.bootstrap} does not accept tokens: it does not use OAUTHBEARER"
+        )
     return found
 
 
