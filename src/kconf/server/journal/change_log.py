@@ -26,7 +26,7 @@ _CUT: Final = "…"
 
 
 class ChangeLog:
-    """A subscriber of the service."""
+    """Logs the commits of the service, as its subscriber."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._lines = RateLimitedLogger(log, logging.INFO, clock, per_second=PER_SECOND, burst=BURST)

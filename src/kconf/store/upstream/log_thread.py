@@ -80,7 +80,7 @@ class LogThread:
         self._changed = Condition(RLock())
         self._sent = self._answered = 0  # numbers of fetches
         self._clock = AwakeClock()
-        self._answered_at: float | None = None  # by that clock
+        self._answered_at: float | None = None  # by `_clock`
         self._read_at = 0.0  # the same in monotonic time
         self._lost = 0  # connections in a row that failed
         self._many = max(2, len(controllers.bootstrap.addresses))  # all controllers, and more than one by chance

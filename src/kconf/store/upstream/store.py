@@ -207,7 +207,7 @@ class UpstreamStore:
 
     @property
     def unknown(self) -> UnknownParts:
-        """A poll asks the authorizer of the cluster; the log has only the ACLs of Kafka's own."""
+        """A poll reads ACLs from the cluster's authorizer; the log contains only those of Kafka's own authorizer."""
         return self._source.unknown if self.polling is not None else UnknownParts(self._brokers.not_in_log, {})
 
     @property

@@ -10,7 +10,7 @@ from kconf.protocol.messages.consumer_group_describe import ConsumerGroupDescrib
 from kconf.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kconf.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from kconf.protocol.messages.metadata import NOT_ASKED
+from kconf.protocol.messages.metadata import NOT_REQUESTED
 from kconf.server.api.data_plane.groups import OPERATIONS
 from kconf.server.api.metadata import operations
 from kconf.server.api.relay_checks.checked import split
@@ -39,10 +39,10 @@ async def _of_all_brokers(context: ServerContext, request: ListGroupsRequest) ->
         found = await upstream_of(context).groups()
     except KconfError:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return ListGroupsResponse(groups=[_listed(each) for each in in_slices(found) if _is_asked_for(request, each)])
+    return ListGroupsResponse(groups=[_listed(each) for each in in_slices(found) if _is_requested(request, each)])
 
 
-def _is_asked_for(request: ListGroupsRequest, group: GroupListing) -> bool:
+def _is_requested(request: ListGroupsRequest, group: GroupListing) -> bool:
     states, types = ({each.lower() for each in names} for names in (request.states_filter, request.types_filter))
     return (not states or group.state.lower() in states) and (not types or group.type.lower() in types)
 
@@ -65,7 +65,7 @@ async def handle_describe(
         wanted = DescribeGroupsRequest(allowed, request.include_authorized_operations)
         found = list((await ask(context, call, node, wanted)).groups)
     for each in in_slices(found):
-        if each.authorized_operations != NOT_ASKED:
+        if each.authorized_operations != NOT_REQUESTED:
             each.authorized_operations = operations(call, OPERATIONS, AclType.GROUP, each.group_id)
     return DescribeGroupsResponse(groups=[*denied, *found])
 
@@ -106,6 +106,6 @@ def _visible(call: ApiRequest, group: consumer_groups.DescribedGroup) -> consume
     }
     if not all(call.authorize(Operation.DESCRIBE, AclType.TOPIC, each) for each in topics):
         return consumer_groups.DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _HIDDEN_TOPICS, group.group_id)
-    if group.authorized_operations != NOT_ASKED:
+    if group.authorized_operations != NOT_REQUESTED:
         group.authorized_operations = operations(call, OPERATIONS, AclType.GROUP, group.group_id)
     return group
