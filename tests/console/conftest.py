@@ -108,9 +108,21 @@ class Visits:
         self.complaints: list[str] = []
 
     def open(
-        self, url: str, path: str, *, width: int = 1280, dark: bool = False, script: bool = True, expected: str = ""
+        self,
+        url: str,
+        path: str,
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        script: bool = True,
+        expected: str = "",
+        elsewhere: str = "",
     ) -> Page:
-        """`expected` is a browser message that is not an error, for example about the status 403."""
+        """`expected` is a message of the browser that is no complaint: that a page has the status 403, say.
+
+        `elsewhere` is another site to which pages may lead: a provider of logins.
+        """
+        allowed = (url, elsewhere or url)
         context = self._browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",
@@ -124,7 +136,7 @@ class Visits:
         page.on("console", lambda each: None if expected and expected in each.text else complain(each.text))
         page.on("pageerror", lambda error: complain(f"error: {error}"))
         page.on("requestfailed", lambda each: complain(f"failed: {each.url}") if _matters(each) else None)
-        page.on("request", lambda each: None if each.url.startswith(url) else complain(f"elsewhere: {each.url}"))
+        page.on("request", lambda each: None if each.url.startswith(allowed) else complain(f"elsewhere: {each.url}"))
         page.goto(path)
         return page
 

@@ -63,12 +63,16 @@ class BaseAdminClient(ABC):
         bootstrap: str | Iterable[str] = (),
         *,
         bootstrap_controllers: str | Iterable[str] = (),
+        sasl: Sasl | None = None,
         journal: Journal | None = None,
     ) -> Self:
-        """A client from Java client properties: a file, or a mapping with the same keys."""
+        """A client from Java client properties: a file, or a mapping with the same keys.
+
+        `sasl` is a login that properties cannot express, and is used instead of the one that they configure.
+        """
         from kconf.client.properties import settings_from_properties
 
-        settings = settings_from_properties(properties, bootstrap, bootstrap_controllers)
+        settings = settings_from_properties(properties, bootstrap, bootstrap_controllers, sasl)
         return cls._from_settings(settings, journal)
 
     def _set_up(self, settings: ClientSettings, journal: Journal | None) -> None:

@@ -26,8 +26,9 @@ def settings_from_properties(
     properties: str | PathLike[str] | Mapping[str, str],
     bootstrap: str | Iterable[str] = (),
     controllers: str | Iterable[str] = (),
+    sasl: Sasl | None = None,
 ) -> ClientSettings:
-    """Settings from a file or a mapping. Addresses given here override those of the properties."""
+    """Settings from a file or a mapping. Addresses and a login given here override those of the properties."""
     given = dict(properties) if isinstance(properties, Mapping) else read_file(properties)
     if not bootstrap and not controllers:
         bootstrap = given.get("bootstrap.servers", "")
@@ -37,7 +38,7 @@ def settings_from_properties(
         given.get("client.id", "").strip() or "kconf",
         _timeouts(given),
         _retries(given),
-        security=_security(given),
+        security=_security(given, sasl),
     )
 
 
@@ -58,12 +59,12 @@ def _retries(given: Mapping[str, str]) -> RetryPolicy:
     )
 
 
-def _security(given: Mapping[str, str]) -> SecuritySettings:
+def _security(given: Mapping[str, str], sasl: Sasl | None) -> SecuritySettings:
     protocol = given.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise ConfigurationError(f"security.protocol is {protocol!r}; it must be one of {', '.join(_PROTOCOLS)}")
     tls = _tls(given) if protocol.endswith("SSL") else None
-    return SecuritySettings(tls, _sasl(given) if protocol.startswith("SASL") else None)
+    return SecuritySettings(tls, sasl or _sasl(given) if protocol.startswith("SASL") else None)
 
 
 def read_file(path: str | PathLike[str]) -> dict[str, str]:

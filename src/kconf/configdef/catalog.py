@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -43,6 +44,17 @@ class Catalog:
         return {
             name: key.default for name, key in self.broker.items() if key.default is not None and not key.dynamic_only
         }
+
+
+def with_keys(base: Catalog, added: Mapping[ResourceType, ConfigDef]) -> Catalog:
+    """A catalog with more keys, or other definitions of some."""
+
+    def merged(kind: ResourceType) -> ConfigDef:
+        more = added.get(kind)
+        return base.of(kind) if not more else dict(sorted({**base.of(kind), **more}.items()))
+
+    kinds = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+    return Catalog(*map(merged, kinds))
 
 
 @cache

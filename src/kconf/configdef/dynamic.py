@@ -13,7 +13,9 @@ from typing import Final
 from kconf.configdef.broker import BROKER
 from kconf.configdef.group import GROUP
 from kconf.configdef.key import ConfigDef, UpdateMode
+from kconf.configdef.learned import learned_key
 from kconf.configdef.topic import TOPIC
+from kconf.model.resource import ResourceType
 
 DYNAMIC: Final = frozenset(name for name, key in BROKER.items() if key.mode is not UpdateMode.READ_ONLY)
 PER_BROKER: Final = frozenset(name for name, key in BROKER.items() if key.mode is UpdateMode.PER_BROKER)
@@ -172,5 +174,5 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 def is_broker_secret(key: str) -> bool:
     """Whether the value of a broker's key is to be locked: it is a PASSWORD, or nobody knows what it is."""
-    known = BROKER.get(key) or BROKER.get(base_name(key))
+    known = BROKER.get(key) or BROKER.get(base_name(key)) or learned_key(ResourceType.BROKER, key)
     return known is None or known.sensitive

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kconf.configdef.learned import learned_key
 from kconf.model.resource import ResourceType
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def known_key(kind: ResourceType, name: str) -> ConfigKey | None:
 
         name = base_name(name)
     found = keys_for(kind).get(name)
+    if found is None:
+        found = learned_key(kind, name)
     return found if found is not None else _newer_key(kind, name)
 
 

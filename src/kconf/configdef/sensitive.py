@@ -31,6 +31,7 @@ def is_sensitive_key(kind: ResourceType | None, name: str) -> bool:
         return False
     from kconf.configdef.broker import BROKER
     from kconf.configdef.dynamic import base_name
+    from kconf.configdef.learned import learned_key
 
-    known = BROKER.get(base_name(name))
+    known = BROKER.get(base_name(name)) or learned_key(kind, name)
     return known is None or known.sensitive

@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kconf.console.chrome import chrome_of, state_of
-from kconf.console.console import Console, LoginRequired, NotFound
+from kconf.console.console import Console, LoginRequired, LookOnly, NotFound
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
 from kconf.console.pages import MODULES
 from kconf.console.pages.errors import error_page
@@ -37,7 +37,7 @@ log = getLogger(__name__)
 
 MAX_FORM: Final = 1 << 20  # bytes
 _YEAR: Final = "public, max-age=31536000, immutable"
-_STATUS: Final = {NotFound: 404, BadRequest: 400}
+_STATUS: Final = {NotFound: 404, BadRequest: 400, LookOnly: 403}
 
 
 def create_app(console: Console) -> Starlette:
@@ -57,8 +57,8 @@ def create_app(console: Console) -> Starlette:
     return app
 
 
-def cookie_name(*, has_tls: bool) -> str:
-    return "__Host-kconf" if has_tls else "kconf"
+def cookie_name(*, is_https: bool) -> str:
+    return "__Host-kconf" if is_https else "kconf"
 
 
 def _route(console: Console, route: PageRoute) -> Route:
@@ -72,7 +72,7 @@ def _with_console(
     console: Console, handler: Callable[[Console, Session, Request], Awaitable[Response]]
 ) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        session = console.sessions.find(request.cookies.get(cookie_name(has_tls=console.settings.has_tls)))
+        session = console.sessions.find(request.cookies.get(cookie_name(is_https=console.settings.is_https)))
         if session is None:
             return Response(status_code=403)
         return await handler(console, session, request)
@@ -81,7 +81,7 @@ def _with_console(
 
 
 async def _answer(console: Console, request: Request, route: PageRoute) -> Response:
-    cookie = cookie_name(has_tls=console.settings.has_tls)
+    cookie = cookie_name(is_https=console.settings.is_https)
     token = request.cookies.get(cookie)
     session, fresh = console.sessions.find(token), None
     if session is None:
@@ -97,17 +97,18 @@ async def _answer(console: Console, request: Request, route: PageRoute) -> Respo
         request.method,
         request.client.host if request.client else "",
         _wants_json(request),
+        request.headers.get("host", ""),
     )
     result, response = await run_in_threadpool(_dispatch, route, asked)
     if isinstance(result, Redirect) and result.token is not None:
         if token:
-            console.sessions.close(token)
+            console.sessions.close(token, console.sessions.find(result.token))
         console.end_unused()
         fresh = result.token or None
         if fresh is None:
-            response.delete_cookie(cookie, secure=console.settings.has_tls, httponly=True, samesite="lax")
+            response.delete_cookie(cookie, secure=console.settings.is_https, httponly=True, samesite="lax")
     if fresh is not None:
-        response.set_cookie(cookie, fresh, secure=console.settings.has_tls, httponly=True, samesite="lax", path="/")
+        response.set_cookie(cookie, fresh, secure=console.settings.is_https, httponly=True, samesite="lax", path="/")
     return response
 
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
+from kconf.configdef.key import ConfigDef
 from kconf.errors import ApiError, RevisionConflict, StoreFailed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
@@ -193,6 +195,11 @@ class Store(Protocol):
         ...
 
     @property
+    def brokers_keys(self) -> Mapping[ResourceType, ConfigDef]:
+        """Keys that these brokers have besides. The same object while they do not change."""
+        ...
+
+    @property
     def elr_version(self) -> int | None:
         """The cluster's level of eligible.leader.replicas.version, or None if it is not recorded."""
         ...
@@ -286,6 +293,7 @@ class OwnStateMixin:
     brokers_static: Overrides | None = None
     brokers_authorizer: str | None = None
     brokers_release: str | None = None
+    brokers_keys: Mapping[ResourceType, ConfigDef] = MappingProxyType({})
     outside_revisions = 0
     unknown: UnknownParts = NOTHING_UNKNOWN
     polling: Polling | None = None

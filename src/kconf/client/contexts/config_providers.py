@@ -16,19 +16,15 @@ if TYPE_CHECKING:
     from kconf.client.contexts.context import Context
 
 _REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
+_LOGIN: Final = ("sasl.jaas.config", "sasl.oauthbearer.", "sasl.login.")
+"""How properties with credentials of the context begin."""
 _COMMAND_TIMEOUT: Final = 60.0  # seconds: the user may have to unlock a password store
 
 
 def client_properties(context: Context) -> dict[str, str]:
     """Java client properties of a context, with all references resolved."""
-    given: dict[str, str] = {}
-    if context.properties_file is not None:
-        from kconf.client.properties import read_file
-
-        given.update(read_file(context.properties_file))
-    given.update(context.properties)
     resolver = _Resolver(context)
-    found = {key: resolver.resolve(value, key) for key, value in given.items()}
+    found = {key: resolver.resolve(value, key) for key, value in _given(context).items()}
     if context.user is not None and "sasl.jaas.config" not in found:
         found["sasl.jaas.config"] = _jaas(found, resolver.resolve(context.user, "user"), resolver.password())
     return found
@@ -47,14 +43,35 @@ def user_properties(context: Context, user: str, password: str) -> dict[str, str
     return {**found, "sasl.jaas.config": _jaas(found, user, password)}
 
 
-def _without_login(context: Context) -> Context:
+def takes_tokens(context: Context) -> bool:
+    """Whether a client of the context logs in with bearer tokens of an OIDC provider."""
+    given = _given(context)
+    is_sasl = given.get("security.protocol", "").strip().upper().startswith("SASL")
+    handler = given.get("sasl.login.callback.handler.class", "").lower()
+    return is_sasl and given.get("sasl.mechanism", "").strip() == "OAUTHBEARER" and "iam" not in handler
+
+
+def token_properties(context: Context) -> dict[str, str]:
+    """Properties of a client that logs in with a token of a person, with none of the context's own credentials."""
+    found = client_properties(_without_login(context))
+    if not takes_tokens(context):
+        raise ConfigurationError(f"{context.name or context.bootstrap} takes no tokens: its login is not OAUTHBEARER")
+    return found
+
+
+def _given(context: Context) -> dict[str, str]:
+    """The properties, with references."""
     given: dict[str, str] = {}
     if context.properties_file is not None:
         from kconf.client.properties import read_file
 
         given.update(read_file(context.properties_file))
     given.update(context.properties)
-    given.pop("sasl.jaas.config", None)
+    return given
+
+
+def _without_login(context: Context) -> Context:
+    given = {key: value for key, value in _given(context).items() if not key.startswith(_LOGIN)}
     return context._replace(properties_file=None, properties=given, user=None, password=None, password_command=None)
 
 

@@ -21,7 +21,7 @@ from kconf.console.cluster.history import HistoryIndex, read_index
 from kconf.console.cluster.lake import read_lake
 from kconf.console.cluster.reading import has_feed, read_all, read_changed
 from kconf.console.cluster.snapshot import ClusterSnapshot, Feed, Status
-from kconf.errors import ConfigurationError, KconfError
+from kconf.errors import AuthenticationFailed, ConfigurationError, KconfError
 from kconf.operations.history.sources import LOG_ORIGIN, RecordedHistory, entries_of
 from kconf.operations.history.wording import time_text
 from kconf.util.threads.worker_thread import in_daemon_thread
@@ -66,16 +66,17 @@ class ClusterMonitor:
             try:
                 await self._serve()
             except (KconfError, OSError, TimeoutError) as error:
-                self._fail(str(error) or type(error).__name__)
+                self._fail(str(error) or type(error).__name__, is_refused=isinstance(error, AuthenticationFailed))
             except Exception:  # a bug: pages show the error, and the monitor tries again
                 log.exception("reading %s failed", self.target.name)
                 self._fail("reading the cluster failed; see the log of the console")
             backoff = _FIRST_BACKOFF if time() - began > self._interval else min(2 * backoff, _LAST_BACKOFF)
             await asyncio.sleep(backoff)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str, *, is_refused: bool = False) -> None:
         since = self.snapshot.failed_since or int(time() * 1000)
-        self._publish(replace(self.snapshot, status=Status.UNREACHABLE, error=text, failed_since=since))
+        failed = replace(self.snapshot, status=Status.UNREACHABLE, error=text, failed_since=since)
+        self._publish(replace(failed, is_refused=is_refused))
 
     def _publish(self, snapshot: ClusterSnapshot, entries: Sequence[HistoryEntry] = ()) -> None:
         self.snapshot = snapshot

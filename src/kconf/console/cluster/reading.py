@@ -46,6 +46,7 @@ async def read_all(admin: AdminClient, before: ClusterSnapshot, *, is_kconf: boo
         is_kconf=is_kconf,
         taken=_now(),
         error="",
+        is_refused=False,
         failed_since=None,
     )
 

@@ -74,6 +74,7 @@ class ClusterSnapshot:
     findings: Mapping[tuple[Resource, str], str] = field(default_factory=dict)  # of `kconf check`: ghost configs, …
     taken: int | None = None
     error: str = ""
+    is_refused: bool = False  # the cluster did not accept the login
     failed_since: int | None = None
     interval: float = 30.0  # seconds
 

@@ -70,7 +70,7 @@ class ChangePage:
 def edit(request: PageRequest) -> Page | Redirect:
     """Show the form, or handle what it sent."""
     cluster = request.cluster
-    cluster.target.check_writable()
+    cluster.check_writable()
     sent = request.method == "POST"
     resources = named_resources((request.form if sent else request.query).getlist("resource"))
     error = None
@@ -166,8 +166,8 @@ def _page(request: PageRequest, change: PendingChange, error: str | None = None)
         changed=len(pending),
         report=report,
         is_applied=change.result is not None,
-        can_apply=change.result is None and bool(pending),
-        can_undo=bool(change.undo),
+        can_apply=change.result is None and bool(pending) and request.cluster.can_change,
+        can_undo=bool(change.undo) and request.cluster.can_change,
         undoes=change.undoes is not None,
         risks=risks,
         reason=request.form.get("reason", change.reason),

@@ -49,7 +49,7 @@ def clusters(request: PageRequest) -> Page | Redirect:
     settings = request.console.settings
     rows = [_row(request, name) for name in request.console.contexts]
     warning = None
-    if not settings.login:
+    if not settings.has_logins:
         warning = "Login is off: everybody who can reach this address uses the credentials of the contexts."
     return Page("clusters.html", ClustersPage(rows, warning), "Clusters")
 
@@ -58,7 +58,7 @@ def _row(request: PageRequest, name: str) -> ClusterRow:
     context = request.console.monitors.targets[name].context
     snapshot, login_required = ClusterSnapshot(), False
     try:
-        snapshot = request.console.cluster(name, request.session).monitor.snapshot
+        snapshot = request.console.cluster(name, request.session, wait=0).monitor.snapshot
     except LoginRequired:
         login_required = True
     is_read, lake = snapshot.is_read, snapshot.lake

@@ -28,7 +28,7 @@ _ALIVE: Final = 15.0  # seconds
 
 async def events(console: Console, session: Session, request: Request) -> Response:
     try:
-        cluster = console.cluster(request.path_params["context"], session)
+        cluster = console.cluster(request.path_params["context"], session, wait=0)
     except KconfError:
         return Response(status_code=403)
     return StreamingResponse(_stream(cluster), media_type="text/event-stream", headers={"x-accel-buffering": "no"})

@@ -1,6 +1,6 @@
 """Logins with a Kafka credential: it is tried on the cluster, which decides. Attempts are limited.
 
-Another way to log in, such as OIDC, belongs beside `KafkaLogin`: it needs the two methods of `LoginMethod`.
+Logins at an OIDC provider, which no cluster decides on, are in `oidc/`.
 """
 
 from __future__ import annotations

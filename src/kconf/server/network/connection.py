@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator
+from types import CoroutineType
 from typing import Final, cast
 
 from kconf.errors import ProtocolError, RemoteProtocolError
@@ -295,7 +296,10 @@ class Connection(asyncio.Protocol):
         self.busy = True
         if not self._ended:  # at the end, a long poll must not keep the connection open
             self.context.long_poll.renew()
-        asyncio.ensure_future(pending).add_done_callback(self._done)
+        loop = asyncio.get_running_loop()
+        task: asyncio.Future[Response]
+        task = loop.create_task(pending) if isinstance(pending, CoroutineType) else asyncio.ensure_future(pending)
+        task.add_done_callback(self._done)
 
     def _done(self, pending: asyncio.Future[Response]) -> None:
         self.busy = False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from logging import getLogger
 from typing import Final
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.configdef.learned import learn_keys
+from kconf.configdef.releases.catalogs import catalog_of
 from kconf.configdef.releases.detect import release_of
 from kconf.errors import ApiError, ErrorCode, KafkaError, NotAuthorized, SecurityDisabled, StoreUnavailable
 from kconf.model.acl import AclFilter, AclType
@@ -14,6 +16,7 @@ from kconf.model.entry import static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.store.base import STANDARD_AUTHORIZERS, UNNAMED_AUTHORIZER
+from kconf.store.upstream.other_keys import NO_OTHER_KEYS, OtherKeys, read_other_keys
 from kconf.store.upstream.polling.reading import is_away
 
 log = getLogger(__name__)
@@ -33,8 +36,9 @@ class UpstreamBrokers:
         self.elr_version: int | None = None
         self.authorizer: str | None = None
         self._acl_failure: ApiError | None = None
+        self.keys: OtherKeys = NO_OTHER_KEYS
         self.cluster_id = self.read()
-        self.release = self._read_release()
+        self.release, self._is_exact = self._read_release()
 
     def read(self, timeout: float | None = None) -> str:
         """Read the brokers. Returns the cluster id."""
@@ -88,11 +92,33 @@ class UpstreamBrokers:
         """What the metadata log does not show, whatever is in it."""
         return {} if self._acl_failure is None else {ResourceType.ACL: self._acl_failure}
 
-    def _read_release(self) -> str:
+    def learn_keys(self, hidden: Collection[tuple[ResourceType, str]], timeout: float | None = None) -> bool:
+        """Ask for keys that the catalog does not have; whether there are others than before. Raises KafkaError.
+
+        `hidden` keys were seen before they were known, and have values that were not kept.
+        """
+        broker = Resource.broker(min(self.members.brokers))
+        found = read_other_keys(
+            self._client,
+            broker,
+            catalog_of(self.release),
+            is_exact=self._is_exact,
+            hidden=hidden,
+            timeout=timeout,
+        )
+        if found == self.keys:
+            return False
+        for kind, keys in found.items():
+            log.info("the brokers define keys of %s that kconf does not know: %s", kind.word, ", ".join(sorted(keys)))
+        self.keys = found
+        learn_keys(found)
+        return True
+
+    def _read_release(self) -> tuple[str, bool]:
         """The Kafka release whose config keys the brokers have, derived from a feature level."""
         found = self._client.describe_features()
         self.elr_version = found.finalized.get("eligible.leader.replicas.version")
         release = release_of(found.supported, found.apis)
         if not release.is_exact:
             log.warning("the release of the brokers is %s; using the config keys of %s", *reversed(release))
-        return release.catalog
+        return release.catalog, release.is_exact

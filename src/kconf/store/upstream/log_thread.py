@@ -30,7 +30,7 @@ from kconf.client.transport.requests import Backoff, Reply
 from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
 from kconf.model.journal import Change, Revision
-from kconf.model.resource import Overrides, Resource
+from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
 from kconf.store.upstream.journal import Intent
@@ -116,6 +116,11 @@ class LogThread:
     @property
     def applied(self) -> int:
         return self.follower.applied
+
+    @property
+    def hidden(self) -> Collection[tuple[ResourceType, str]]:
+        with self._changed:
+            return {(resource.type, key) for resource, key in self.follower.image.sensitive}
 
     def take(self) -> list[Revision]:
         """The revisions since the last call, including records that set a key to the value that it already had."""

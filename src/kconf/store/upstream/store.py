@@ -40,6 +40,7 @@ from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
 from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
 from kconf.store.upstream.polling.reading import HIDDEN, is_away
 from kconf.store.upstream.requests import AWAY, Answers
@@ -95,6 +96,7 @@ class UpstreamStore:
             self._source = open_source(self._journal, self.cluster_id)
             opened.callback(self._source.close)
             self._open_intents = OpenIntents(self._source.shown, self._source.is_untouched)
+            self._brokers.learn_keys(self._source.hidden)
             self._source.start()
             imaged = self._source.imaged
             self._loaded = self._load(begins=imaged is None)
@@ -122,6 +124,10 @@ class UpstreamStore:
     @property
     def brokers_release(self) -> str | None:
         return self._brokers.release
+
+    @property
+    def brokers_keys(self) -> OtherKeys:
+        return self._brokers.keys
 
     @property
     def elr_version(self) -> int | None:
@@ -358,9 +364,10 @@ class UpstreamStore:
         static = self.brokers_static
         try:
             self._brokers.read(_HOUSEKEEPING)
+            learned = self._brokers.learn_keys(self._source.hidden, _HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"cannot read the brokers: {error}") from None
-        if self.brokers_static is not static:
+        if learned or self.brokers_static is not static:
             self._source.on_change()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()

@@ -156,7 +156,7 @@ def _promotions(request: PageRequest, each: ValueDifference, other: Cluster | No
             promote_path(cluster.name, each.change.resource, each.change.key, value),
         )
         for cluster, value in sides
-        if not cluster.target.context.read_only and _is_there(cluster.snapshot, each)
+        if cluster.can_change and _is_there(cluster.snapshot, each)
     ]
 
 

@@ -180,7 +180,7 @@ def _shown(change: PlannedChange, value: str | None) -> str | None:
 def _apply(request: PageRequest, drifted: _Drifted) -> str | None:
     """The form of a change that makes the cluster match the files; None if only `kconf apply` can do it."""
     change = drifted.change
-    if request.cluster.target.context.read_only or change.sensitive or not change.key or drifted.problem:
+    if not request.cluster.can_change or change.sensitive or not change.key or drifted.problem:
         return None
     if change.resource.type not in CHANGEABLE:
         return None

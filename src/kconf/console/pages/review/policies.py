@@ -230,7 +230,7 @@ def _selected(selector: RuleSelector) -> str:
 def _row(request: PageRequest, rules: Rules, finding: Finding) -> ViolationRow:
     resource, rule = finding.resource, finding.rule
     key = rule.key.name if isinstance(rule, Rule) else None
-    can_change = resource.type in CHANGEABLE and key not in FACTS and not request.cluster.target.context.read_only
+    can_change = resource.type in CHANGEABLE and key not in FACTS and request.cluster.can_change
     context = str(request.context)
     return ViolationRow(
         str(resource),

@@ -18,6 +18,8 @@ from kconf.client.calls.cluster import DescribeCluster
 from kconf.client.calls.configs import DescribeConfigs, ListConfigResources
 from kconf.client.calls.scram import AllUserScramCredentials
 from kconf.client.kraft.access_records import acl_value
+from kconf.configdef.lookup import known_key
+from kconf.configdef.validate import normalize
 from kconf.engine.access.acls import ResourcePattern
 from kconf.engine.access.scram_credentials import user_resource
 from kconf.engine.declarative.diff import quota_value
@@ -34,7 +36,7 @@ from kconf.errors import (
 )
 from kconf.model.acl import AclFilter, AclType, Operation, PatternType
 from kconf.model.cluster import ClusterDescription
-from kconf.model.entry import View, own_source
+from kconf.model.entry import Entry, View, own_source
 from kconf.model.quota import QuotaEntity, QuotaFilter
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot
@@ -200,7 +202,7 @@ class StateReader:
         others = [each for each in resources if each.type is ResourceType.BROKER and each.name]
         for part in (*_parts([each for each in resources if each not in others], SLICE), others):
             if part:
-                described = self._send(DescribeConfigs(part), None if part is others else node)
+                described = self._send(DescribeConfigs(part, synonyms=part is others), None if part is others else node)
                 lost = [each for each in described.failures.values() if each.code in _AWAY]
                 if lost and part is not others:
                     raise lost[0].error()
@@ -299,9 +301,20 @@ def _own(resource: Resource, view: View) -> Overrides:
     found: Overrides | None = view.memo.get(source)
     if found is None:
         found = view.memo[source] = {
-            each.name: HIDDEN if each.sensitive else each.value or "" for each in view.entries if each.source == source
+            each.name: HIDDEN if each.sensitive else _shown(resource, each)
+            for each in view.entries
+            if each.source == source
         }
     return found
+
+
+def _shown(resource: Resource, entry: Entry) -> str:
+    """The value that is set. A broker that is applying one has it among the synonyms, while it still uses another."""
+    for synonym in entry.synonyms:
+        if synonym.source == entry.source and synonym.name == entry.name and synonym.value is not None:
+            key = known_key(resource.type, entry.name)
+            return synonym.value if key is None else normalize(key, synonym.value) or ""
+    return entry.value or ""
 
 
 def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:

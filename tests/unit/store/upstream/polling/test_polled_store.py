@@ -42,7 +42,8 @@ class Gateway:
         self.answer: Callable[[], None] = lambda: None
         self.sent: list[str | None] = []
         self.poller: Poller
-        brokers = SimpleNamespace(cluster_id="cluster", static={}, members=None, release="4.3", elr_version=None)
+        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None}
+        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
