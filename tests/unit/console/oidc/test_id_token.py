@@ -1,4 +1,4 @@
-"""Which ID tokens are accepted: every check fails alone."""
+"""Which ID tokens are accepted: every check is tested alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def encoded(part: dict[str, Any]) -> str:
 
 
 def log_in(http: FakeHttp, **more: Any) -> str:
-    """The user of a login, in which the provider answers like this."""
+    """The user of a login with this response of the provider."""
     given = settings(**more)
     login = OidcLogin(given, Provider(given, http))
     logins = PendingLogins()
