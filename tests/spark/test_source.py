@@ -252,7 +252,7 @@ def test_many_clusters_are_read_in_one_job_and_an_unreachable_one_does_not_affec
         ({"sasl.jaas.config": PASSWORD}, "has no option sasl.jaas.config"),
         ({"context": "prod", "bootstrap.servers": "127.0.0.1:1"}, "context cannot be combined"),
         ({"context": "prod", "config": "/nowhere/config.yaml"}, "no context 'prod' in /nowhere/config.yaml"),
-        ({"properties": "/nowhere/client.properties"}, "/nowhere/client.properties cannot be read"),
+        ({"properties": "/nowhere/client.properties"}, "cannot read /nowhere/client.properties"),
         ({"bootstrap.servers": "127.0.0.1:1", "partitions": "none"}, "partitions must be a number"),
     ],
     ids=["nobody there", "no option", "a credential", "two clusters", "no context", "no file", "no number"],

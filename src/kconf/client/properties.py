@@ -1,7 +1,6 @@
-"""Java client properties as settings. What Kafka's own tools read from `--command-config` works unchanged.
+"""Converts Java client properties to settings. Files for `--command-config` of Kafka's tools work unchanged.
 
-A key that does not concern the connection is ignored, as Java ignores unknown keys. No value of a secret key is ever
-part of an error.
+Keys that do not affect the connection are ignored, as Java ignores unknown keys. Errors never contain secret values.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def settings_from_properties(
     controllers: str | Iterable[str] = (),
     sasl: Sasl | None = None,
 ) -> ClientSettings:
-    """Settings from a file or a mapping. Addresses and a login given here override those of the properties."""
+    """Read settings from a file or a mapping. Addresses and a login given here override those of the properties."""
     given = dict(properties) if isinstance(properties, Mapping) else read_file(properties)
     if not bootstrap and not controllers:
         bootstrap = given.get("bootstrap.servers", "")
@@ -72,7 +71,7 @@ def read_file(path: str | PathLike[str]) -> dict[str, str]:
         with open(path, encoding="utf-8", errors="replace") as file:
             return read_properties(file.read())
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _seconds(given: Mapping[str, str], key: str, default: float) -> float:

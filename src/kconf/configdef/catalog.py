@@ -1,4 +1,4 @@
-"""All keys of one release: the configs that can be set."""
+"""All config keys of one Kafka release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Catalog:
     client_metrics: ConfigDef
 
     def of(self, kind: ResourceType) -> ConfigDef:
-        """The keys that resources of a type have."""
+        """The keys of a resource type."""
         match kind:
             case ResourceType.TOPIC:
                 return self.topic
@@ -35,12 +35,12 @@ class Catalog:
 
     @cached_property
     def dynamic(self) -> frozenset[str]:
-        """The broker keys that change while a broker runs."""
+        """The dynamic broker keys."""
         return frozenset(name for name, key in self.broker.items() if key.mode is not UpdateMode.READ_ONLY)
 
     @cached_property
     def broker_defaults(self) -> dict[str, str]:
-        """The built-in defaults; a key without a default is not among them."""
+        """The built-in defaults of broker keys that have one."""
         return {
             name: key.default for name, key in self.broker.items() if key.default is not None and not key.dynamic_only
         }

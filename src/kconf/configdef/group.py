@@ -1,7 +1,7 @@
-"""What may be set at a group.
+"""The keys of a group.
 
-The fallback is the broker key that supplies the value where the group has none; the values of the two `range_keys`, where
-there are any, bound what may be set.
+The fallback is the broker key that supplies the value if the group has none. The values of the two `range_keys`, if
+any, limit the allowed values.
 """
 
 from __future__ import annotations

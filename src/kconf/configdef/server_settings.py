@@ -1,8 +1,8 @@
-"""The settings of a kconf server that are not among Kafka's broker keys: one row each, and how to read them.
+"""The settings of a kconf server that are not Kafka broker keys: one row each, and functions to read them.
 
-To add one, add a row and read it with `int_setting`, `text_setting` or `flag_setting`. A value out of bounds stops the
-start; `kconf explain --server` and docs/reference/server-settings.md list the table. Kafka's own authorizer settings
-are here too: Kafka reads them outside of its broker keys.
+To add a setting, add a row and read it with `int_setting`, `text_setting` or `flag_setting`. The server does not start
+with a value out of bounds. `kconf explain --server` and docs/reference/server-settings.md list the table. The settings
+of Kafka's authorizer are here too, since they are not Kafka broker keys.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ServerSetting(NamedTuple):
 
     @property
     def set_by(self) -> str:
-        """Where it is set, for people."""
+        """Where the setting is set, for display."""
         return " or ".join([*(["server.properties"] if self.in_file else []), *([self.option] if self.option else [])])
 
 
@@ -69,7 +69,7 @@ def _test_principals(value: Value) -> None:
 
 
 def principals(text: str) -> frozenset[str]:
-    """`User:alice;User:CN=bob,O=ours`: commas belong to names, so semicolons separate them."""
+    """Parse principals, separated by semicolons, since names may contain commas: `User:alice;User:CN=bob,O=ours`."""
     return frozenset(each.strip() for each in text.split(";") if each.strip())
 
 
@@ -78,7 +78,7 @@ def _test_ports(value: Value) -> None:
 
 
 def read_ports(text: str) -> tuple[int, int] | None:
-    """`9200-9299`, or `9200` for no end; None for `none`. Raises InvalidValue."""
+    """Parse `9200-9299`, or `9200` without an upper limit. None for `none`. Raises InvalidValue."""
     if text.strip() == "none":
         return None
     first, dash, last = (each.strip() for each in text.partition("-"))
@@ -143,7 +143,7 @@ SERVER_SETTINGS: Final[Mapping[str, ServerSetting]] = {each.key.name: each for e
 
 
 def check_settings(static: Mapping[str, str]) -> None:
-    """Refuse values of server.properties that are out of bounds."""
+    """Raise an error for values in server.properties that are out of bounds."""
     for name in static:
         if name in SERVER_SETTINGS:
             _value(static, name)
@@ -156,7 +156,7 @@ def int_setting(static: Mapping[str, str], name: str) -> int:
 
 
 def text_setting(static: Mapping[str, str], name: str) -> str:
-    """The text, "" where there is none."""
+    """The text of a setting, or "" if it is not set."""
     value = _value(static, name)
     assert value is None or isinstance(value, str)
     return value or ""
@@ -169,7 +169,7 @@ def flag_setting(static: Mapping[str, str], name: str) -> bool:
 
 
 def _value(static: Mapping[str, str], name: str) -> Value | None:
-    """The value that is set, or the default where there is none or only blanks; `ConfigurationError` if invalid."""
+    """The value of a setting, or the default if it is not set or blank. Raises ConfigurationError if it is invalid."""
     key = SERVER_SETTINGS[name].key
     text = static.get(name, "").strip() or key.default
     if text is None:

@@ -1,4 +1,4 @@
-"""What may be set at a topic.
+"""The keys of a topic.
 
 The fallbacks are the broker keys that supply the value of a topic without an override, in order of precedence.
 """
@@ -89,7 +89,7 @@ TOPIC: ConfigDef = config_def(
     )
 )
 
-# Keys that only releases before the base release have.
+# Keys that exist only in releases before the base release.
 TOPIC_REMOVED: ConfigDef = config_def(
     (
         _topic("message.downconversion.enable", BOOLEAN, "true", None, "Allows rewriting batches into older formats for old consumers.", BrokerFallback("log.message.downconversion.enable"), importance=LOW, legacy=True),

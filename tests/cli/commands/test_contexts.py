@@ -197,6 +197,6 @@ def test_a_removed_context_is_gone_and_no_longer_current(people: People) -> None
     assert "it was the current context" in told
     assert [(e["context"], e["current"]) for e in people.items("context list")] == [("other", False)]
     refused = people("topic list", status=2).err
-    assert refused == "kconf: no context is chosen; -C NAME or kconf context use NAME chooses one of other\n"
+    assert refused == "kconf: no context is selected; use -C NAME or kconf context use NAME with one of other\n"
     people("context use other")
     assert "without one, commands use localhost:9092" in people("context remove other").err

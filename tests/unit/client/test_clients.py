@@ -315,7 +315,7 @@ def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
         ):
             retention(admin, timeout=0.2)
 
-    said = f"DescribeConfigs was not sent: {address} accepts connections but did not answer in time; is it Kafka?"
+    said = f"DescribeConfigs was not sent: {address} accepts connections but did not respond in time; is it Kafka?"
     assert (str(raised.value), raised.value.sent) == (said, False)
 
 
@@ -329,7 +329,7 @@ def test_waiting_for_an_unresponsive_port_is_logged(
         with driver(kind, address) as admin, pytest.raises(RequestTimedOut):
             retention(admin, timeout=2.0)
 
-    assert f"still waiting for {address}, which has not answered; is it Kafka?" in caplog.messages
+    assert f"still waiting for a response from {address}; is it Kafka?" in caplog.messages
 
 
 def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
 _LOGIN: Final = ("sasl.jaas.config", "sasl.oauthbearer.", "sasl.login.")
 """How properties with credentials of the context begin."""
-_COMMAND_TIMEOUT: Final = 60.0  # seconds: the user may have to unlock a password store
+_COMMAND_TIMEOUT: Final = 60.0  # seconds; the user may have to unlock a password store
 
 
 def client_properties(context: Context) -> dict[str, str]:
@@ -31,14 +31,14 @@ def client_properties(context: Context) -> dict[str, str]:
 
 
 def user_properties(context: Context, user: str, password: str) -> dict[str, str]:
-    """Properties of a client that logs in as this user, with none of the context's own credentials.
+    """Properties of a client that logs in as this user, without the context's own credentials.
 
     User and password are taken literally: a reference in them is not resolved.
     """
     found = client_properties(_without_login(context))
     if not found.get("security.protocol", "").strip().upper().startswith("SASL"):
         raise ConfigurationError(
-            f"{context.name or context.bootstrap} has no logins: its security.protocol has no SASL"
+            f"{context.name or context.bootstrap} does not support logins: its security.protocol is not SASL"
         )
     return {**found, "sasl.jaas.config": _jaas(found, user, password)}
 
@@ -84,7 +84,7 @@ def controllers(context: Context) -> str:
 
 
 def controller_properties(context: Context) -> dict[str, str]:
-    """Properties of a client for the controllers: those of their own file, or else the ones of the context."""
+    """Properties of a client for the controllers: from their own file, or those of the context."""
     if context.controller_properties is None:
         return client_properties(context)
     from kconf.client.properties import read_file
@@ -183,5 +183,5 @@ def _jaas(properties: Mapping[str, str], user: str, password: str) -> str:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a value contains a reference instead of a secret; a JAAS config may have one among other options."""
+    """Whether a value contains a reference instead of a secret. A JAAS config may contain one among other options."""
     return re.search(_REFERENCE, text) is not None

@@ -1,4 +1,4 @@
-"""Broker keys of the cluster: who a node is, the metadata quorum and its log, and what topics start with."""
+"""Broker keys of the cluster: node identity, metadata quorum and log, and defaults of new topics."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Broker keys of the log: retention, rolling, flushing, compaction, compression and the directories.
 
-Most are the cluster's default for the topic key of a similar name; see the fallbacks in `topic.py`.
+Most are the default of a topic key with a similar name; see the fallbacks in `topic.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Broker keys that Kafka removed before 4.3, as the last release with the key defines it: ZooKeeper mode, old formats.
+"""Broker keys that Kafka removed before 4.3, as defined in the last release with the key: ZooKeeper mode, old formats.
 
-`configdef/releases/` says which release has which. To a release without it such a name is a custom key.
+`configdef/releases/` defines which release has which key. In a release without the key, the name is a custom key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Metadata (key 3), versions 0 to 13.
 
-v0 an empty list means all topics, from v1 null does · v4 auto-creation flag · v8 authorized operations ·
-v9 flexible · v10 topic ids · v11 no cluster operations · v12 a name may be null · v13 a top-level error.
+v0 an empty list means all topics, from v1 on null · v4 auto-creation flag · v8 authorized operations · v9 flexible ·
+v10 topic ids · v11 no cluster operations · v12 a name may be null · v13 a top-level error.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ def test_a_missing_directory_has_no_entries(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "client-1.jsonl:1: not a line of a journal"),
-        ('{"kind": "config"}', "client-1.jsonl:1: not a line of a journal"),
+        ("{", "client-1.jsonl:1: not a valid journal line"),
+        ('{"kind": "config"}', "client-1.jsonl:1: not a valid journal line"),
         (json.dumps({"format": 2}), "client-1.jsonl was written by a newer version of kconf"),
     ],
 )

@@ -100,7 +100,7 @@ def test_all_errors_of_a_file_are_reported_at_once() -> None:
         ("rules: []\nrules: []", "2:1: rules occurs twice in a policy"),
         ("rules: [", "2:1: not YAML: did not find expected node content"),
         ("rules:\n\t- a", "2:1: not YAML: found character that cannot start any token"),
-        ("rules: []\n---\nrules: []", "2:1: a file must contain one document; use a second file"),
+        ("rules: []\n---\nrules: []", "2:1: a file must contain one document; move the others to separate files"),
         ("rules: *x", "1:8: undefined alias *x"),
         ("rules: []\nx: a\x07b", "2:5: not YAML: it contains an illegal character"),
         ("{[a]: b, rules: []}", "1:2: field names in a policy must be strings"),
