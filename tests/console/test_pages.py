@@ -110,7 +110,7 @@ def test_hostile_text_is_text(open_page: OpenPage) -> None:
     assert page.locator("main script").count() == 0
 
 
-def test_a_cluster_that_is_down_says_so_and_the_others_are_served(open_page: OpenPage) -> None:
+def test_an_unreachable_cluster_does_not_affect_the_others(open_page: OpenPage) -> None:
     page = open_page("/")
     expect(page.locator(".card", has_text="down")).to_contain_text("unreachable")
     expect(page.locator(".card", has_text="home")).to_contain_text("reachable")

@@ -86,7 +86,7 @@ def test_with_the_flag_an_empty_text_deletes(admin: Admin, topic: str) -> None:
     assert admin.overrides(topic) == {"flush.ms": "6"}
 
 
-def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
+def test_the_other_rules_apply_with_the_flag(admin: Admin, topic: str) -> None:
     """AlterConfigs 4: the other semantics do not change: dry runs, errors, atomicity per resource."""
     admin.create(topic, configs={"flush.ms": "6"})
 

@@ -37,7 +37,7 @@ def test_a_dry_run_changes_nothing(admin: QuotaAdmin) -> None:
     assert admin.quotas() == {}
 
 
-def test_quotas_are_there_after_a_crash(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_quotas_survive_a_crash(server: KconfProcess, admin: QuotaAdmin) -> None:
     for entity in (
         ALICE,
         PAIR,

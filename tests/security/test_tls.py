@@ -436,7 +436,7 @@ def may_replace(bootstrap: str, listener: str, store: Path) -> bool:
     return not done.failures
 
 
-def test_alternative_names_are_found_whatever_else_a_certificate_has(certificates: Certificates) -> None:
+def test_alternative_names_are_found_among_other_extensions(certificates: Certificates) -> None:
     def names(name: str) -> int:
         return len(alternatives_of(ssl.PEM_cert_to_DER_cert(certificates.certificate(name).read_text())))
 

@@ -139,7 +139,7 @@ def test_brokers_have_every_key_and_the_default_what_it_sets(read: list[dict[str
     assert {(value, hidden) for _, key, value, hidden, _ in told if key == SECRET} == {(None, True)}
 
 
-def test_all_else_is_there_too(read: list[dict[str, Any]]) -> None:
+def test_everything_else_is_copied_too(read: list[dict[str, Any]]) -> None:
     by_kind = {kind: [each for each in read if each["kind"] == kind] for kind in ("quota", "scram", "acl")}
     quotas = {(tuple(sorted(each["entity"])), each["key"], each["value"]) for each in by_kind["quota"]}
     assert quotas == {

@@ -90,7 +90,7 @@ _FROM = _columns("""
 JOURNAL: Final = Table(
     "bronze",
     "journal",
-    "A line of the archive: one committed change. Stored once, however often it was delivered.",
+    "A line of the archive: one committed change. Stored once, even if it was delivered several times.",
     (*_line_columns(CHANGE_LINE), *_FROM),
 )
 

@@ -155,7 +155,7 @@ class Lake:
         return [each.name for each in columns]
 
     def rewrite(self, table: Table) -> None:
-        """Rewrite a table to match its schema, whatever the difference, in one commit."""
+        """Rewrite a table to match its schema, in one commit."""
         if self.difference(table):
             self.overwrite(table, self.read(table))
 

@@ -109,7 +109,7 @@ def test_flag_then_variable_then_current_context(people: People, monkeypatch: py
     people("topic list", status=2)
 
 
-def test_a_glob_asks_several_clusters(people: People) -> None:
+def test_a_glob_queries_several_clusters(people: People) -> None:
     name = a_name()
     people.topics(name, configs=[("segment.ms", "1000")])
     people.add_context("eu-1")

@@ -57,7 +57,7 @@ def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
     assert found.is_stale()
 
 
-def test_a_subscriber_that_is_slow_loses_the_oldest_events_and_is_told() -> None:
+def test_a_slow_subscriber_loses_the_oldest_events_and_is_notified() -> None:
     async def story() -> list[bool]:
         subscribers = Subscribers()
         with subscribers.subscribe() as subscription:

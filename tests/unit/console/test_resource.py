@@ -90,7 +90,7 @@ def test_a_topic_that_is_not_there_is_not_found_and_a_deleted_one_has_its_past()
     assert "not listed now" in browser.get("/home/topic/gone").text
 
 
-def test_without_a_record_the_page_says_so_and_shows_the_state() -> None:
+def test_the_page_reports_a_missing_record_and_shows_the_state() -> None:
     state = topics({"orders": {"retention.ms": "1"}})
     browser = client({"home": snapshot(state, None, history_error="home has no journal")})
     found = page(browser)

@@ -80,7 +80,7 @@ class ClusterSnapshot:
 
     @property
     def is_read(self) -> bool:
-        """Whether there is a state to show, however old."""
+        """Whether there is a state to show, of any age."""
         return self.taken is not None
 
     def age(self, now: Callable[[], float] = time) -> float | None:

@@ -94,7 +94,7 @@ def start(request: PageRequest) -> Page | Redirect:
 
 
 def callback(request: PageRequest) -> Page | Redirect:
-    """The provider has sent the browser back. A login opens a new session: its id was known to nobody before."""
+    """The provider has sent the browser back. A login opens a new session with a new ID."""
     oidc, sessions = _oidc(request), request.console.sessions
     pending = request.session.logins.take(request.query.get("state", ""))
     try:

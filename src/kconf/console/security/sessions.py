@@ -31,7 +31,7 @@ _CSRF_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`credentials` are by context, `identity` is that of an OIDC provider. `csrf` is the secret behind form tokens."""
+    """`credentials` has one per context, `identity` is that of an OIDC provider. Form tokens are made from `csrf`."""
 
     csrf: bytes = field(repr=False)
     created: float
@@ -43,11 +43,11 @@ class Session:
 
     @property
     def is_visitor(self) -> bool:
-        """Nobody has logged in."""
+        """Whether nobody has logged in."""
         return not self.credentials and self.identity is None
 
     def end(self) -> None:
-        """Forget what could be used after the session."""
+        """Delete secrets that could be used after the session."""
         if self.identity is not None:
             self.identity.tokens.end()
 
@@ -110,14 +110,14 @@ class Sessions:
         return next(visitors, next(iter(self._sessions)))
 
     def close(self, token: str, successor: Session | None = None) -> None:
-        """End a session. What its successor has taken over stays valid."""
+        """End a session. Credentials that its successor has taken over stay valid."""
         with self._lock:
             found = self._sessions.pop(_hash(token), None)
         if found is not None and (successor is None or successor.identity is not found.identity):
             found.end()
 
     def current(self) -> Sequence[Session]:
-        """All sessions that have not ended."""
+        """All active sessions."""
         now = self._now()
         with self._lock:
             ended = [

@@ -97,7 +97,7 @@ def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.Capt
     assert run("test", str(file), "-b", "h:1") == 2
 
 
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "/no/such.yaml") == 2
     assert capsys.readouterr().err == "cannot read /no/such.yaml: No such file or directory\n"
 

@@ -88,7 +88,7 @@ def test_a_response_for_another_browser_logs_nobody_in() -> None:
 
 
 def test_a_login_opens_a_new_session_and_ends_the_old_one() -> None:
-    """Session fixation: whoever planted the cookie before has nothing."""
+    """Session fixation: an attacker who planted the old cookie gains nothing."""
     browser = Browser(HOME)
     asked = browser.begin()
     planted = browser.client.cookies["kconf"]
@@ -234,7 +234,7 @@ def test_no_token_and_no_secret_is_in_a_page_a_cookie_or_the_log(caplog: pytest.
 
 
 def can_change(browser: Browser) -> bool:
-    """Whether the page of a topic and the form of a change offer one."""
+    """Whether the page of a topic and the form allow a change."""
     page = browser.client.get("/home/topic/orders").text
     form = browser.client.get("/home/change?resource=topic:orders")
     offers = [">Change<" in page, form.status_code == 200 and "Dry run" in form.text]

@@ -1,4 +1,4 @@
-"""The options of `kconf console` and `kconf serve --console`, and what they refuse."""
+"""The OIDC options of `kconf console` and `kconf serve --console`, and invalid values."""
 
 from __future__ import annotations
 

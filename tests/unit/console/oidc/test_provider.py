@@ -1,4 +1,4 @@
-"""Discovery, keys that change, and how the console identifies itself; and requests that go wrong."""
+"""Discovery, changed keys, client authentication, and failed requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_metadata_that_cannot_be_trusted_is_refused(metadata: dict[str, Any], wh
         Provider(settings(), FakeHttp(**metadata)).metadata()
 
 
-def test_metadata_is_read_once_an_hour_and_stays_in_force_if_the_provider_is_away() -> None:
+def test_metadata_is_read_once_an_hour_and_stays_valid_if_the_provider_is_unreachable() -> None:
     now = [0.0]
     http = FakeHttp()
     provider = Provider(settings(), http, lambda: now[0])
@@ -48,7 +48,7 @@ def test_metadata_is_read_once_an_hour_and_stays_in_force_if_the_provider_is_awa
     assert provider.metadata() is first
 
 
-def test_a_provider_that_is_away_is_not_asked_by_one_login_after_the_other() -> None:
+def test_waiting_logins_do_not_each_query_an_unreachable_provider() -> None:
     now = [0.0]
     http = FakeHttp(issuer="https://other.test")
     provider = Provider(settings(), http, lambda: now[0])
@@ -79,7 +79,7 @@ def test_a_new_key_is_fetched_at_once_but_not_for_every_token_with_an_unknown_on
     assert len(http.fetched) == count + 1
 
 
-def test_keys_that_were_read_stay_in_force_if_the_provider_is_away() -> None:
+def test_known_keys_stay_valid_if_the_provider_is_unreachable() -> None:
     now = [0.0]
     http = FakeHttp()
     provider = Provider(settings(), http, lambda: now[0])
@@ -141,7 +141,7 @@ def test_the_logout_at_the_provider_has_no_token() -> None:
 
 @contextmanager
 def serving(status: int, body: bytes, **headers: str) -> Iterator[tuple[str, list[str]]]:
-    """A server that always answers the same; and the paths that it was asked for."""
+    """A server with a fixed response, and the requested paths."""
     asked: list[str] = []
 
     class Endpoint(BaseHTTPRequestHandler):
@@ -166,7 +166,7 @@ def serving(status: int, body: bytes, **headers: str) -> Iterator[tuple[str, lis
         server.shutdown()
 
 
-def test_an_error_of_oauth_is_told_from_a_server_that_fails() -> None:
+def test_an_oauth_error_is_distinguished_from_a_failing_server() -> None:
     with serving(400, b'{"error":"invalid_grant","error_description":"secret"}') as (url, _):
         with pytest.raises(ProviderRefused, match=r"refused the request: invalid_grant$") as caught:
             ProviderHttp(url).post(url, {"code": "c0de"}, {})

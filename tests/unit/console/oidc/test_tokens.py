@@ -1,4 +1,4 @@
-"""The tokens of a login: renewed before they end, and gone with the session."""
+"""The tokens of a login: renewed before they expire, and deleted with the session."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_token_is_used_until_shortly_before_its_end_and_then_renewed() -> None
     assert world.renewed() == [REFRESH, "refresh-token-2"]
 
 
-def test_a_refresh_token_stays_in_force_if_the_provider_sends_no_new_one() -> None:
+def test_a_refresh_token_stays_valid_if_the_provider_sends_no_new_one() -> None:
     world = World()
     world.http.answer = {"refresh_token": None, "id_token": None}
     for _ in range(2):
@@ -100,10 +100,10 @@ def test_without_a_refresh_token_the_login_acts_until_the_token_expires() -> Non
     with pytest.raises(AuthenticationFailed):
         tokens()
     assert not tokens.can_act
-    assert not tokens.has_ended  # the person can still look
+    assert not tokens.has_ended  # the person can still read
 
 
-def test_with_the_session_the_tokens_are_forgotten() -> None:
+def test_tokens_are_deleted_with_the_session() -> None:
     world = World()
     world.tokens.end()
     with pytest.raises(AuthenticationFailed):

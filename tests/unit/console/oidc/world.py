@@ -1,4 +1,4 @@
-"""A provider without a network: its metadata, keys and answers are values. What is sent to it can be looked at."""
+"""A provider without a network: its metadata, keys and responses are values, and requests are recorded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def id_token(key: SigningKey = SIGNER, headers: Mapping[str, Any] | None = None,
 
 
 class FakeHttp(ProviderHttp):
-    """`claims` are those of the next ID token, beside its nonce. An exception in `answer` is raised."""
+    """`claims` are those of the next ID token, in addition to its nonce. An exception in `answer` is raised."""
 
     def __init__(self, **metadata: Any) -> None:
         super().__init__(ISSUER)
@@ -85,7 +85,7 @@ class FakeHttp(ProviderHttp):
 
 
 class Browser:
-    """A browser of a console with clusters made by hand. `begin` and `finish` are the two halves of a login."""
+    """A browser of a console with hand-written clusters. `begin` and `finish` are the two halves of a login."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Browser:
         return TestClient(create_app(self.console), base_url=BASE, follow_redirects=False)
 
     def begin(self, to: str = "/home/topics") -> dict[str, str]:
-        """Follow the link to the provider: what it is asked."""
+        """Follow the link to the provider; returns the parameters of the request."""
         location = self.client.get("/-/oidc/start", params={"to": to}).headers["location"]
         assert location.startswith(f"{self.http.metadata['authorization_endpoint']}?")
         asked = dict(parse_qsl(urlsplit(location).query))
@@ -130,7 +130,7 @@ class Browser:
         return asked
 
     def finish(self, asked: Mapping[str, str], **more: str) -> Any:
-        """Come back from the provider with a code."""
+        """Return from the provider with a code."""
         return self.client.get("/-/oidc/callback", params={"code": "c0de", "state": asked["state"], **more})
 
     def log_in(self, to: str = "/home/topics") -> Any:

@@ -96,7 +96,7 @@ def test_everyone_and_everything_are_stars() -> None:
     assert not may(Operation.READ, acl(Operation.READ, "*", principal="Group:*"))
 
 
-def test_deleting_the_last_acl_of_a_prefix_makes_it_forgotten() -> None:
+def test_deleting_the_last_acl_of_a_prefix_removes_it_from_the_index() -> None:
     snapshot = kept(acl(Operation.READ, "ord", prefixed=True))
     planned = plan_delete_acls(snapshot, [AclFilter()])
     index = AclIndex(snapshot)

@@ -230,7 +230,7 @@ def test_values_equal_a_plain_mapping() -> None:
     assert Values({"a": "1"}) == Values({"a": "1"}, lambda _: True)
 
 
-def test_effective_values_of_a_topic_come_from_the_broker_levels_where_it_has_none() -> None:
+def test_effective_values_of_a_topic_come_from_broker_levels_if_it_has_no_override() -> None:
     effective = Effective(ORDERS, {"tags": " x , y"}, resolver({"log.keep.ms": "99"}))
 
     assert dict(effective) == {"keep.ms": "99", "tags": "x,y"}

@@ -230,7 +230,7 @@ def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
     assert mistakes(rule(text.replace("»", ""))) == [f"p.yaml:2:{column}: {mistake}"]
 
 
-def test_a_sensitive_key_may_be_required_or_forbidden_also_behind_a_listener() -> None:
+def test_a_sensitive_key_may_be_required_or_forbidden_also_with_a_listener_prefix() -> None:
     rules = read_rules(
         rule("selector: broker, key: listener.name.internal.ssl.keystore.password, condition: {forbidden: true}"),
         CATALOGUE,

@@ -132,7 +132,7 @@ def replace_number(number: int) -> Any:
     return replace(AuditEntry(1, RequestContext(), 1, Resource.topic("t"), ["k"], 40, False), number=number)
 
 
-def test_a_part_of_the_journal_that_is_gone_is_counted_and_left_out(tmp_path: Path) -> None:
+def test_a_deleted_part_of_the_journal_is_counted_and_skipped(tmp_path: Path) -> None:
     fake = Fake([JournalTrimmed(5), ChangePage((), 7, 7, 5, 1)])
 
     done = Copies(tmp_path, lambda: fake).run()
@@ -213,6 +213,6 @@ def test_of_two_servers_of_a_cluster_one_is_copied_and_the_other_takes_over(
     assert fake.asked[0] == 5
 
 
-def test_pages_say_in_which_epoch_they_are(server: KconfProcess) -> None:
+def test_pages_have_their_epoch(server: KconfProcess) -> None:
     with SyncAdminClient(server.bootstrap) as admin:
         assert admin.list_changes(-1).epoch == admin.list_changes(0).epoch == 1

@@ -67,7 +67,7 @@ def test_what_a_broker_shows_defines_a_key() -> None:
     assert whole.group is kafka_43().group
 
 
-def test_topics_are_asked_for_only_if_there_may_be_something() -> None:
+def test_topics_are_requested_only_if_some_may_exist() -> None:
     brokers = Brokers({ResourceType.BROKER: [KNOWN]})
     assert read(brokers) == {}
     assert brokers.asked == [ResourceType.BROKER]

@@ -1,6 +1,6 @@
-"""Requests to the provider: JSON by https, bounded in time and size, without redirections.
+"""Requests to the provider: JSON over HTTPS, limited in time and size, without redirects.
 
-Errors contain nothing of what was sent, and of what was received only the error code of OAuth.
+Errors contain no data of the request, and only the OAuth error code of the response.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _CODE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,64}")  # RFC 6749 5.2, wi
 
 
 class ProviderUnavailable(LoginRefused):
-    """The provider does not answer, or not as one."""
+    """The provider does not respond, or its response is not valid."""
 
 
 class ProviderRefused(LoginRefused):
-    """The provider answered a request with an error of OAuth: `code`."""
+    """The provider responded with an OAuth error: `code`."""
 
     def __init__(self, text: str, code: str) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class ProviderRefused(LoginRefused):
 
 
 class _NoRedirection(HTTPRedirectHandler):
-    """A code or a secret is sent to the address of the metadata, and nowhere else."""
+    """Refuses redirects: a code or a secret is sent only to the address in the metadata."""
 
     def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
         return None
@@ -59,7 +59,7 @@ class ProviderHttp:
         return self._object(self.get(url))
 
     def post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Mapping[str, Any]:
-        """The response to a form. Raises ProviderRefused if it is an error of OAuth."""
+        """Send a form and return the response. Raises ProviderRefused if it is an OAuth error."""
         request = Request(url, urlencode(form).encode(), {"Accept": "application/json", **headers})
         return self._object(self._read(request))
 
@@ -112,5 +112,5 @@ def error_code(file: IO[bytes]) -> str | None:
 
 
 def shown_code(code: str) -> str | None:
-    """An error code, if it has the form of one: it is shown to a person."""
+    """The error code for display, if it has a valid form."""
     return code if _CODE.fullmatch(code) else None

@@ -1,5 +1,5 @@
-"""What an ID token must say (OpenID Connect Core 3.1.3.7), and who it is about. `Provider.verified` checked before that
-the provider has signed it, as this issuer and for this client.
+"""Checks the claims of an ID token (OpenID Connect Core 3.1.3.7), and reads the person from them. `Provider.verified`
+has already checked signature, issuer and client.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NotAllowed(InvalidToken):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who has logged in. `subject` is the provider's own id of the user, which never changes."""
+    """A logged-in person. `subject` is the provider's own ID of the user, which never changes."""
 
     subject: str
     user: str
@@ -49,14 +49,14 @@ def read_person(claims: Mapping[str, Any], settings: OidcSettings, now: float) -
 
 
 def check_nonce(claims: Mapping[str, Any], nonce: str) -> None:
-    """The token answers this login, and no earlier one."""
+    """Check that the token belongs to this login, and not to an earlier one."""
     given = claims.get("nonce")
     if not isinstance(given, str) or not compare_digest(given.encode(), nonce.encode()):
         raise InvalidToken("its nonce is not that of this login")
 
 
 def check_access_hash(claims: Mapping[str, Any], algorithm: str, access_token: str) -> None:
-    """The access token belongs to the ID token, if that says which one does (`at_hash`)."""
+    """Check that the access token belongs to the ID token, if that has `at_hash`."""
     expected, name = claims.get("at_hash"), _HASHES.get(algorithm[-3:])
     if expected is None or name is None:  # EdDSA has no hash of its own
         return
@@ -106,7 +106,7 @@ def _name(claims: Mapping[str, Any], claim: str) -> str:
 
 
 def _values(claims: Mapping[str, Any], path: str) -> set[str]:
-    """The texts of a claim. `realm_access.roles` is also the claim `roles` in the claim `realm_access`."""
+    """The values of a claim as strings. `realm_access.roles` is also the claim `roles` inside `realm_access`."""
     found: Any = claims.get(path)
     if found is None:
         found = claims

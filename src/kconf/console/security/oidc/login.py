@@ -67,7 +67,7 @@ class OidcLogin:
         self._settings, self._limiter, self._now = settings, limiter or LoginLimiter(), now
 
     def begin(self, logins: PendingLogins, to: str, redirect_uri: str, client: str) -> str:
-        """The address of the provider to which the browser is sent. Raises LoginRefused."""
+        """The provider's address to redirect the browser to. Raises LoginRefused."""
         self._limiter.spend(("client", client))
         address = self.provider.metadata().authorization
         login = logins.begin(to, redirect_uri)
@@ -85,7 +85,7 @@ class OidcLogin:
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(given)}"
 
     def finish(self, login: PendingLogin | None, response: Mapping[str, str], client: str) -> OidcIdentity:
-        """The person whom the provider has sent back with this response. Raises LoginRefused."""
+        """The person who returns from the provider with this response. Raises LoginRefused."""
         if login is None:
             raise LoginRefused(EXPIRED)
         self._check_response(response)
@@ -102,7 +102,7 @@ class OidcLogin:
         return OidcIdentity(person, PersonTokens(self.provider, person, tokens, self._now))
 
     def _check_response(self, response: Mapping[str, str]) -> None:
-        """RFC 9207: the response names its issuer. RFC 6749 4.1.2.1: it may be an error."""
+        """Check the issuer of the response (RFC 9207), and whether it is an error (RFC 6749 4.1.2.1)."""
         issuer = response.get("iss")
         if issuer != self.provider.issuer and (issuer is not None or self.provider.metadata().names_itself):
             raise LoginRefused("The response is not one of the provider that was asked.")
@@ -141,7 +141,7 @@ class OidcLogin:
 
 
 def _algorithm(token: str) -> str:
-    """The algorithm of a token that was verified."""
+    """The algorithm of a verified token."""
     from jwt import get_unverified_header
 
     return str(get_unverified_header(token)["alg"])

@@ -1,7 +1,7 @@
-"""Logins that were begun: state, nonce and PKCE verifier, in the session of the visitor and nowhere else.
+"""Logins in progress: state, nonce and PKCE verifier, stored only in the session of the visitor.
 
-A response whose state is not in the session of its browser is refused. So nobody can be logged in as somebody else by a
-link (login CSRF), and a response that was used, or is too old, is useless.
+A response whose state is not in the session of its browser is refused. So a link cannot log a person in as somebody
+else (login CSRF), and used or expired responses are refused.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from threading import Lock
 from typing import Final
 
 MOST_LOGINS: Final = 5
-"""Per session; the oldest is forgotten. More than one: people open several tabs."""
+"""The maximum per session, for several tabs; the oldest is dropped."""
 TIME_LIMIT: Final = 600.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class PendingLogin:
-    """`to` is where the person goes after the login, a path of the console."""
+    """`to` is the path of the console to go to after the login."""
 
     to: str
     redirect_uri: str
@@ -39,7 +39,7 @@ class PendingLogin:
 
 
 class PendingLogins:
-    """The logins of a session that were begun. May be used from any thread."""
+    """The logins in progress of a session. May be used from any thread."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -55,7 +55,7 @@ class PendingLogins:
         return login
 
     def take(self, state: str) -> PendingLogin | None:
-        """The login of a state, which cannot be used again; None: it is unknown or too old."""
+        """Remove and return the login of a state; None if it is unknown or expired."""
         with self._lock:
             found = self._logins.pop(state, None)
         return found if found is not None and self._now() - found.begun <= TIME_LIMIT else None

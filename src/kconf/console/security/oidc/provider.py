@@ -18,16 +18,16 @@ from kconf.server.auth.oauthbearer.jwt_validator import UnknownKey, verified_cla
 from kconf.server.auth.oauthbearer.settings import OAuthSettings
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
-_FRESH: Final = 3600.0  # seconds for which metadata and keys are used without a question
-_AGAIN: Final = 10.0  # seconds between two fetches that unknown keys cause
-_PAUSE: Final = 3.0  # seconds after metadata could not be read
+_FRESH: Final = 3600.0  # seconds for which metadata and keys are cached
+_AGAIN: Final = 10.0  # seconds between two fetches because of unknown keys
+_PAUSE: Final = 3.0  # seconds to wait after metadata could not be read
 _SHOWN: Final = 200  # characters of another issuer
 _RESOURCE_PARAMETERS: Final = ("audience", "resource")  # RFC 8707: also in requests for tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the discovery document says. `end_session` is None if a logout at the provider is not possible."""
+    """The data of the discovery document. `end_session` is None if the provider has no logout."""
 
     authorization: str
     token: str
@@ -40,7 +40,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class TokenResponse:
-    """`lifetime` is in seconds; None: the provider does not say."""
+    """`lifetime` is in seconds; None if the provider does not send it."""
 
     access: str = field(repr=False)
     refresh: str | None = field(repr=False)
@@ -69,14 +69,14 @@ class Provider:
         return self.settings.issuer
 
     def metadata(self) -> Metadata:
-        """Raises ProviderUnavailable. What was read before stays in force if it cannot be read again."""
+        """The metadata; the cached one if it cannot be read again. Raises ProviderUnavailable."""
         with self._lock:
             known = self._metadata
             if known is not None and self._now() - known[0] < _FRESH:
                 return known[1]
             failed = self._failed
             if failed is not None and self._now() - failed[0] < _PAUSE:
-                raise failed[1]  # logins that wait must not ask a provider that is away one after the other
+                raise failed[1]  # waiting logins must not each query an unreachable provider
             try:
                 found = _metadata(self.issuer, self._http.get_json(f"{self.issuer.rstrip('/')}{WELL_KNOWN}"))
             except ProviderUnavailable as error:
@@ -88,9 +88,10 @@ class Provider:
             return found
 
     def verified(self, id_token: str) -> Mapping[str, Any]:
-        """The claims of an ID token that the provider has signed for this client; others are checked elsewhere.
+        """The claims of an ID token that the provider has signed for this client; other claims are checked elsewhere.
 
-        Raises InvalidToken and ProviderUnavailable. A key that is not known is looked for once: providers change them.
+        Raises InvalidToken and ProviderUnavailable. For an unknown key, the keys are fetched once: providers change
+        them.
         """
         keys = self._current_keys()
         try:
@@ -99,7 +100,7 @@ class Provider:
             return verified_claims(id_token, self._current_keys(one_is_missing=True), self._expected)
 
     def _current_keys(self, *, one_is_missing: bool = False) -> tuple[VerificationKey, ...]:
-        """The keys, fetched again if they are old, or if one is missing and they were not fetched for that just now."""
+        """The keys, fetched again if they are old, or if one is missing and the last such fetch is not recent."""
         url = self.metadata().jwks
         with self._lock:
             known, now = self._keys, self._now()
@@ -131,7 +132,7 @@ class Provider:
         return _token_response(self.issuer, self._http.post(metadata.token, form, headers))
 
     def logout_url(self) -> str | None:
-        """Where people end their session at the provider. It has no token: the provider asks them."""
+        """The address for a logout at the provider. It contains no token: the provider asks for confirmation."""
         end = self.metadata().end_session
         if end is None:
             return None

@@ -1,4 +1,4 @@
-"""The tokens of one login, from the login to the end of the session. They are in memory only."""
+"""The tokens of one login, until the end of the session. They are only in memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-DEFAULT_LIFETIME: Final = 300.0  # seconds, if the provider gives none: RFC 6749 only recommends it
-_EARLY: Final = 0.2  # of a lifetime: so long before its end a token is exchanged for a new one
+DEFAULT_LIFETIME: Final = 300.0  # seconds, if the provider sends none: RFC 6749 only recommends it
+_EARLY: Final = 0.2  # fraction of the lifetime before its end at which a token is renewed
 _EARLIEST: Final = 60.0  # seconds
 _PAUSE: Final = 5.0  # seconds after a request that failed
 
 
 class PersonTokens:
-    """Called by every login to a cluster: returns an access token that is valid now. May be used from any thread."""
+    """Called for every login to a cluster: returns a valid access token. May be used from any thread."""
 
     def __init__(
         self, provider: Provider, person: Person, first: TokenResponse, now: Callable[[], float] = time.time
@@ -37,7 +37,7 @@ class PersonTokens:
         self._refresh: str | None = None
         self._retry = 0.0
         self.has_ended = False
-        """The provider has ended the login, or the session was."""
+        """The provider has ended the login, or the session has ended."""
         self._store(first)
 
     def __repr__(self) -> str:
@@ -45,11 +45,11 @@ class PersonTokens:
 
     @property
     def can_act(self) -> bool:
-        """There is a valid token, or a way to get one."""
+        """Whether there is a valid token, or a way to get one."""
         return not self.has_ended and (self._refresh is not None or self._now() < self._expires)
 
     def __call__(self) -> str:
-        """Raises AuthenticationFailed if the login has ended, ConnectionFailed if the provider is away."""
+        """Raises AuthenticationFailed if the login has ended, ConnectionFailed if the provider is unreachable."""
         with self._lock:
             now = self._now()
             early = min(_EARLIEST, _EARLY * self._lifetime)
@@ -62,12 +62,12 @@ class PersonTokens:
             return self._access
 
     def end(self) -> None:
-        """Forget the tokens: the session has ended."""
+        """Delete the tokens at the end of the session."""
         with self._lock:
             self._forget()
 
     def _renew(self, refresh: str) -> None:
-        """Get a new token. If the provider is away, the old one is used until it expires."""
+        """Get a new token. If the provider is unreachable, the old one is used until it expires."""
         try:
             found = self._provider.tokens({"grant_type": "refresh_token", "refresh_token": refresh})
             self._check(found)
@@ -81,7 +81,7 @@ class PersonTokens:
             self._store(found)
 
     def _check(self, found: TokenResponse) -> None:
-        """OpenID Connect Core 12.2: a new ID token is about the same person, who may still use the console."""
+        """Check that a new ID token is about the same person, who may still log in (OpenID Connect Core 12.2)."""
         if found.id_token is None:
             return
         person = read_person(self._provider.verified(found.id_token), self._provider.settings, self._now())
