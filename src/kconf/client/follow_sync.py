@@ -55,7 +55,7 @@ class Follow:
         return self._queue.pop()
 
     def take(self) -> list[Revision]:
-        """The revisions that were received and not taken yet."""
+        """The received revisions that are not taken yet."""
         return [self._queue.pop() for _ in range(len(self._queue))]
 
     def step(self) -> list[LogEvent]:

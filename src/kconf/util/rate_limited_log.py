@@ -49,7 +49,7 @@ class RateLimitedLogger:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether a line would be left out now."""
+        """Whether a message would be suppressed now."""
         return self._bucket.tokens(self._per_second, self._clock() * 1000) < 1
 
     def suppress(self, lines: int) -> None:

@@ -34,7 +34,7 @@ _KINDS: Final[Mapping[int, ResourceType]] = {
 """APIs about one kind of resources."""
 
 _LISTED: Final = (ResourceType.CLIENT_METRICS, ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP)
-"""What ListConfigResources lists; in version 0 the first only."""
+"""The resource types that ListConfigResources lists. Version 0 lists only the first."""
 
 
 def guarded(handlers: Mapping[int, Handler]) -> dict[int, Handler]:

@@ -220,7 +220,7 @@ class GatewayJournal:
         return written
 
     def _insert(self, revisions: Iterable[Revision]) -> list[Revision]:
-        """Returns those that were not there yet."""
+        """Insert revisions. Returns those that are new."""
         written = []
         for each in revisions:
             record = to_json(

@@ -82,8 +82,8 @@ class LogThread:
         self._clock = AwakeClock()
         self._answered_at: float | None = None  # by `_clock`
         self._read_at = 0.0  # the same in monotonic time
-        self._lost = 0  # connections in a row that failed
-        self._many = max(2, len(controllers.bootstrap.addresses))  # all controllers, and more than one by chance
+        self._lost = 0  # consecutive failed connections
+        self._many = max(2, len(controllers.bootstrap.addresses))  # failures that count as an outage
         self._error: KconfError | None = None
         self._closed = False
         self._thread = Thread(target=self._run, name="kconf-log", daemon=True)

@@ -17,7 +17,7 @@ BrokerHandler = Callable[[ServerContext, Any, ApiRequest, int], Awaitable[Any]]
 
 
 def at_broker(handler: BrokerHandler) -> Handler:
-    """A handler of requests about one broker, which are refused on a connection that has named none."""
+    """A handler for requests to one broker. They are refused on a connection that addresses none."""
 
     async def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
         node = node_of(context, call.connection)
@@ -27,7 +27,7 @@ def at_broker(handler: BrokerHandler) -> Handler:
 
 
 def split(items: Collection[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """The items that the caller has the right for, and the others, each in the order of the request."""
+    """The items for which the caller is authorized, and the others, each in request order."""
     allowed: list[T] = []
     denied: list[T] = []
     for each in in_slices(items):
