@@ -70,7 +70,7 @@ class FakeClient:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     client = FakeClient()
 
-    def connected(properties: Any, bootstrap: str, journal: None) -> FakeClient:
+    def connected(properties: Any, bootstrap: str, sasl: None, journal: None) -> FakeClient:
         assert bootstrap == "h:1"
         return client
 
