@@ -28,7 +28,7 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
 install: $(VENV)/.all ## install the package with all extras into .venv, prepare Spark
-	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
+	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare --s3; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,console]'
@@ -79,7 +79,7 @@ browser:
 
 # These start Spark often: a class archive makes each start faster.
 ready: jdk $(VENV)/.tools
-	-@$(BIN)/kconf pipeline prepare
+	-@$(BIN)/kconf pipeline prepare --s3
 
 # Each test runs in exactly one of these four targets: tests/support/targets.py.
 SMOKE := -m 'not full and not faults'

@@ -217,8 +217,8 @@ def test_what_the_account_may_not_describe_is_unknown_and_not_empty(tmp_path: Pa
             process.terminate()
             _, messages = process.communicate(timeout=60)
         assert "cannot read resources of type acl: CLUSTER_AUTHORIZATION_FAILED" in messages
-        assert "the cluster does not show scram: CLUSTER_AUTHORIZATION_FAILED" in messages
-        assert "does not show the configs of topic:secret" in messages
+        assert "cannot read resources of type scram: CLUSTER_AUTHORIZATION_FAILED" in messages
+        assert "cannot read the configs of topic:secret" in messages
         found = kconf("check", "-b", kafka.bootstrap)
         assert "acls could not be read" in found.stdout + found.stderr
 

@@ -50,12 +50,17 @@ def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> 
         assert process.stdout is not None
         found = re.fullmatch(r"kconf console ready: (http://127\.0\.0\.1:\d+/)\n", process.stdout.readline())
         assert found is not None
-        page = urllib.request.urlopen(found[1], timeout=60).read().decode()
+        response = urllib.request.urlopen(found[1], timeout=60)
+        page, cookie = response.read().decode(), response.headers["set-cookie"].split(";")[0]
         assert [name for name in ("prod-eu", "prod-us", "test") if f"/{name}/topics" in page] == ["prod-eu", "prod-us"]
+        events = urllib.request.Request(f"{found[1]}prod-eu/-/events", headers={"cookie": cookie})
+        stream = urllib.request.urlopen(events, timeout=60)  # a page that is open
+        assert stream.readline() == b"retry: 2000\n"
     finally:
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=120)
     assert process.returncode == 0
+    assert "Traceback" not in error
     assert error.startswith("kconf: login is off: everybody who can reach this address uses the credentials")
 
 

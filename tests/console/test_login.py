@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from kconf import AclBinding, AclType, NewTopic, Operation, SyncAdminClient
-from tests.console.conftest import Visits
+from tests.support.browsing import Visits
 from tests.support.process import KconfProcess
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"

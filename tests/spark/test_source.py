@@ -25,7 +25,9 @@ from kconf import (
     scram_upsertion,
 )
 from kconf.lake.schemas import SNAPSHOT_LINE
-from kconf.spark.source import ClusterPartition, KconfReader, SourceOptions, reason
+from kconf.spark.source.data_source import reason
+from kconf.spark.source.options import SourceOptions
+from kconf.spark.source.snapshot_reader import ClusterPartition, SnapshotReader
 from tests.support.process import KconfProcess
 
 if TYPE_CHECKING:
@@ -153,7 +155,7 @@ def test_everything_else_is_copied_too(read: list[dict[str, Any]]) -> None:
 
 
 def test_topics_are_shared_out_and_each_broker_has_a_part(cluster: KconfProcess) -> None:
-    parts = KconfReader(SourceOptions(cluster.address("PLAINTEXT")), 4, None).partitions()
+    parts = SnapshotReader(SourceOptions(cluster.address("PLAINTEXT")), 4, None).partitions()
 
     assert all(isinstance(each, ClusterPartition) for each in parts)
     shares = [len(each.topics) for each in parts if isinstance(each, ClusterPartition) and each.topics]
@@ -210,7 +212,7 @@ def test_a_login_is_given_by_name_and_never_shown(
     plan: str = spark._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "formatted")  # type: ignore[union-attr]
     assert "kconf" in plan
     assert PASSWORD not in plan
-    reader = KconfReader(SourceOptions.of(options), 2, None)
+    reader = SnapshotReader(SourceOptions.of(options), 2, None)
     from pyspark.cloudpickle import dumps
 
     shipped = [dumps(reader), dumps(reader.partitions())]  # type: ignore[no-untyped-call]

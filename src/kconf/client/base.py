@@ -68,7 +68,7 @@ class BaseAdminClient(ABC):
     ) -> Self:
         """Create a client from Java client properties: a file, or a mapping with the same keys.
 
-        `sasl` is a login that properties cannot express, and is used instead of the one that they configure.
+        `sasl` replaces the login in the properties, for logins that properties cannot express.
         """
         from kconf.client.properties import settings_from_properties
 

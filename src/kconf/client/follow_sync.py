@@ -54,6 +54,10 @@ class Follow:
             self.step()
         return self._queue.pop()
 
+    def take(self) -> list[Revision]:
+        """The revisions that were received and not taken yet."""
+        return [self._queue.pop() for _ in range(len(self._queue))]
+
     def step(self) -> list[LogEvent]:
         """Send the next request and process its response, or wait before the next one."""
         step = self.follower.next_step()

@@ -27,7 +27,7 @@ def settings_from_properties(
     controllers: str | Iterable[str] = (),
     sasl: Sasl | None = None,
 ) -> ClientSettings:
-    """Read settings from a file or a mapping. Addresses and a login given here override those of the properties."""
+    """Read settings from a file or a mapping. Addresses and a login given here override those in the properties."""
     given = dict(properties) if isinstance(properties, Mapping) else read_file(properties)
     if not bootstrap and not controllers:
         bootstrap = given.get("bootstrap.servers", "")

@@ -47,7 +47,7 @@ class Catalog:
 
 
 def with_keys(base: Catalog, added: Mapping[ResourceType, ConfigDef]) -> Catalog:
-    """A catalog with more keys, or other definitions of some."""
+    """A catalog with additional keys, or with other definitions of some keys."""
 
     def merged(kind: ResourceType) -> ConfigDef:
         more = added.get(kind)

@@ -1,4 +1,4 @@
-"""Keys that only the cluster of this process has: a gateway has one cluster, and learns its keys from the brokers."""
+"""Config keys that kconf does not know from any release, read from the brokers behind a gateway."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _learned: dict[ResourceType, Mapping[str, ConfigKey]] = {}
 
 
 def learned_key(kind: ResourceType, name: str) -> ConfigKey | None:
-    """The definition of a key that no release which kconf knows has."""
+    """The definition of a key that is not in any known release."""
     return _learned[kind].get(name) if kind in _learned else None
 
 
 def learn_keys(keys: Mapping[ResourceType, Mapping[str, ConfigKey]]) -> None:
-    """Replace the keys that were learned before."""
+    """Replace the previous keys."""
     _learned.clear()
     _learned.update(keys)

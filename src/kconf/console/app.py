@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from logging import getLogger
+from mimetypes import guess_type
+from threading import Thread
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -28,7 +30,8 @@ from kconf.console.pages import MODULES
 from kconf.console.pages.errors import error_page
 from kconf.console.pages.events import events
 from kconf.console.pages.login import login_path
-from kconf.console.rendering import STATIC, render_html, render_json, static_path
+from kconf.console.pages.review import policies
+from kconf.console.rendering import STATIC, compile_templates, compressed, render_html, render_json, static_path
 from kconf.console.security.headers import SecurityHeaders
 from kconf.console.security.sessions import Session
 from kconf.errors import KconfError
@@ -54,7 +57,14 @@ def create_app(console: Console) -> Starlette:
     ]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers={HTTPException: _http_error(console)})
     app.router.redirect_slashes = False
+    Thread(target=_warm, args=(console,), name="kconf-console-warm", daemon=True).start()
     return app
+
+
+def _warm(console: Console) -> None:
+    """What the first pages would wait for."""
+    compile_templates()
+    policies.warm(console)
 
 
 def cookie_name(*, is_https: bool) -> str:
@@ -177,7 +187,11 @@ async def _static(request: Request) -> Response:
     if path.parent != STATIC or not path.is_file():
         raise HTTPException(404, "no such file")
     is_current = request.url.path == static_path(name)
-    return FileResponse(path, headers={"cache-control": _YEAR if is_current else "no-cache"})
+    headers = {"cache-control": _YEAR if is_current else "no-cache", "vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return FileResponse(path, headers=headers)
+    content_type, _ = guess_type(name)
+    return Response(compressed(name), headers={**headers, "content-encoding": "gzip"}, media_type=content_type)
 
 
 def _http_error(console: Console) -> Callable[[Request, Exception], Awaitable[Response]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -30,7 +30,10 @@ class ResourceType(IntEnum):
 
     @property
     def word(self) -> str:
-        return self.name.lower().replace("_", "-")
+        return _WORDS[self]
+
+
+_WORDS: Final = {each: each.name.lower().replace("_", "-") for each in ResourceType}
 
 
 class Resource(NamedTuple):

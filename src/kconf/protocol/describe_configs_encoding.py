@@ -15,6 +15,8 @@ from kconf.protocol.messages.describe_configs import DescribeConfigsEntry, Descr
 from kconf.util.slices import in_slices
 
 DEFAULT_SOURCE: Final = 5
+_FLEXIBLE: Final = 4
+_SHORT: Final = 126  # bytes; the length of a longer name is a varint of several bytes
 _REVISION: Final = uvarint(40003) + uvarint(8)  # kconf's tags: see DescribeConfigsResponse
 _REVISION_ONLY: Final = b"\x01" + _REVISION
 _STALE: Final = uvarint(40005) + uvarint(1) + b"\x01"
@@ -29,7 +31,7 @@ class Form(NamedTuple):
 
     @property
     def flexible(self) -> bool:
-        return self.version >= 4
+        return self.version >= _FLEXIBLE
 
 
 def encode_entry(
@@ -64,6 +66,17 @@ def result_head(form: Form, code: int, message: str | None, resource_type: int, 
     return encode(_Head(code, message, resource_type, name), form.version, form.flexible)[
         : -1 if form.flexible else None
     ]
+
+
+def success_head(form: Form, resource_type: int, name: str) -> bytes:
+    """The head of a result without an error. A short name is not left to the codec, which takes longer."""
+    text = name.encode()
+    size = len(text)
+    if size > _SHORT:
+        return result_head(form, 0, "", resource_type, name)
+    if form.version >= _FLEXIBLE:
+        return b"\x00\x00\x01" + bytes((resource_type, size + 1)) + text
+    return b"\x00\x00\x00\x00" + bytes((resource_type, 0, size)) + text
 
 
 def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:

@@ -88,7 +88,7 @@ def read_response_tags(frame: bytes, position: int) -> tuple[ResponseTags, int]:
 
 def response(api: Api, version: int, correlation: int, body: bytes, tags: bytes = b"\x00") -> bytes:
     """A response frame, with its length prefix."""
-    head = tags if answers_with_tags(api, version) else b""
+    head = tags if response_has_tags(api, version) else b""
     return b"".join((LENGTH.pack(4 + len(head) + len(body)), LENGTH.pack(correlation), head, body))
 
 
@@ -116,7 +116,7 @@ def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
     """
     try:
         (correlation,) = LENGTH.unpack_from(frame, 0)
-        position = skip_tags(frame, 4) if answers_with_tags(api, version) else 4
+        position = skip_tags(frame, 4) if response_has_tags(api, version) else 4
     except (struct.error, IndexError):
         raise RemoteProtocolError(f"the header of a {api.name} response is truncated") from None
     except Malformed as error:
@@ -125,6 +125,6 @@ def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
     return correlation, decode(api.response, version, flexible, frame, position, most=len(frame))
 
 
-def answers_with_tags(api: Api, version: int) -> bool:
+def response_has_tags(api: Api, version: int) -> bool:
     """Whether the header of a response has tags."""
     return api.key != API_VERSIONS and api.is_flexible(version)

@@ -86,9 +86,9 @@ class ServerSettings:
 
 
 class _BrokersCatalog:
-    """The keys of real brokers: those behind a gateway, or those that share an ensemble with kconf, which are 3.9.
+    """The catalog of real brokers: those behind a gateway, or Kafka 3.9 for those on the same ZooKeeper ensemble.
 
-    The same object while they do not change.
+    The same object as long as the keys do not change.
     """
 
     def __init__(self, store: Store) -> None:
@@ -123,7 +123,7 @@ async def _open_store(
 
 
 def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
-    """Of the users of the cluster behind a gateway, if they log in to it by SCRAM."""
+    """The SCRAM credentials of the cluster's users, if they log in to the gateway with SCRAM."""
     if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
         return None
     from kconf.server.auth.upstream_credentials import UpstreamCredentials

@@ -1,8 +1,8 @@
 """Reads and writes the tables; the only module that knows their paths.
 
 Each write is one commit. The commit notes of the journal and the history record how far they go. A missing table reads
-as empty. Of two concurrent writers the second fails, on a local lake before it does any work. A table written by an
-older version gets the columns added since; other schema differences need a rebuild.
+as empty. Of two concurrent writers the second fails before it does any work. A table written by an older version gets
+the columns added since; other schema differences need a rebuild.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kconf.lake.location import LakeBusy, LakeError, local_path
+from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
+from kconf.lake.lock import LakeLock
 from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
@@ -46,13 +47,14 @@ class Lake:
 
     def __init__(self, uri: str, spark: SparkSession) -> None:
         self.local = local_path(uri)
-        self.uri = str(self.local) if self.local is not None else uri.rstrip("/")
+        self.uri = located(uri)
+        self._lock: LakeLock | None = None
         self.spark = spark
 
     # -- where things are --------------------------------------------------------------------------------------------
 
     def path(self, table: Table) -> str:
-        return f"{self.uri}/{table.path}"
+        return f"{spark_uri(self.uri)}/{table.path}"
 
     def sql_name(self, table: Table) -> str:
         return f"delta.`{self.path(table)}`"
@@ -148,6 +150,7 @@ class Lake:
         return {table.path: self._add_columns(table, each.missing) for table, each in found if each.missing}
 
     def _add_columns(self, table: Table, columns: Sequence[Column]) -> list[str]:
+        self._check_lock()
         self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
         return [each.name for each in columns]
 
@@ -176,7 +179,12 @@ class Lake:
         finally:
             self.spark.conf.unset(name)
 
+    def _check_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.check()
+
     def _writer(self, table: Table, rows: DataFrame, mode: str, note: Mapping[str, Any] | None) -> DataFrameWriter:
+        self._check_lock()
         writer = fit(rows, table).write.format("delta").mode(mode).partitionBy(*table.partitioned_by)
         ranges = [name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by]
         writer = writer.option("delta.dataSkippingStatsColumns", ",".join(ranges))
@@ -187,6 +195,7 @@ class Lake:
         commit."""
         from pyspark.sql import functions as F
 
+        self._check_lock()
         given = fit(rows, table).withColumn(_GONE, F.lit(False))
         given = given.unionByName(fit(gone, table).withColumn(_GONE, F.lit(True)))
         given.createOrReplaceTempView("kconf_merge")
@@ -210,19 +219,23 @@ class Lake:
         """Merge small files; returns the number of files removed and added."""
         if not self.exists(table):
             return 0, 0
+        self._check_lock()
         (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
         return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
 
     def vacuum(self, table: Table, hours: int) -> None:
         """Delete files that no version of the last hours needs."""
         if self.exists(table):
+            self._check_lock()
             self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock out other runs on this machine. On remote storage, Delta rejects the second commit instead."""
+        """Lock out other runs: by a file lock, on an object store by a lock that is renewed. On HDFS, Delta Lake
+        refuses the commit of the second run instead."""
         if self.local is None:
-            yield
+            with LakeLock(self.uri).held() if is_object_store(self.uri) else nullcontext() as self._lock:
+                yield
             return
         try:
             self.local.mkdir(parents=True, exist_ok=True)

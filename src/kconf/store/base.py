@@ -55,10 +55,10 @@ STANDARD_AUTHORIZERS: Final = frozenset(
         "kafka.security.auth.SimpleAclAuthorizer",
     ]
 )
-"""Kafka's own authorizers, which decide by the ACLs of the cluster."""
+"""Kafka's own authorizers, which use the cluster's ACLs."""
 
 UNNAMED_AUTHORIZER: Final = "?"
-"""An authorizer whose class the brokers do not show."""
+"""The brokers have an authorizer, but do not show its class."""
 
 
 class Polling(NamedTuple):
@@ -186,7 +186,7 @@ class Store(Protocol):
 
     @property
     def brokers_authorizer(self) -> str | None:
-        """The class of the brokers' authorizer, or UNNAMED_AUTHORIZER; None: they have none, or are this server."""
+        """The class of the authorizer of the brokers behind a gateway, or UNNAMED_AUTHORIZER. Otherwise None."""
         ...
 
     @property
@@ -196,7 +196,7 @@ class Store(Protocol):
 
     @property
     def brokers_keys(self) -> Mapping[ResourceType, ConfigDef]:
-        """Keys that these brokers have besides. The same object while they do not change."""
+        """Additional keys of these brokers. The same object as long as they do not change."""
         ...
 
     @property

@@ -19,5 +19,5 @@ def iso_time(time: datetime | int | None) -> str | None:
     """
     if time is None:
         return None
-    moment = EPOCH + timedelta(milliseconds=time) if isinstance(time, int) else time.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    utc = EPOCH + timedelta(milliseconds=time) if isinstance(time, int) else time.astimezone(UTC)
+    return utc.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -35,7 +35,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         if not line and part[:1] in ("", "#", "!"):
             continue  # also after a single backslash: for Java the line has not started yet
         line += part
-        if _goes_on(part):
+        if _continues(part):
             line = line[:-1]
         elif line:
             yield line
@@ -44,7 +44,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield line
 
 
-def _goes_on(line: str) -> bool:
+def _continues(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

@@ -53,7 +53,7 @@ def gc_paused() -> Iterator[None]:
 
 @contextmanager
 def permanent() -> Iterator[None]:
-    """Neither collect now nor look later at what is made here, such as imported modules: it stays until the end."""
+    """Exclude the objects created in the block, such as imported modules, from garbage collection."""
     with gc_paused():
         yield
         gc.freeze()

@@ -47,6 +47,11 @@ class RateLimitedLogger:
         self._log.log(self._level, line, *facts)
         return True
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a line would be left out now."""
+        return self._bucket.tokens(self._per_second, self._clock() * 1000) < 1
+
     def suppress(self, lines: int) -> None:
         """Count messages as suppressed."""
         self._suppressed += lines

@@ -245,8 +245,10 @@ class SliceScheduler:
     def _next(self) -> None:
         """Start the next slice, with a delay if there was other work since the last one."""
         now = self._clock()
-        rest = (self._ended - self._began) * self._rest - (now - self._ended)
-        if rest > 0 and (self._processor_time() - self._used > _ACTIVE or self._is_busy()):
+        passed = now - self._ended
+        rest = (self._ended - self._began) * self._rest - passed
+        is_active = passed > _ACTIVE and self._processor_time() - self._used > _ACTIVE
+        if rest > 0 and (is_active or self._is_busy()):
             asyncio.get_running_loop().call_later(rest, self._grant)
         else:
             self._grant()

@@ -96,7 +96,7 @@ def test_the_page_reports_a_missing_record_and_shows_the_state() -> None:
     found = page(browser)
     assert (found["source"], found["changes"], found["slider"]) == (None, [], None)
     assert "home has no journal" in found["notes"]
-    assert found["keys"][0]["author"] is None
+    assert found["keys"][0]["author"]["who"] == "unknown: not recorded"
 
 
 def test_a_ghost_config_is_marked_in_the_list_of_keys_and_explained_in_its_page() -> None:

@@ -32,14 +32,14 @@ def items_of(argument: str, given: Iterable[T], *kinds: type) -> list[T]:
 
 
 def item_of(argument: str, given: T, kind: type) -> T:
-    """An argument that must have a type."""
+    """An argument of a required type."""
     if not isinstance(given, kind):
         raise InvalidRequest(f"{argument} must be {_article(kind)}, not {_described(given)}")
     return given
 
 
 def mapping_of(argument: str, given: Mapping[Any, T], kind: type) -> Mapping[Any, T]:
-    """An argument that must be a mapping whose keys have a type."""
+    """An argument that must be a mapping with keys of a required type."""
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"{argument} must be a mapping from {kind.__name__}, not {_described(given)}")
     for each in given:

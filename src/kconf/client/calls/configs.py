@@ -92,8 +92,8 @@ def _check_known(names: Sequence[str], outcomes: Mapping[Resource, View | ApiErr
     for name in missing:
         if not any(known_key(kind, name) for kind in kinds):
             near = next(filter(None, (similar_key(kind, name) for kind in kinds)), None)
-            meant = f"; did you mean {near}?" if near else ""
-            raise InvalidRequest(f"keys: {', '.join(each.word for each in kinds)} has no key {name!r}{meant}")
+            suggestion = f"; did you mean {near}?" if near else ""
+            raise InvalidRequest(f"keys: {', '.join(each.word for each in kinds)} has no key {name!r}{suggestion}")
 
 
 class DescribeConfigs(Call[Resource, View, DescribedConfigs]):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
 _LOGIN: Final = ("sasl.jaas.config", "sasl.oauthbearer.", "sasl.login.")
-"""How properties with credentials of the context begin."""
+"""Prefixes of properties with the context's credentials."""
 _COMMAND_TIMEOUT: Final = 60.0  # seconds; the user may have to unlock a password store
 
 
@@ -44,7 +44,7 @@ def user_properties(context: Context, user: str, password: str) -> dict[str, str
 
 
 def takes_tokens(context: Context) -> bool:
-    """Whether a client of the context logs in with bearer tokens of an OIDC provider."""
+    """Whether clients of the context log in with bearer tokens of an OIDC provider."""
     given = _given(context)
     is_sasl = given.get("security.protocol", "").strip().upper().startswith("SASL")
     handler = given.get("sasl.login.callback.handler.class", "").lower()
@@ -52,15 +52,17 @@ def takes_tokens(context: Context) -> bool:
 
 
 def token_properties(context: Context) -> dict[str, str]:
-    """Properties of a client that logs in with a token of a person, with none of the context's own credentials."""
+    """Properties of a client that logs in with a user's token, without the context's own credentials."""
     found = client_properties(_without_login(context))
     if not takes_tokens(context):
-        raise ConfigurationError(f"{context.name or context.bootstrap} takes no tokens: its login is not OAUTHBEARER")
+        raise ConfigurationError(
+            f"{context.name or context.bootstrap} does not accept tokens: it does not use OAUTHBEARER"
+        )
     return found
 
 
 def _given(context: Context) -> dict[str, str]:
-    """The properties, with references."""
+    """The properties, with unresolved references."""
     given: dict[str, str] = {}
     if context.properties_file is not None:
         from kconf.client.properties import read_file

@@ -140,7 +140,7 @@ class LogFollower:
             self._last_epoch = self._applied_epoch = self._leader_epoch = after.epoch
             self._checkpoint = after.offset, after.epoch
         self._is_ready = False
-        self._asked_for_history = False
+        self._requested_history = False
         self._pending: list[RecordBatch] = []
         self._snapshot: PartialSnapshot | None = None
         self._target: Address | None = None
@@ -248,9 +248,9 @@ class LogFollower:
     def _needs_snapshot(self, position: SnapshotPosition) -> list[LogEvent]:
         wanted = self._report_from
         can_skip = self._applied > 0 or wanted is None or position.end <= wanted
-        if not can_skip and not self._asked_for_history:
+        if not can_skip and not self._requested_history:
             # The whole log may still exist: offset 0 is a separate batch, and a request for 0 returns a snapshot.
-            self._asked_for_history = True
+            self._requested_history = True
             self._offset, self._last_epoch = 1, self._leader_epoch
             return []
         if not can_skip and not self._is_resumed:
@@ -290,7 +290,7 @@ class LogFollower:
             self._offset = self._last_epoch = 0
             self._checkpoint = 0, 0
             self.high_watermark, self._pending, self._report_from = -1, [], 0
-            self._asked_for_history = False
+            self._requested_history = False
             return [LogReset(was)]
         self._pending = [each for each in self._pending if each.next_offset <= end]
         last = self._pending[-1] if self._pending else None

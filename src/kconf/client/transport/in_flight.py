@@ -12,7 +12,7 @@ from kconf.client.transport.revisions import ClientRevision, ConnectionRevision
 from kconf.client.transport.versions import choose_version
 from kconf.errors import RemoteProtocolError
 from kconf.protocol.codec.varint import Malformed
-from kconf.protocol.headers import LENGTH, ResponseTags, answers_with_tags, read_response_tags, request
+from kconf.protocol.headers import LENGTH, ResponseTags, read_response_tags, request, response_has_tags
 
 H = TypeVar("H")
 
@@ -55,7 +55,7 @@ class InFlightRequests(Generic[H]):
         call, version = oldest.call, oldest.version
         try:
             (correlation,) = LENGTH.unpack_from(frame)
-            tags, start = read_response_tags(frame, 4) if answers_with_tags(call.api, version) else (ResponseTags(), 4)
+            tags, start = read_response_tags(frame, 4) if response_has_tags(call.api, version) else (ResponseTags(), 4)
         except (struct.error, IndexError, Malformed):
             raise RemoteProtocolError(f"the header of a {call.name} response is truncated") from None
         if correlation != oldest.correlation:

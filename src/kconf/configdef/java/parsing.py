@@ -120,7 +120,7 @@ def _class(text: str) -> str:
     name = trim(text)
     if name not in KNOWN_CLASSES:
         # There is no JVM, so only classes that Kafka ships are accepted.
-        raise InvalidValue("expected the full name of a class that Kafka ships; other classes cannot be loaded here")
+        raise InvalidValue("expected the full name of a class that Kafka ships; kconf accepts no other classes")
     return name
 
 

@@ -96,6 +96,13 @@ class Monitors:
         for each in gone:
             self._stop(each)
 
+    def end_streams(self) -> None:
+        """Pages are told of no more changes."""
+        with self._lock:
+            running = list(self._running.values())
+        for monitor, _ in running:
+            monitor.subscribers.publish(None)
+
     def repeat(self, seconds: float, work: Callable[[], None]) -> None:
         """Call a function periodically until the monitors are closed."""
 

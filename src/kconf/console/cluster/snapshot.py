@@ -102,6 +102,10 @@ class ClusterSnapshot:
         found: T = self._derived[name]
         return found
 
+    def forget(self, name: Hashable) -> None:
+        """Have it computed again."""
+        self._derived.pop(name, None)
+
     def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:
         """The effective values of a key for all resources of a type, by name, without resources that have none."""
         return self.derived(("column", kind, key), lambda each: _column(each.state, kind, key))

@@ -136,6 +136,7 @@ def _apply(request: PageRequest, change: PendingChange) -> Page | Redirect:
         risks = parse_risks(request.form.getlist("risk"))
         result, undo = apply(cluster, change.assignments, change.dry_run, reason, risks)
         change = replace(change, result=result, undo=undo, reason=reason)
+        cluster.monitor.touch(list(change.assignments))
     except Moved as moved:
         change = replace(change, dry_run=moved.report)
         return _page(request, change, str(moved))

@@ -44,6 +44,8 @@ async def _stream(cluster: Cluster) -> AsyncIterator[str]:
             except TimeoutError:
                 yield ": alive\n\n"
                 continue
+            if event is None:
+                return
             if event.entries or event.lost:
                 yield f"event: changed\ndata: {_data(event)}\n\n"
 

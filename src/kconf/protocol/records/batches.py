@@ -83,7 +83,9 @@ def read_batches(data: bytes) -> Iterator[RecordBatch]:
         if length <= 0 or end > size:
             return
         if magic != _MAGIC or attributes & _COMPRESSION:
-            raise RemoteProtocolError(f"a batch has magic {magic} and compression {attributes & _COMPRESSION}")
+            raise RemoteProtocolError(
+                f"a record batch has an unsupported format: magic {magic}, compression {attributes & _COMPRESSION}"
+            )
         if length < _HEADER.size - _PREFIX or last < 0 or not 0 <= count <= length:
             raise RemoteProtocolError("a batch has an invalid header")
         if crc32c(data[position + _CRC_END : end]) != crc:

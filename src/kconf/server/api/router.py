@@ -42,7 +42,7 @@ Result = Any
 
 
 class DeferredHandler:
-    """`module.function` of this package, which is imported with the first request: most servers never get one."""
+    """A handler `module.function` of this package, imported with its first request."""
 
     def __init__(self, name: str) -> None:
         self.name: Final = name

@@ -22,7 +22,7 @@ from kconf.store.upstream.polling.reading import is_away
 log = getLogger(__name__)
 
 _AUTHORIZER: Final = "authorizer.class.name"
-_NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # whether there are any is not asked
+_NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # an ACL filter that matches nothing
 
 
 class UpstreamBrokers:
@@ -68,7 +68,11 @@ class UpstreamBrokers:
             raise StoreUnavailable(f"the gateway's principal needs DescribeConfigs on the cluster: {error}") from None
 
     def _read_authorizer(self, timeout: float | None) -> None:
-        """Only brokers without an authorizer say that they have none; managed ones may hide their configs."""
+        """The class of the brokers' authorizer, or None.
+
+        Uses DescribeAcls, because managed brokers may hide their configs. Only a broker without an authorizer returns
+        SECURITY_DISABLED.
+        """
         try:
             self._client.describe_acls(_NO_ACL, timeout=timeout)
         except SecurityDisabled as error:
@@ -77,25 +81,25 @@ class UpstreamBrokers:
         except KafkaError as error:
             if is_away(error):
                 raise
-            log.debug("the cluster does not show ACLs: %s", error)  # an authorizer that cannot list them fails
+            log.debug("cannot list the cluster's ACLs: %s", error)  # an authorizer that cannot list ACLs fails
         self.authorizer = self.static.get(_AUTHORIZER, "").strip() or UNNAMED_AUTHORIZER
         self._acl_failure = None
         if self.authorizer != UNNAMED_AUTHORIZER and self.authorizer not in STANDARD_AUTHORIZERS:
             self._acl_failure = ApiError(
                 ErrorCode.INVALID_REQUEST,
-                f"the cluster's authorizer {self.authorizer} has its ACLs outside of the metadata log: manage them at"
-                " the cluster itself",
+                f"the cluster's authorizer {self.authorizer} does not store its ACLs in the metadata log; manage"
+                " them on the cluster itself",
             )
 
     @property
     def not_in_log(self) -> Mapping[ResourceType, ApiError]:
-        """What the metadata log does not show, whatever is in it."""
+        """What cannot be read from the metadata log."""
         return {} if self._acl_failure is None else {ResourceType.ACL: self._acl_failure}
 
     def learn_keys(self, hidden: Collection[tuple[ResourceType, str]], timeout: float | None = None) -> bool:
-        """Ask for keys that the catalog does not have; whether there are others than before. Raises KafkaError.
+        """Read keys that the catalog does not have. Returns whether they have changed. Raises KafkaError.
 
-        `hidden` keys were seen before they were known, and have values that were not kept.
+        `hidden` keys were read before their definition was known, so their values were not stored.
         """
         broker = Resource.broker(min(self.members.brokers))
         found = read_other_keys(

@@ -1,7 +1,7 @@
-"""Keys that the brokers have and kconf's catalog does not: those of a newer release, or of a vendor.
+"""Reads config keys of the brokers that are not in kconf's catalog: keys of a newer release or of a vendor.
 
-What the brokers say of such a key defines it: its type, default, synonyms and documentation. Values are checked by the
-brokers alone. A key that a process has seen before it knew the definition stays unknown: its value was not kept.
+Their definition comes from the brokers: type, default, synonyms and documentation. Only the brokers validate their
+values. A key that was read before its definition was known remains unknown, because its value was not stored.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def read_other_keys(
     hidden: Collection[tuple[ResourceType, str]] = (),
     timeout: float | None = None,
 ) -> OtherKeys:
-    """`is_exact`: the brokers say that they are of the catalog's release. `hidden` keys have values that are not kept.
+    """Read the additional keys.
 
-    Topics are asked for only if there may be something: other keys of the broker, or of another release.
+    `is_exact`: the brokers report exactly the catalog's release. The values of `hidden` keys are not stored. Topics are
+    described only if the release differs or the brokers have additional keys.
     """
     found = _other(client, broker, catalog, timeout)
     if found or not is_exact:
@@ -48,7 +49,7 @@ def read_other_keys(
 
 
 def _samples(client: SyncAdminClient, timeout: float | None) -> Iterator[Resource]:
-    """A topic, if there is one, and a group."""
+    """The resources to describe: a topic, if there is one, and a group."""
     name = min(client.list_topics(internal=True, timeout=timeout), default=None)
     if name is not None:
         yield Resource.topic(name)
@@ -61,7 +62,7 @@ def _other(
     try:
         view = client.describe_configs([resource], synonyms=True, documentation=True, timeout=timeout)[resource]
     except KafkaError as error:
-        log.debug("the keys of %s are not shown: %s", resource, error)
+        log.debug("cannot read the keys of %s: %s", resource, error)
         return {}
     defined = catalog.of(resource.type)
     keys = {each.name: _key(resource.type, each) for each in view.entries if _is_other(each, defined)}
@@ -69,7 +70,7 @@ def _other(
 
 
 def _is_other(entry: Entry, defined: ConfigDef) -> bool:
-    """Whether the brokers define a key that is not known, or not enough. What no broker defines has no type."""
+    """Whether the brokers define a key that is unknown or incomplete in the catalog. Undefined keys have no type."""
     known = defined.get(entry.name)
     return entry.type is not ValueType.UNKNOWN and (known is None or known.type is ValueType.UNKNOWN)
 
@@ -94,12 +95,12 @@ def _default(entry: Entry) -> str | None:
 
 
 def _mode(entry: Entry) -> UpdateMode:
-    """Whether it can be set for all brokers is decided by them."""
+    """The update mode. The brokers decide whether the key can be set cluster-wide."""
     return UpdateMode.READ_ONLY if entry.read_only else UpdateMode.CLUSTER_WIDE
 
 
 def _fallbacks(entry: Entry) -> tuple[BrokerFallback, ...]:
-    """The broker keys from which a value is inherited. If one has another unit, its factor is not known: none then."""
+    """The broker keys from which a value is inherited. Empty if one has another unit, since its factor is unknown."""
     inherited = [each for each in entry.synonyms if each.name != entry.name]
     if inherited and entry.source is inherited[0].source and entry.value != inherited[0].value:
         return ()

@@ -51,7 +51,7 @@ class StateSource(Protocol):
 
     @property
     def hidden(self) -> Collection[tuple[ResourceType, str]]:
-        """The keys that have values in the state which were not kept."""
+        """The keys whose values in the state were not stored."""
         ...
 
     @property

@@ -25,6 +25,7 @@ from kconf.errors import (
     KafkaError,
     KconfError,
     RevisionConflict,
+    StaleState,
     StoreError,
     StoreFailed,
     StoreUnavailable,
@@ -206,7 +207,7 @@ class UpstreamStore:
 
     @property
     def unknown(self) -> UnknownParts:
-        """A poll asks the authorizer of the cluster; the log has only the ACLs of Kafka's own."""
+        """A poll reads ACLs from the cluster's authorizer; the log contains only those of Kafka's own authorizer."""
         return self._source.unknown if self.polling is not None else UnknownParts(self._brokers.not_in_log, {})
 
     @property
@@ -236,7 +237,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StoreUnavailable("the state of the cluster may be stale")
+            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()

@@ -123,7 +123,7 @@ def test_a_token_goes_only_to_contexts_that_log_in_with_oauthbearer(properties: 
     context = Context("home", properties=properties)
     assert takes_tokens(context) is expected
     if not expected:
-        with pytest.raises(ConfigurationError, match="home takes no tokens"):
+        with pytest.raises(ConfigurationError, match="home does not accept tokens"):
             token_properties(context)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.testclient import TestClient
@@ -96,15 +96,26 @@ class Browser:
         takes_tokens: bool = True,
         **more: Any,
     ) -> None:
-        self.http = http or FakeHttp()
+        http = http or FakeHttp()
         properties = TOKENS if takes_tokens else {}
         targets = [Target(Context(name, "127.0.0.1:1", properties=properties)) for name in snapshots]
         given = ConsoleSettings(ListenAddress("127.0.0.1", 8080), targets, oidc=oidc or settings(), **more)
-        self.console = Console(given)
-        self.console.monitors = FixedMonitors(targets, snapshots)  # type: ignore[assignment]
+        console = Console(given)
+        console.monitors = FixedMonitors(targets, snapshots)  # type: ignore[assignment]
         assert given.oidc is not None
-        self.console.oidc = OidcLogin(given.oidc, Provider(given.oidc, self.http))
+        console.oidc = OidcLogin(given.oidc, Provider(given.oidc, http))
+        self._open(console, http)
+
+    def _open(self, console: Console, http: FakeHttp) -> None:
+        self.console, self.http = console, http
         self.client = self.other()
+
+    @classmethod
+    def of(cls, console: Console, http: FakeHttp) -> Self:
+        """A browser of a console that is there already."""
+        found = cls.__new__(cls)
+        found._open(console, http)
+        return found
 
     def other(self) -> TestClient:
         """Another browser."""

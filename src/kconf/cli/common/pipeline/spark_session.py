@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from kconf.spark.delta_tables import Lake
 
+_CREDENTIAL = re.compile(r"(?i)secret|password|token|access[.-]?key|account[.-]?key|credential(?!s?[.-]provider)")
 _LITTLE = 16 * 1024 * 1024  # bytes of input above which compilation pays off
 
 
@@ -32,16 +34,25 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) -> Iterator[Lake]:
     """The lake with a session, which is stopped at the end. `reads` are the other locations to be read."""
     settings = spark_settings(options.conf)
+    places = checked_places(uri, *reads)
     say("starting Spark …")
+    from kconf.lake.location import is_s3
     from kconf.spark.delta_tables import Lake
     from kconf.spark.session import start, stop
 
-    little = is_little(options.master, (uri, *reads))
-    session = start(options.master, log=options.log, quick=little, settings=settings)
+    little = is_little(options.master, places)
+    session = start(options.master, log=options.log, quick=little, settings=settings, s3=any(map(is_s3, places)))
     try:
         yield Lake(uri, session)
     finally:
         stop(session)
+
+
+def checked_places(*uris: str) -> list[str]:
+    """The places in one form. A URI that cannot be used costs no start of Spark."""
+    from kconf.lake.location import located
+
+    return [located(each) for each in uris]
 
 
 def spark_settings(words: Sequence[str]) -> dict[str, str]:
@@ -53,6 +64,11 @@ def spark_settings(words: Sequence[str]) -> dict[str, str]:
             raise ConfigurationError(f"--conf takes K=V with a key that starts with spark., not {name!r}")
         if name == "spark.master":
             raise ConfigurationError("set the Spark master with --master, not --conf spark.master")
+        if _CREDENTIAL.search(name):
+            raise ConfigurationError(
+                f"--conf {name} would show a credential to everyone who can list processes; set the environment "
+                "variables of the store, or put it into core-site.xml in $HADOOP_CONF_DIR"
+            )
         found[name] = value
     return found
 
@@ -66,14 +82,19 @@ def say(words: str) -> None:
 
 
 def is_little(master: str, uris: Iterable[str]) -> bool:
-    """Whether the input is so small that compilation does not pay off. The size of remote input is unknown."""
-    from kconf.lake.location import local_path
-
-    places = [local_path(uri) for uri in uris]
-    sizes = (_size(place) for place in places if place is not None)
-    return master.startswith("local") and None not in places and sum(sizes) < _LITTLE
+    """Whether the input is so small that compilation does not pay off. On HDFS its size is unknown."""
+    return master.startswith("local") and sum(map(_size, uris)) < _LITTLE
 
 
-def _size(place: Path) -> int:
+def _size(uri: str) -> int:
     """The size of a directory in bytes; 0 if it does not exist."""
-    return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
+    from kconf.lake.location import is_object_store, local_path
+
+    place = local_path(uri)
+    if place is not None:
+        return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
+    if not is_object_store(uri):
+        return _LITTLE
+    from kconf.lake.object_store import size_below
+
+    return size_below(uri, _LITTLE)

@@ -32,7 +32,7 @@ class InvalidToken(Exception):
 
 
 class UnknownKey(InvalidToken):
-    """The provider may have a new key."""
+    """No key has the id and algorithm of the token. The provider may have a new key."""
 
 
 class BearerToken(NamedTuple):
@@ -65,9 +65,9 @@ class JwtValidator:
 
 
 def verified_claims(token: str, keys: Sequence[VerificationKey], settings: OAuthSettings) -> Mapping[str, Any]:
-    """The claims of a token that one of the keys has signed, for this issuer and audience. Times are not checked.
+    """The claims of a token, with its signature, issuer and audience verified. Times are not checked.
 
-    Raises InvalidToken; UnknownKey if no key has its id and algorithm.
+    Raises InvalidToken, or UnknownKey if no key has its id and algorithm.
     """
     header = _header(token)
     algorithm, key_id = header.get("alg"), header.get("kid")

@@ -57,7 +57,7 @@ KINDS: Final = (
 _TIMEOUT: Final = 10.0  # seconds for a request
 _FEW: Final = 8  # entities or patterns that are requested one by one
 _AWAY: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
-_GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+_UNKNOWN_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _UNREACHABLE: Final = (ConnectionFailed, RequestTimedOut, BrokerNotAvailable, AuthenticationFailed)
 
@@ -93,7 +93,7 @@ class _ListTopics(ClusterCall[Listing]):
             return CallResult({None: api_error(body.error_code, None)}, body.throttle_time_ms)
         found: dict[str, Topic | ApiError] = {}
         for each in body.topics:
-            if each.name is None or each.error_code in _GONE:
+            if each.name is None or each.error_code in _UNKNOWN_TOPIC:
                 continue
             replicas = {one.partition_index: tuple(one.replica_nodes) for one in each.partitions}
             topic = Topic(each.name, UUID(bytes=each.topic_id), tuple(replicas[number] for number in sorted(replicas)))
@@ -130,7 +130,7 @@ class StateReader:
         existing = [Resource.topic(name) for name, each in topics.items() if each is not None]
         configs, failures = self._configs(node, existing)
         for resource, failure in failures.items():
-            if failure.code in _GONE:
+            if failure.code in _UNKNOWN_TOPIC:
                 topics[resource.name] = None
             else:
                 refused[resource] = failure
@@ -309,7 +309,10 @@ def _own(resource: Resource, view: View) -> Overrides:
 
 
 def _shown(resource: Resource, entry: Entry) -> str:
-    """The value that is set. A broker that is applying one has it among the synonyms, while it still uses another."""
+    """The configured value.
+
+    While a broker applies a new value, that is in the synonyms, and the entry has the old one.
+    """
     for synonym in entry.synonyms:
         if synonym.source == entry.source and synonym.name == entry.name and synonym.value is not None:
             key = known_key(resource.type, entry.name)
