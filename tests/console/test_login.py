@@ -60,7 +60,9 @@ def rows(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
-def test_a_page_leads_to_the_login_and_back_and_a_logout_ends_it(visits: Visits, address: str, script: bool) -> None:
+def test_a_page_redirects_to_the_login_and_back_and_a_logout_ends_the_session(
+    visits: Visits, address: str, script: bool
+) -> None:
     page = visits.open(address, "/kconf/topics?q=o", script=script)
     log_in(page, "ana", USERS["ana"])
     assert rows(page) == ["orders"]

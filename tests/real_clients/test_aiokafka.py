@@ -174,7 +174,7 @@ def test_a_topics_entries_have_values_sources_and_synonyms(admin: Admin, topic: 
     assert found["segment.bytes"]["config_source"] == 5
 
 
-def test_only_the_named_keys_are_answered(admin: Admin, topic: str) -> None:
+def test_only_the_requested_keys_are_returned(admin: Admin, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     said = described(admin, ConfigResource(TOPIC, topic, {"segment.ms": None, "no.such.key": None}))

@@ -161,7 +161,7 @@ def test_a_topics_entries_have_values_sources_types_and_synonyms(admin: Any, top
     assert entries["segment.bytes"]["config_source"] == "DEFAULT_CONFIG"
 
 
-def test_only_the_named_keys_are_answered(admin: Any, topic: str) -> None:
+def test_only_the_requested_keys_are_returned(admin: Any, topic: str) -> None:
     admin.create_topics([topic])
     wanted = ConfigResource("topic", topic, ["segment.ms", "segment.bytes", "no.such.key"])
 

@@ -187,7 +187,7 @@ def test_a_subject_that_only_strict_parsers_refuse_is_a_principal(
     assert last_author(loose) == principal
 
 
-def test_a_certificate_that_is_not_der_does_not_get_in(
+def test_a_certificate_that_is_not_der_is_refused(
     loose: KconfProcess, certificates: Certificates, tmp_path: Path
 ) -> None:
     subject = name([[("2.5.4.3", 0x0C, b"alice")]])

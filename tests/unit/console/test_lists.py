@@ -53,7 +53,7 @@ def test_flags_and_owners_come_from_the_cluster_and_from_the_lake(browser: TestC
 def test_what_the_lake_does_not_know_is_an_error_and_not_an_empty_list(browser: TestClient) -> None:
     found = browser.get("/home/topics?q=is:violating", headers=JSON).json()
     assert found["rows"] == []
-    assert found["error"].startswith("is:violating cannot be decided here")
+    assert found["error"].startswith("is:violating cannot be used here")
 
 
 @pytest.mark.parametrize(

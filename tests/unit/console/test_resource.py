@@ -83,7 +83,7 @@ def test_the_page_escapes_principals_and_reasons(browser: TestClient) -> None:
     assert "<b>eve" not in text
 
 
-def test_a_topic_that_is_not_there_is_not_found_and_a_deleted_one_has_its_past() -> None:
+def test_a_missing_topic_is_not_found_and_a_deleted_one_has_its_history() -> None:
     recorded = history(revision(1, set_key("gone", "retention.ms", None, str(WEEK))))
     browser = client({"home": snapshot(topics({"orders": {}}), recorded)})
     assert browser.get("/home/topic/nothing").status_code == 404

@@ -91,7 +91,7 @@ def test_a_host_must_be_the_callers_or_any() -> None:
     assert not may(Operation.READ, acl(Operation.READ, host="10.0.0.2"))
 
 
-def test_everyone_and_everything_are_stars() -> None:
+def test_a_star_means_every_principal_host_or_name() -> None:
     assert may(Operation.READ, acl(Operation.READ, "*", principal="User:*"))
     assert not may(Operation.READ, acl(Operation.READ, "*", principal="Group:*"))
 

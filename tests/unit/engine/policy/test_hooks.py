@@ -247,7 +247,7 @@ def test_effective_values_of_a_broker_its_default_a_group_and_a_subscription() -
     assert dict(Effective(Resource.client_metrics("m"), {}, levels)) == {"interval.ms": "100"}
 
 
-def test_effective_values_are_equal_where_everything_below_them_is() -> None:
+def test_effective_values_are_equal_if_all_lower_levels_are_equal() -> None:
     assert Effective(ORDERS, {}, resolver()) == Effective(ORDERS, {}, resolver())
     assert Effective(ORDERS, {}, resolver()) != Effective(ORDERS, {"tags": "x"}, resolver())
     assert Effective(ORDERS, {}, resolver()) != Effective(ORDERS, {}, resolver(everywhere={"log.keep.ms": "4"}))
