@@ -10,6 +10,7 @@ import signal
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from kconf.cli.common.options.controllers import add_controllers, with_controllers
@@ -157,6 +158,7 @@ async def _serve(options: argparse.Namespace) -> None:
     from kconf.util.memory import permanent, settle
 
     with permanent():
+        from kconf.server.api.router import import_deferred
         from kconf.server.features import read_features
         from kconf.server.listener_config import read_listeners
         from kconf.server.server import Server, ServerSettings
@@ -221,6 +223,7 @@ async def _serve(options: argparse.Namespace) -> None:
             f"node={context.node_id} cluster={context.cluster_id}{extra}",
             flush=True,
         )
+        Thread(target=import_deferred, name="kconf-imports", daemon=True).start()
         await stopped.wait()
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)
