@@ -6,10 +6,13 @@ tests/support/browsing.py.
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Page
@@ -43,6 +46,9 @@ topics:
     replication: 1
     configs: {retention.ms: 8d}
 """
+
+FOLLOWED = {"home", "guarded", "ruled"}
+"""Contexts of the server."""
 
 OpenPage = Callable[..., Page]
 TakePicture = Callable[[Page, str], None]
@@ -105,9 +111,33 @@ def visits(all_visits: Visits) -> Iterator[Visits]:
 
 
 @pytest.fixture
-def open_page(visits: Visits, console: RunningConsole) -> OpenPage:
-    """Opens a path: `open_page("/home/topics", width=390, dark=True, script=False)`."""
-    return partial(visits.open, console.url)
+def open_page(visits: Visits, console: RunningConsole, served: KconfProcess) -> OpenPage:
+    """Opens a path: `open_page("/home/topics", width=390, dark=True, script=False)`.
+
+    The page has every change that the server has acknowledged: the console follows it, and may be a little behind.
+    """
+
+    def open_path(path: str, **options: Any) -> Page:
+        context = path.split("/")[1]
+        if context in FOLLOWED:
+            await_changes(f"{console.url}{context}/activity", served)
+        return visits.open(console.url, path, **options)
+
+    return open_path
+
+
+def await_changes(url: str, server: KconfProcess) -> None:
+    """Return when this page of activity has the last change of the server."""
+    with SyncAdminClient(server.bootstrap) as admin:
+        last = admin.list_changes(-1).current
+    request = Request(url, headers={"Accept": "application/json"})
+    for _ in range(600):
+        with urlopen(request) as answer:
+            rows = json.load(answer)["rows"]
+        if rows and rows[0]["change"]["revision"] >= last:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"the console does not show change {last}")
 
 
 @pytest.fixture(scope="package")

@@ -39,7 +39,7 @@ def test_registered_tables_and_views_show_the_rows_of_the_lake(spark: SparkSessi
 
         assert found == expected
         assert latest == 1
-        assert comments["owner"] == "from the owners file; null: no match"
+        assert comments["owner"] == "from the owners file; null if none matches"
         assert joined.collect()[0][0] == 2
     finally:
         for database in ("of_tables", "of_views"):

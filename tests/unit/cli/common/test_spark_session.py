@@ -26,7 +26,7 @@ def test_what_is_small_and_here_is_little(places: tuple[str, str]) -> None:
 def test_what_is_large_elsewhere_or_for_many_machines_is_not(
     places: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not spark.is_little("local[*]", (*places, "s3a://bucket/lake"))
+    assert not spark.is_little("local[*]", (*places, "hdfs://host/lake"))
     assert not spark.is_little("spark://127.0.0.1:7077", places)
     monkeypatch.setattr(spark, "_LITTLE", 100)
     assert not spark.is_little("local[*]", places)
