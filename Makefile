@@ -16,7 +16,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[console]'
 	@touch $@
 
 $(VENV)/.tools: pyproject.toml src/kconf/version.py | $(BIN)/python
@@ -24,18 +24,18 @@ $(VENV)/.tools: pyproject.toml src/kconf/version.py | $(BIN)/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,oauth,msk,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,oauth,msk,console,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
 install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spark
 	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[zookeeper]'
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,console]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.spark: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark]'
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,console]'
 	@touch $@ $(VENV)/.core $(VENV)/.zookeeper
 
 # Spark is brought where it can run; without a JDK the story is told without its last step.
@@ -66,8 +66,10 @@ format: $(VENV)/.tools ## put the code into its style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Whole files, in the order in which tests/support/workers.py puts them.
-WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+# Whole files, in the order in which tests/support/workers.py puts them. `make test` often waits for servers and time
+# limits, so a third worker keeps two processors busy; the others start a Kafka per worker.
+DIST    := --dist loadfile --no-loadscope-reorder
+WORKERS := -n 2 $(DIST)
 
 jdk:
 	@$(PYTHON) -m lab.java
@@ -83,7 +85,7 @@ ready: jdk $(VENV)/.tools
 SMOKE := -m 'not full and not faults'
 
 test: ready browser ## every capability, without a real Kafka
-	$(BIN)/python -m pytest $(WORKERS) $(SMOKE) --ignore=tests/conformance $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(DIST) $(SMOKE) --ignore=tests/conformance $(ARGS)
 
 conformance: ready ## compare kconf with the real Kafka
 	$(BIN)/python -m lab.jars

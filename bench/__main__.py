@@ -8,6 +8,7 @@ from bench import (
     bulk,
     cli,
     client,
+    console,
     describe,
     fairness,
     feed,
@@ -25,4 +26,4 @@ from bench.arena import main
 
 if __name__ == "__main__":
     servers = (describe, alter, mixed, bulk, memory, start, growth, feed, fairness, quotas, zookeeper)
-    main(*(each.rows for each in (*servers, client, cli, people, follow, gateway)))
+    main(*(each.rows for each in (*servers, client, cli, people, follow, gateway, console)))

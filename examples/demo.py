@@ -113,9 +113,13 @@ and with Kafka's own tools, or anything that speaks its protocol:
   kafka-configs.sh --bootstrap-server {last} --describe --topic orders
   kafka-topics.sh --bootstrap-server {address} --list
 
-Ctrl-C stops {"them" if many else "it"}; `make run` again finds everything as it was.""",
+Ctrl-C stops {"them" if many else "it"}; `make run` again finds everything as it was.{_console_line(servers)}""",
         flush=True,
     )
+
+
+def _console_line(servers: Servers) -> str:
+    return f"\n\nThe web console: {servers.console}" if servers.console else ""
 
 
 if __name__ == "__main__":

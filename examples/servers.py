@@ -13,11 +13,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 RUN = Path(".run")
 ARCHIVE = RUN / "archive"
 OWN = "zookeeper"
+CONSOLE = "127.0.0.1:8080"
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
 
@@ -31,18 +33,23 @@ class NotStarted(Exception):
 
 
 class Servers:
-    """kconf servers that are ready; `addresses` are theirs, `login` is for users with passwords, `store` is shared."""
+    """kconf servers that are ready; `addresses` are theirs, `login` is for users with passwords, `store` is shared.
+
+    `console` is the address of the web console, empty if it is not installed.
+    """
 
     def __init__(self, store: str) -> None:
         self.store = store
         self.addresses: list[str] = []
         self.login = ""
+        self.console = ""
         self._processes: list[subprocess.Popen[str]] = []
 
     def start(self, listen: str, node_id: int) -> None:
         where = ("--listen", listen, "--store", self.store, "--node-id", str(node_id), "--archive", str(ARCHIVE))
         logins = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0", "--override", "sasl.enabled.mechanisms=SCRAM-SHA-512")
-        words = [sys.executable, "-m", "kconf", "serve", *where, *logins]
+        console = ("--console", _console_address()) if not self.addresses and _has_console() else ()
+        words = [sys.executable, "-m", "kconf", "serve", *where, *logins, *console]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=_end_with_parent)
         self._processes.append(process)
         assert process.stdout is not None
@@ -53,6 +60,7 @@ class Servers:
             raise NotStarted(process.wait())
         print(ready, end="")
         self.addresses.append(ready.partition("listening on ")[2].split()[0])
+        self.console = self.console or ready.partition("console=")[2].strip()
         self.login = self.login or ready.partition("SASL_PLAINTEXT://")[2].split()[0]
 
     def wait(self) -> int:
@@ -98,6 +106,16 @@ def _zookeeper() -> Iterator[str]:
             print(f"ZooKeeper serves at {zookeeper.address}; its data are in {data}, its log is {zookeeper.log_path}")
             yield zookeeper.url("/kconf-demo")
             zookeeper.stop()
+
+
+def _has_console() -> bool:
+    """Whether the extra is installed: the demo runs without it, too."""
+    return all(find_spec(each) is not None for each in ("starlette", "uvicorn", "jinja2"))
+
+
+def _console_address() -> str:
+    """The usual one, or a free one if something listens there."""
+    return "127.0.0.1:0" if is_taken(CONSOLE) else CONSOLE
 
 
 def is_taken(listen: str) -> bool:

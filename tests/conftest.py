@@ -1,5 +1,5 @@
-"""The lab's fixtures (real brokers, tools, a real ZooKeeper) and a Spark session, started when first asked for. And the
-options that are to be known from whichever folder pytest is started: those of a folder's own conftest are not.
+"""The lab's fixtures (real brokers, tools, a real ZooKeeper) and a Spark session, started on first use; and the options
+of all tests, which pytest reads only from this file.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.targets", "tests.support.workers"]
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: what tests start would be deaf to Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: child processes would ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: what tests start would not stop at a hangup
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: child processes would ignore a hangup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -425,6 +425,10 @@ class RemoteProtocolError(ProtocolError):
     """The peer violated the protocol: close the connection."""
 
 
+class UpstreamAway(RemoteProtocolError):
+    """A request that a gateway cannot pass on now. Its connection is closed, as by a broker that is away."""
+
+
 class ConfigurationError(KconfError):
     """What the operator gave us to start with is wrong: a file, an option, a value."""
 

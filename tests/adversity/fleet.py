@@ -1,7 +1,7 @@
-"""Several servers on one ZooKeeper, and callers that write down what came of each change they asked for.
+"""Several servers on one ZooKeeper, and callers that record the outcome of each of their changes.
 
-Every change has a value that no other has, so the journal tells how often it was made: once if it was acknowledged,
-never if it was refused, and at most once if nobody can know (REQUEST_TIMED_OUT, or a line that broke).
+Every change has a unique value, so the journal shows how often it was made: once if it was acknowledged, never if it
+was refused, and at most once if the outcome is unknown (REQUEST_TIMED_OUT, or a broken connection).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Fleet:
 
 
 class Caller:
-    """Sets a key of one topic again and again; each value is its own. Every tenth wish is one that must be refused."""
+    """Sets a key of one topic repeatedly, to unique values. Every tenth change is one that must be refused."""
 
     def __init__(self, server: KconfProcess, topic: str, *, most: int | None = None) -> None:
         self.server, self.topic = server, topic
@@ -124,7 +124,7 @@ def calling(callers: Sequence[Caller]) -> Iterator[None]:
 
 
 def check(revisions: Sequence[Revision], callers: Sequence[Caller]) -> None:
-    """Hold the journal against what the callers were told."""
+    """Compare the journal with the responses to the callers."""
     made = Counter(change.after for each in revisions for change in each.changes if change.key == KEY)
     for caller in callers:
         assert {made[value] for value in caller.acknowledged} <= {1}, "acknowledged, and not there exactly once"
@@ -137,7 +137,7 @@ def check(revisions: Sequence[Revision], callers: Sequence[Caller]) -> None:
 
 
 def check_state(fleet: Fleet, revisions: Sequence[Revision], topics: Sequence[str]) -> None:
-    """On every server a topic has what the journal says last."""
+    """On every server a topic has the last value in the journal."""
     last = {change.resource.name: change.after for each in revisions for change in each.changes if change.key == KEY}
     for server in fleet.servers:
         with Admin(server.bootstrap) as admin:
@@ -146,7 +146,7 @@ def check_state(fleet: Fleet, revisions: Sequence[Revision], topics: Sequence[st
 
 
 def journal(server: KconfProcess) -> list[Revision]:
-    """All of it, as one server tells it."""
+    """The whole journal, from one server."""
     told: list[Revision] = []
     with SyncAdminClient(server.bootstrap) as admin:
         after = 0
@@ -160,7 +160,7 @@ def journal(server: KconfProcess) -> list[Revision]:
 
 @contextmanager
 def frozen(server: KconfProcess) -> Iterator[None]:
-    """A server that stands still, its connections open, while the block lasts."""
+    """A server that is paused during the block, with its connections open."""
     os.kill(server.pid, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A connection spoken to in bytes, and what a process holds: for tests that misbehave."""
+"""Raw connections, and the memory and files of a process: for tests of clients that misbehave."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Line:
         self.socket.sendall(b"".join(frames))
 
     def end(self) -> None:
-        """Say that nothing more will be said."""
+        """Close the sending side."""
         self.socket.shutdown(socket.SHUT_WR)
 
     def receive(self) -> bytes:
@@ -50,7 +50,7 @@ class Line:
         return frame
 
     def rest(self) -> list[bytes]:
-        """All frames until the server closes, or says nothing for the line's timeout."""
+        """All frames until the server closes the connection, or sends nothing until the timeout."""
         frames = []
         with contextlib.suppress(EOFError, ConnectionError, TimeoutError):
             while True:

@@ -40,7 +40,7 @@ def line(kconf: KconfProcess) -> Iterator[Line]:
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 0, 1, 7, LARGEST + 1, 2**31 - 1])
-def test_a_size_that_no_request_has_closes_the_line(line: Line, size: int) -> None:
+def test_an_impossible_size_closes_the_connection(line: Line, size: int) -> None:
     line.send(LENGTH.pack(size))
 
     assert line.is_closed()
@@ -50,14 +50,16 @@ def test_a_size_that_no_request_has_closes_the_line(line: Line, size: int) -> No
     ("key", "version"),
     [(0, 14), (1, 19), (8, 2), (-1, 0), (32767, 0), (71, 0), (32, 5), (32, -1), (3, 14), (44, 2), (2102, 0)],
 )
-def test_an_unknown_key_or_version_closes_the_line_before_the_body_comes(line: Line, key: int, version: int) -> None:
+def test_an_unknown_key_or_version_closes_the_connection_before_the_body_arrives(
+    line: Line, key: int, version: int
+) -> None:
     line.send(LENGTH.pack(LARGEST))
     line.send(struct.pack(">hh", key, version))
 
     assert line.is_closed()
 
 
-def test_a_head_that_comes_byte_by_byte_is_refused_all_the_same(line: Line) -> None:
+def test_an_invalid_header_that_arrives_byte_by_byte_is_refused(line: Line) -> None:
     for byte in LENGTH.pack(LARGEST) + struct.pack(">hh", 8, 0):
         line.send(bytes([byte]))
         time.sleep(0.002)
@@ -77,7 +79,7 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(line: Line,
 
 
 @pytest.mark.parametrize("size", [-1, -2, -32768], ids=str)
-def test_a_client_id_of_negative_length_is_none(line: Line, size: int) -> None:
+def test_a_client_id_of_negative_length_is_null(line: Line, size: int) -> None:
     """As in Kafka. Two different questions of such a client must not get the same, remembered answer."""
     for keys in (["retention.ms"], ["segment.ms"], ["retention.ms"]):
         asked = frame(*DESCRIBE, _describe(keys), client_id=None)[14:]
@@ -92,7 +94,7 @@ def _describe(keys: list[str]) -> object:
 
 
 @pytest.mark.parametrize("size", [1, 300, 32767])
-def test_a_client_id_longer_than_its_frame_closes_the_line(line: Line, size: int) -> None:
+def test_a_client_id_longer_than_its_frame_closes_the_connection(line: Line, size: int) -> None:
     line.send(describing(topic("orders")))  # so that there is something to remember
     line.receive()
     line.send(LENGTH.pack(10) + HEAD.pack(32, 4, 1, size))
@@ -122,7 +124,7 @@ def test_bytes_behind_a_request_are_left_alone(line: Line) -> None:
     [b"\xff\xff\xff\xff\x07", b"\xff" * 10, b"\x80" * 4 + b"\x08", b"\x02\x02" + b"\xff\xff\xff\xff\x07"],
     ids=["2 billion elements", "a number without end", "a number too large", "2 billion letters"],
 )
-def test_hostile_lengths_inside_a_request_close_the_line_and_cost_nothing(
+def test_hostile_lengths_in_a_request_close_the_connection_and_allocate_nothing(
     kconf: KconfProcess, line: Line, body: bytes
 ) -> None:
     before = memory(kconf)
@@ -133,7 +135,7 @@ def test_hostile_lengths_inside_a_request_close_the_line_and_cost_nothing(
     assert memory(kconf) < before + 8 * MB
 
 
-def test_more_elements_than_a_request_may_have_close_the_line(kconf: KconfProcess, line: Line) -> None:
+def test_more_elements_than_a_request_may_have_close_the_connection(kconf: KconfProcess, line: Line) -> None:
     before = memory(kconf)
     body = struct.pack(">i", 2_000_000) + b"\x02\x00\x00\xff\xff\xff\xff" * 2_000_000
     line.send(LENGTH.pack(10 + len(body)) + HEAD.pack(32, 0, 1, -1) + body)
@@ -143,7 +145,7 @@ def test_more_elements_than_a_request_may_have_close_the_line(kconf: KconfProces
 
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\x01", b"\xff"], ids=["zeros", "ones", "255s"])
-def test_a_frame_of_100_mb_of_nothing_closes_the_line_and_its_memory_comes_back(
+def test_a_frame_of_100_mb_of_zeros_closes_the_connection_and_its_memory_is_freed(
     kconf: KconfProcess, line: Line, byte: bytes
 ) -> None:
     before = memory(kconf)
@@ -192,7 +194,7 @@ def test_the_limit_of_a_frame_is_the_servers_own_setting() -> None:
             assert line.is_closed()
 
 
-def test_every_request_cut_short_waits_and_then_ends_with_its_line(kconf: KconfProcess) -> None:
+def test_every_truncated_request_waits_for_the_rest_until_its_connection_closes(kconf: KconfProcess) -> None:
     """A client that goes away in the middle of a frame, at every place."""
     asked = describing(topic("orders"), keys=["retention.ms"])
     for cut in range(len(asked)):

@@ -74,7 +74,7 @@ class _Senders:
         while (frames := self._work.get()) is not None:
             try:
                 _push(self._kconf, frames)
-            except BaseException as error:  # told to the test, which waits
+            except BaseException as error:  # passed to the test, which waits
                 self._done.put(error)
             else:
                 self._done.put(None)
@@ -85,7 +85,7 @@ FEW = 8_000
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.faults)], ids=["few", "many"])
-def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config, few: bool) -> None:
+def test_corrupted_frames_do_no_harm(pytestconfig: pytest.Config, few: bool) -> None:
     wanted = FEW if few else pytestconfig.getoption("--fuzz-frames")
     frames = Spoiler(seed=wanted).frames()
     with (

@@ -1,4 +1,4 @@
-"""`kill -9` under load, again and again: nothing acknowledged is lost, nothing half done, the journal tells it all."""
+"""`kill -9` under load, repeatedly: no acknowledged change is lost or half applied, and all are in the journal."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_small_question_is_answered_while_a_large_one_is_worked_on(server: Kco
     assert answered > 1
 
 
-def test_a_large_description_says_the_same_as_many_small_ones(server: KconfProcess) -> None:
+def test_one_large_describe_equals_many_small_ones(server: KconfProcess) -> None:
     wanted = [DescribeConfigsResource(kind, f"name-{number}") for kind in (GROUP, TOPIC) for number in range(700)]
     with Wire(server.bootstrap) as wire:
         large = wire.ask("DescribeConfigs", 4, resources=wanted, include_synonyms=True)
@@ -75,7 +75,7 @@ def test_a_broker_named_twice_in_other_words_is_refused_twice(server: KconfProce
     assert [each.error_code for each in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_the_large_answer_is_whole_for_a_reader_that_takes_its_time(server: KconfProcess) -> None:
+def test_a_slow_reader_gets_the_complete_large_response(server: KconfProcess) -> None:
     many = [DescribeConfigsResource(GROUP, f"group-{number}") for number in range(5_000)]
     with socket.create_connection((server.host, server.port), timeout=60) as slow:
         slow.sendall(request(API, 4, 7, "slow", DescribeConfigsRequest(many)))

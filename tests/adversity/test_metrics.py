@@ -81,7 +81,7 @@ def test_figures_move_as_they_should(kconf: KconfProcess) -> None:
     assert after["process_open_fds"] > 0
 
 
-def test_health_says_who_and_how(kconf: KconfProcess) -> None:
+def test_health_has_identity_and_state(kconf: KconfProcess) -> None:
     health = json.loads(_get(kconf, "/health"))
 
     assert health["status"] == "ok"
@@ -127,7 +127,7 @@ def test_bad_requests_do_no_harm(kconf: KconfProcess, said: bytes) -> None:
     assert json.loads(_get(kconf, "/health"))["status"] == "ok"
 
 
-def test_silent_lines_of_the_metrics_port_are_closed(kconf: KconfProcess) -> None:
+def test_idle_connections_of_the_metrics_port_are_closed(kconf: KconfProcess) -> None:
     assert kconf.metrics_url is not None
     where = urlsplit(kconf.metrics_url)
     before = descriptors(kconf)

@@ -1,4 +1,4 @@
-"""What stops a start: one clear sentence on stderr and a status that is not 0, never a traceback."""
+"""A failed start: one clear sentence on stderr and a non-zero status, never a traceback."""
 
 from __future__ import annotations
 
@@ -76,17 +76,19 @@ REFUSED: dict[str, tuple[Scene, str]] = {
     "an id that is no number": (_override("node.id=one"), "node.id"),
     "a negative id": (_options("--node-id", "-7"), "node.id"),
     "an id that is too large": (_options("--node-id", str(2**31)), "node.id"),
+    "a listener without a keystore": (_options("--listen", "SSL://127.0.0.1:0"), "ssl.keystore.location"),
     "a limit of nothing": (_override("socket.request.max.bytes=0"), "socket.request.max.bytes"),
 }
 
 
 @pytest.mark.parametrize(("scene", "word"), REFUSED.values(), ids=REFUSED)
-def test_a_bad_start_is_refused_with_one_sentence(scene: Scene, word: str, tmp_path: Path) -> None:
+def test_a_bad_start_is_refused_with_one_message(scene: Scene, word: str, tmp_path: Path) -> None:
     options = scene(tmp_path)
 
     said, status = _serve(tmp_path, *options)
 
     _is_a_sentence(said, word)
+    assert "--recover" not in said  # a new store has no dynamic configs that could be the cause
     assert status == 1
 
 
@@ -104,7 +106,7 @@ def test_a_bad_option_is_a_matter_of_usage(options: Sequence[str], tmp_path: Pat
     "key", ["authorizer.class.name", "alter.config.policy.class.name", "create.topic.policy.class.name"]
 )
 def test_a_class_that_is_not_there_stops_the_start(key: str, tmp_path: Path) -> None:
-    """To go on without it would leave a door open that the file says is shut."""
+    """To start without it would allow access that the file forbids."""
     said, status = _serve(tmp_path, "--override", f"{key}=org.example.Missing")
 
     _is_a_sentence(said, key)
@@ -135,7 +137,7 @@ def test_a_store_that_another_server_has_open_stops_the_start_and_stays_as_it_is
 
 
 def _serve(place: Path, *options: str) -> tuple[str, int]:
-    """What a server that must not start says, and its status."""
+    """The output and the status of a server that must not start."""
     given = ["--store", f"sqlite:///{place}/kconf.db"] if "--store" not in options else []
     listen = ["--listen", "127.0.0.1:0"] if "--listen" not in options else []
     command = [sys.executable, "-m", "kconf", "serve", *listen, *given, *options]

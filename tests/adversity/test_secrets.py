@@ -93,7 +93,7 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def kconf() -> Iterator[KconfProcess]:
-    """A server that has been told all the secrets."""
+    """A server that has received all the secrets."""
     with KconfProcess(properties=STATIC, args=["--metrics", "127.0.0.1:0", "--log-level", "DEBUG"]) as process:
         with Line(process) as line:
             create(line, "orders")
@@ -118,7 +118,7 @@ def test_only_the_refused_value_of_a_key_that_is_not_sensitive_is_repeated(kconf
 
 
 @pytest.mark.parametrize("what", ASKED)
-def test_no_answer_tells_a_secret(kconf: KconfProcess, what: str) -> None:
+def test_no_response_contains_a_secret(kconf: KconfProcess, what: str) -> None:
     with Line(kconf) as line:
         line.send(ASKED[what])
         answer = line.receive()
@@ -127,7 +127,7 @@ def test_no_answer_tells_a_secret(kconf: KconfProcess, what: str) -> None:
     assert SECRET.encode() not in answer
 
 
-def test_neither_metrics_nor_health_tell_a_secret(kconf: KconfProcess) -> None:
+def test_neither_metrics_nor_health_contain_a_secret(kconf: KconfProcess) -> None:
     assert kconf.metrics_url is not None
     for path in ("/metrics", "/health"):
         with urllib.request.urlopen(kconf.metrics_url.replace("/metrics", path)) as answer:

@@ -122,7 +122,7 @@ def test_frames_split_at_every_place_are_answered(kconf: KconfProcess) -> None:
 
 
 @pytest.mark.parametrize("change", [False, True], ids=["a describe", "an alter"])
-def test_a_client_that_has_said_all_still_gets_its_answers(kconf: KconfProcess, change: bool) -> None:
+def test_a_client_that_closes_its_sending_side_still_gets_its_responses(kconf: KconfProcess, change: bool) -> None:
     alter = altering({topic("orders"): {"flush.messages": "9"}})
     with Line(kconf) as line:
         line.send((alter if change else describing(topic("orders"))) * 20)
@@ -131,7 +131,7 @@ def test_a_client_that_has_said_all_still_gets_its_answers(kconf: KconfProcess, 
         assert len(line.rest()) == 20
 
 
-def test_a_change_that_was_read_is_made_though_its_client_has_gone(kconf: KconfProcess) -> None:
+def test_a_change_that_was_received_is_made_even_if_the_client_disconnects(kconf: KconfProcess) -> None:
     with Line(kconf) as gone:
         gone.send(describing(topic("orders")))
         gone.receive()
@@ -146,7 +146,7 @@ def test_a_change_that_was_read_is_made_though_its_client_has_gone(kconf: KconfP
             assert time.monotonic() < deadline
 
 
-def test_silent_lines_are_closed_and_busy_ones_are_not() -> None:
+def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
     with KconfProcess(args=["--override", "connections.max.idle.ms=4000"]) as kconf, ExitStack() as stack:
         busy = stack.enter_context(Line(kconf))
         _is_served(busy)  # the first stream opens a file for good
@@ -210,7 +210,7 @@ def _settled(kconf: KconfProcess, most: int, *, within: float = 10) -> bool:
     return descriptors(kconf) <= most
 
 
-def test_a_server_takes_all_the_files_that_it_may_have() -> None:
+def test_a_server_raises_its_limit_of_open_files_to_the_hard_limit() -> None:
     """A shell gives 1,024 files to start with; that is too few for a server, and it may ask for more."""
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

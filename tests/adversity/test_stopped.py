@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: what has been read is answered, what was answered is kept, and the port is free again."""
+"""SIGTERM and SIGINT: received requests are answered, acknowledged changes are stored, and the port is released."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_stop_answers_what_was_read_before_it() -> None:
             assert values(read(*DESCRIBE, again.receive())) == {"retention.ms": "300"}
 
 
-def test_a_stop_does_not_wait_for_silent_and_half_said_lines() -> None:
+def test_a_stop_does_not_wait_for_idle_connections_and_incomplete_requests() -> None:
     with KconfProcess() as kconf, Line(kconf) as silent, Line(kconf) as slow:
         whole = describing(topic("orders"))
         slow.send(whole[:-3])

@@ -1,4 +1,4 @@
-"""A store that cannot be written: changes are told so at once, reads go on, nothing is half done, and it passes."""
+"""A store that cannot be written: changes fail at once, reads continue, nothing is half applied, and it recovers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _codes(results: Any) -> list[ErrorCode]:
     [StoreUnavailable("the disk is full"), StoreError("the file is damaged"), RuntimeError("a bug of the store")],
     ids=["unavailable", "damaged", "a bug"],
 )
-def test_every_change_is_told_that_it_timed_out_and_nothing_has_changed(mood: Exception) -> None:
+def test_every_change_gets_a_timeout_error_and_nothing_has_changed(mood: Exception) -> None:
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders", "gone"))
         before = service.state
@@ -141,7 +141,7 @@ def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptur
     _with_service(test)
 
 
-def test_what_needs_no_commit_is_answered_as_ever() -> None:
+def test_reads_are_answered_as_usual() -> None:
     """Refusals, dry runs, and alterations that change nothing."""
 
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
@@ -176,8 +176,8 @@ def test_a_planner_with_a_bug_fails_alone() -> None:
     _with_service(test)
 
 
-def test_a_follower_with_a_bug_ends_the_writer_and_everyone_is_told() -> None:
-    """What was committed may not be visible everywhere; so nothing more is changed, and nobody waits for ever."""
+def test_a_subscriber_that_fails_stops_the_writer_and_every_caller_gets_an_error() -> None:
+    """A commit may not be visible everywhere, so no more changes are accepted, and no client waits forever."""
 
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
         def broken(_: object) -> None:
@@ -196,7 +196,7 @@ def test_a_follower_with_a_bug_ends_the_writer_and_everyone_is_told() -> None:
     _with_service(test)
 
 
-def test_who_stops_waiting_does_not_stop_the_change() -> None:
+def test_cancelling_the_caller_does_not_cancel_the_change() -> None:
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
         task = asyncio.create_task(_ask(context, creating("orders")))
         await asyncio.sleep(0)
@@ -209,7 +209,7 @@ def test_who_stops_waiting_does_not_stop_the_change() -> None:
     _with_service(test)
 
 
-def test_a_stopping_service_commits_what_waits_and_takes_no_more() -> None:
+def test_a_stopping_service_commits_pending_changes_and_accepts_no_more() -> None:
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
         waiting = [asyncio.create_task(_ask(context, creating(f"topic-{number}"))) for number in range(700)]
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what a store acknowledged is there, nothing is half applied.
+"""kill -9 at any moment: what a store acknowledged is stored, nothing is half applied.
 
 The child commits batches in a loop and says the last revision of each once it is durable; a secret and a topic are in
 play so that state which the journal cannot rebuild is covered too.
@@ -60,7 +60,7 @@ def test_every_acknowledged_revision_survives_kill_9(tmp_path: Path, kills: int)
 
 
 def run_and_kill(url: str, *, after: float) -> int:
-    """The last revision that the child said was durable."""
+    """The last revision that the child reported as durable."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, url], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     with child:

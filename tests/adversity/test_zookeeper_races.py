@@ -19,8 +19,8 @@ COUNTED = "segment.ms"
 FIRST = 1_000_000
 
 
-def test_a_counter_that_two_servers_raise_by_compare_and_set_misses_nothing(zookeeper_url: str) -> None:
-    """Four callers on two servers read a number and set the next one; who was too late is told so, and reads again."""
+def test_a_counter_that_two_servers_increment_by_compare_and_set_loses_no_update(zookeeper_url: str) -> None:
+    """Four callers on two servers increment a number; one that is too late gets an error and retries."""
     raised: list[int] = []
     with Fleet(zookeeper_url, 2) as fleet:
         fleet.create("counter")
@@ -35,7 +35,7 @@ def test_a_counter_that_two_servers_raise_by_compare_and_set_misses_nothing(zook
     assert sorted(raised) == lines[1:]
 
 
-def test_what_two_servers_append_to_one_list_is_all_there_once(zookeeper_url: str) -> None:
+def test_concurrent_appends_of_two_servers_are_all_in_the_list_once(zookeeper_url: str) -> None:
     """APPEND and SUBTRACT without a guard of the caller's: the servers plan again on what the other one left."""
     numbers = count()
     kept: list[str] = []

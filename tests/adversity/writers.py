@@ -92,7 +92,7 @@ class Writer:
 
 @contextmanager
 def writing(kconf: KconfProcess, writers: Sequence[Writer]) -> Iterator[None]:
-    """All of them at work while the block lasts; at its end the server must have ended, or the writers been told."""
+    """All writers run during the block; at its end the server must have ended, or the writers be stopped."""
     threads = [threading.Thread(target=writer.run, args=(kconf,)) for writer in writers]
     for thread in threads:
         thread.start()
@@ -104,7 +104,7 @@ def writing(kconf: KconfProcess, writers: Sequence[Writer]) -> Iterator[None]:
 
 
 def _only(overrides: Overrides | None) -> int:
-    """The one number that stands at all keys; 0 where there are none."""
+    """The number that all keys have; 0 if there are none."""
     if not overrides:
         return 0
     assert set(overrides) == set(KEYS)
@@ -113,7 +113,7 @@ def _only(overrides: Overrides | None) -> int:
 
 
 def check_store(url: str, writers: Sequence[Writer]) -> None:
-    """The journal replayed equals the state, and the state is what every writer was told."""
+    """The replayed journal equals the state, and the state agrees with the responses to all writers."""
     store = open_store(url)
     try:
         snapshot = store.load()

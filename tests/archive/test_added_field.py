@@ -1,4 +1,4 @@
-"""A later version has one more field of the caller: what older versions wrote is read, and they read what it writes."""
+"""A later version has one more field about the caller: it reads files of older versions, and they read its files."""
 
 from __future__ import annotations
 

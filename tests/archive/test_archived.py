@@ -51,7 +51,7 @@ def test_everything_that_was_committed_is_archived_in_order(tmp_path: Path) -> N
     assert_nowhere(tmp_path / "archive", ["hunter2-planted"])
 
 
-def test_what_is_left_is_archived_at_the_end_and_the_next_server_goes_on(tmp_path: Path) -> None:
+def test_the_rest_is_archived_at_shutdown_and_the_next_server_continues(tmp_path: Path) -> None:
     with archiving(tmp_path) as server:
         for turn in range(3):
             with Admin(server.bootstrap) as admin:
@@ -116,7 +116,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
             assert stat.S_IMODE(each.stat().st_mode) == (0o700 if each.is_dir() else 0o600), each
 
 
-def test_metrics_tell_how_far_the_archive_is_behind(tmp_path: Path) -> None:
+def test_metrics_show_how_far_the_archive_is_behind(tmp_path: Path) -> None:
     with archiving(tmp_path) as server, Admin(server.bootstrap) as admin:
         until(lambda: "archived" in kconf("archive", "status", str(tmp_path)).stdout)
         admin.create("orders")
@@ -145,7 +145,7 @@ def test_the_file_may_name_the_archive_too(tmp_path: Path) -> None:
         assert_same(archived(tmp_path), journal(server.store))
 
 
-def test_status_and_flush_say_what_there_is(tmp_path: Path) -> None:
+def test_status_and_flush_print_the_state_of_the_archive(tmp_path: Path) -> None:
     nowhere = kconf("archive", "status", str(tmp_path / "none"))
     empty = kconf("archive", "flush", str(tmp_path))
     with archiving(tmp_path) as server:

@@ -1,4 +1,4 @@
-"""An archive that cannot be written is an alarm: the server goes on, the journal keeps what is missing."""
+"""An archive that cannot be written is reported: the server continues, and the journal retains what is not archived."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_alarm(server: KconfProcess) -> bool:
     return figures(server)["kconf_archive_alarm"] == 1
 
 
-def test_a_disk_that_takes_no_more_is_an_alarm_and_passes(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_archiving_continues_when_there_is_space(tmp_path: Path) -> None:
     """The store is in memory, so that the limit on files meets the archive alone."""
     server = archiving(tmp_path, store="memory:", log_level="WARN", archive_interval_ms="50")  # the log is a file too
     with server, Admin(server.bootstrap) as admin:
@@ -54,7 +54,7 @@ def test_a_disk_that_takes_no_more_is_an_alarm_and_passes(tmp_path: Path) -> Non
     assert log.count("archiving failed: cannot write") == 1
 
 
-def test_a_directory_that_went_away_is_made_again(tmp_path: Path) -> None:
+def test_a_directory_that_was_removed_is_created_again(tmp_path: Path) -> None:
     """Its past is not made up: the archive goes on from where it was."""
     with archiving(tmp_path / "a") as server, Admin(server.bootstrap) as admin:
         admin.create("orders")
@@ -72,7 +72,7 @@ def test_a_directory_that_went_away_is_made_again(tmp_path: Path) -> None:
         assert_same(archived(tmp_path / "a"), journal(server.store))
 
 
-def test_nobody_trims_what_is_not_archived(tmp_path: Path) -> None:
+def test_revisions_that_are_not_archived_are_not_trimmed(tmp_path: Path) -> None:
     with archiving(tmp_path / "a", journal_retention_revisions="5") as server:
         with Admin(server.bootstrap) as admin:
             admin.create("orders")
@@ -132,7 +132,7 @@ def test_two_servers_do_not_write_the_same_archive(tmp_path: Path) -> None:
         assert_same(archived(tmp_path / "a"), journal(server.store))
 
 
-def test_a_damaged_last_segment_is_told_and_left_alone(tmp_path: Path) -> None:
+def test_a_damaged_last_segment_is_reported_and_not_changed(tmp_path: Path) -> None:
     with archiving(tmp_path) as server:
         with Admin(server.bootstrap) as admin:
             admin.create("orders")

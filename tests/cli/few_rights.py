@@ -106,7 +106,7 @@ def a_topic_that_may_not_be_described_is_not_called_new(pair: Pair) -> None:
 
 
 def blame_says_what_it_could_not_read(pair: Pair) -> None:
-    """For a cluster without a feed. It is not to look as if nothing were set."""
+    """For a cluster without a change feed: unreadable values must not look unset."""
     topic = pair.topic("describe")
     alice = pair.alice
     alice.add_context("here", journal=str(alice.directory / "journal"))

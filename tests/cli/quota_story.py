@@ -1,4 +1,4 @@
-"""What `kconf quota` does, told once: tests/cli/test_quota.py runs it on kconf, tests/conformance on real brokers."""
+"""One test story for `kconf quota`: tests/cli/test_quota.py runs it on kconf, tests/conformance on real brokers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def until(found: Callable[[], object], wanted: object) -> None:
 
 
 def one_entity(quotas: Quotas) -> None:
-    """Set, told, explained and removed, with the values of before and after."""
+    """Quotas are set, described, explained and removed, with old and new values."""
     user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
     whom, key = f"--user {user}", "producer_byte_rate"
     resource = json.dumps({"user": user}, separators=(",", ":"))

@@ -35,13 +35,13 @@ from kconf import (
 )
 from kconf.cli.compat.kafka_configs.main import main as kafka_configs
 from kconf.cli.main import COMMANDS, KAFKA_TOOLS, main
-from kconf.cli.output.safe_text import UNSAFE
 from kconf.protocol.messages.describe_configs import (
     DescribeConfigsEntry,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
 from kconf.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
+from kconf.util.visible_text import UNSAFE
 from tests.cli.commands.stories import People
 from tests.cli.conftest import Ran, run_in_process
 from tests.support.process import KconfProcess
@@ -55,6 +55,7 @@ PROPERTIES: Final = {
 }
 NOT_HERE: Final[Mapping[str, str]] = {
     "serve": "its log is tests/unit/cli/test_logs.py",
+    "console": "pages, in tests/console and tests/unit/console",
     "backup": "a file, without a cluster",
     "store": "a file, without a cluster",
     "archive": "a directory, without a cluster",

@@ -83,7 +83,7 @@ def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) ->
         ("export --out /nonexistent/quotas.yaml", "cannot be written"),
     ],
 )
-def test_what_is_asked_for_wrongly(server: KconfProcess, line: str, said: str) -> None:
+def test_usage_errors(server: KconfProcess, line: str, said: str) -> None:
     done = run_program("quota", *shlex.split(line), "-b", server.bootstrap)
 
     assert done.status == 2, done
@@ -91,7 +91,7 @@ def test_what_is_asked_for_wrongly(server: KconfProcess, line: str, said: str) -
     assert len(done.err.splitlines()) == 1 or done.err.startswith("usage")
 
 
-def test_nobody_there() -> None:
+def test_no_server_at_the_address() -> None:
     done = run_program("quota", "list", "-b", "127.0.0.1:1", "--timeout", "1", "-o", "json")
 
     assert done.status == 4
@@ -154,7 +154,7 @@ def test_a_bad_file_changes_nothing(
     assert admin.describe_client_quotas() == before
 
 
-def test_what_the_server_refuses_stands_in_its_row(quotas: Quotas, tmp_path: Path) -> None:
+def test_a_refusal_of_the_server_is_in_its_row(quotas: Quotas, tmp_path: Path) -> None:
     """An address that leads nowhere; the other rows are done."""
     path = tmp_path / "q.csv"
     path.write_text("ip,user,connection_creation_rate,producer_byte_rate\nnot.an.address.invalid,,5,\n,rows,,9\n")

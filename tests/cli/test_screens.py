@@ -1,4 +1,4 @@
-"""What people's commands show on a terminal is what was looked at: tests/cli/screens.txt."""
+"""The terminal output of commands is that of tests/cli/screens.txt, which a person has reviewed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_help_of_every_command_and_verb_is_whole() -> None:
         assert -1 not in places, (each.prog, places)
 
 
-def test_what_help_says_to_read_is_there() -> None:
+def test_pages_that_help_names_exist() -> None:
     ends = [ends_of(each)[1] for each in leaves(parser())]
     pages = {page for end in ends for page in re.findall(r"docs/[\w/-]+\.md", end)}
     commands = {name for end in ends for name in re.findall(r"kconf ([\w-]+)", end)}

@@ -68,7 +68,7 @@ def target(request: pytest.FixtureRequest) -> str:
     return url
 
 
-def test_everything_goes_along_into_the_next_epoch(left: KconfProcess, target: str) -> None:
+def test_everything_is_copied_to_the_next_epoch(left: KconfProcess, target: str) -> None:
     done = copy(left.store, target, left)
 
     assert done.err == ""
@@ -158,7 +158,7 @@ def test_a_disk_that_is_full_half_way_leaves_nothing(left: KconfProcess, file: s
     assert [each.name for each in tmp_path.iterdir()] == []
 
 
-def test_a_copy_that_was_killed_is_no_store_and_the_next_one_takes_its_place(
+def test_an_interrupted_copy_is_not_a_store_and_the_next_one_replaces_it(
     left: KconfProcess, zookeeper: ZooKeeper, chroot: str
 ) -> None:
     target = zookeeper.url(chroot)
@@ -203,7 +203,7 @@ def test_a_terminal_sees_how_far_it_is(left: KconfProcess, file: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["memory:", "postgres://here", "sqlite:///", "zookeeper://"])
-def test_what_is_no_store_is_said(left: KconfProcess, url: str) -> None:
+def test_a_file_that_is_not_a_store_is_reported(left: KconfProcess, url: str) -> None:
     done = copy(left.store, url, left)
 
     assert (done.status, done.out) == (1, "")

@@ -70,7 +70,7 @@ def told(lines: list[dict[str, Any]]) -> list[tuple[str, str, str | None, str | 
     return [(line["op"], line["key"], line["before"], line["after"]) for line in lines]
 
 
-def test_a_change_is_told_with_what_was_there_and_who_asked(
+def test_a_change_is_recorded_with_the_old_value_and_the_caller(
     broker: KafkaBroker, journal: ClientJournal, admin: SyncAdminClient
 ) -> None:
     name = a_name()
@@ -147,7 +147,7 @@ def test_quotas_credentials_and_acls_are_recorded_and_no_secret_is(
     ).raise_for_failures()
 
 
-def test_what_is_refused_is_an_attempt_without_a_value(
+def test_a_refused_change_is_an_attempt_without_a_value(
     broker: KafkaBroker, journal: ClientJournal, admin: SyncAdminClient
 ) -> None:
     name = a_name()
@@ -256,7 +256,7 @@ def test_a_crash_before_the_answer_is_seen_and_not_taken_for_a_change(broker: Ka
     assert (begun["key"], begun["after"], begun["outcome"]) == ("retention.ms", "7200000", "unknown")
 
 
-def test_an_answer_that_never_comes_leaves_the_end_open(broker: KafkaBroker, journal: ClientJournal) -> None:
+def test_a_response_that_never_arrives_leaves_the_result_unknown(broker: KafkaBroker, journal: ClientJournal) -> None:
     name = a_name()
     with (
         SyncAdminClient(broker.bootstrap) as plain,

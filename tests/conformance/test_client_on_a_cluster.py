@@ -88,7 +88,7 @@ def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> Non
 
 
 @pytest.mark.faults
-def test_work_goes_on_when_a_node_and_the_controller_are_gone() -> None:
+def test_calls_succeed_when_a_node_and_the_controller_are_gone() -> None:
     """Clients of both kinds, by brokers and by controllers: the controller that they know is another one afterwards."""
     with KafkaCluster() as cluster, ExitStack() as held:
         direct = [held.enter_context(driver(kind, bootstrap_controllers=cluster.controllers)) for kind in KINDS]

@@ -111,7 +111,7 @@ def test_configs_are_described_with_synonyms_and_documentation(admin: Any, topic
     assert found["segment.bytes"].is_default
 
 
-def test_only_some_keys_can_be_asked_for(admin: Any, topic: str) -> None:
+def test_a_describe_can_be_limited_to_some_keys(admin: Any, topic: str) -> None:
     orders = Resource.topic(topic)
 
     found = admin.describe_configs([orders], keys={orders: ["segment.ms"]})
@@ -132,7 +132,7 @@ def test_every_kind_of_resource_is_described(admin: Any, broker: KafkaBroker, to
     assert found[Resource.logger(1)]["root"].source == Source.LOGGER
 
 
-def test_what_fails_stands_in_its_place(admin: Any, topic: str) -> None:
+def test_a_failure_is_in_the_place_of_its_resource(admin: Any, topic: str) -> None:
     missing, nobody = Resource.topic(topic + "-missing"), Resource.broker(77)
 
     found = admin.describe_configs([Resource.topic(topic), missing, nobody])
@@ -215,7 +215,7 @@ def test_an_expected_revision_never_reaches_a_broker_that_would_ignore_it(admin:
     assert value(admin, orders, "retention.ms") == "1000"
 
 
-def test_a_created_topic_tells_its_configuration(admin: Any) -> None:
+def test_the_response_to_a_creation_has_the_configs_of_the_topic(admin: Any) -> None:
     name = f"client-{uuid4().hex[:12]}"
 
     made = admin.create_topics([NewTopic(name, 3, 1, configs=[("segment.ms", "5000")]), name + "-defaults"])
@@ -226,7 +226,7 @@ def test_a_created_topic_tells_its_configuration(admin: Any) -> None:
     assert made[name + "-defaults"].num_partitions == 1
 
 
-def test_what_cannot_be_created(admin: Any, topic: str) -> None:
+def test_topics_that_cannot_be_created(admin: Any, topic: str) -> None:
     wishes = [NewTopic(topic), NewTopic("not/a/name"), NewTopic(topic + "-many", 1, 9)]
 
     made = admin.create_topics([*wishes, NewTopic(topic + "-dry")], validate_only=True)
@@ -328,7 +328,7 @@ def test_quotas_are_altered_and_described(admin: Any) -> None:
         admin.describe_client_quotas(QuotaFilter((QuotaComponent("", MatchType.ANY),)))
 
 
-def test_scram_credentials_are_set_told_and_deleted(admin: Any) -> None:
+def test_scram_credentials_are_set_described_and_deleted(admin: Any) -> None:
     user = f"client-{uuid4().hex[:8]}"
     both = [scram_upsertion(user, each, "secret", iterations=8192) for each in list(Mechanism)[1:]]
 
@@ -410,7 +410,7 @@ OLD = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("age", OLD)
-def test_old_versions_say_the_same(
+def test_old_versions_return_the_same(
     kafka_392: KafkaBroker, kind: str, age: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """3.9 still speaks them; the client is made to forget the newer ones."""
@@ -444,7 +444,7 @@ def test_old_versions_say_the_same(
         wait(lambda: name not in admin.list_topics())
 
 
-def test_the_quota_that_holds_is_resolved_here(admin: Any) -> None:
+def test_the_effective_quota_is_resolved_by_the_client(admin: Any) -> None:
     """The broker tells only what is stored; the result is the same as of a kconf server."""
     user, client, key = f"client-{uuid4().hex[:8]}", f"client-{uuid4().hex[:8]}", "producer_byte_rate"
     levels = {each.entity(user, client): {key: 1.0 + each} for each in QuotaSource}
@@ -556,7 +556,7 @@ def test_a_wrong_login_is_refused_at_once(secured: KafkaBroker, kind: str, login
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_certificate_that_nobody_vouches_for(secured: KafkaBroker, kind: str) -> None:
+def test_an_untrusted_certificate(secured: KafkaBroker, kind: str) -> None:
     untrusting = driver(kind, secured.address("SASL"), tls=Tls(), sasl=Plain("alice", "alice-secret"))
 
     with untrusting as admin, pytest.raises(AuthenticationFailed, match=r"certificate of .* is not trusted"):
@@ -587,7 +587,7 @@ def test_a_client_without_a_certificate_is_refused(secured: KafkaBroker, certifi
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_client_without_tls_is_told_so(secured: KafkaBroker, kind: str) -> None:
+def test_a_client_without_tls_gets_a_clear_message(secured: KafkaBroker, kind: str) -> None:
     with (
         driver(kind, secured.address("MUTUAL"), timeout=30) as admin,
         pytest.raises(KconfError, match="TLS"),
@@ -697,7 +697,7 @@ def test_oidc_client_credentials_from_java_properties(secured: KafkaBroker, cert
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_acls_are_made_described_and_deleted(secured: KafkaBroker, kind: str) -> None:
+def test_acls_are_created_described_and_deleted(secured: KafkaBroker, kind: str) -> None:
     name = f"client-{uuid4().hex[:8]}"
     bob = AclBinding(AclType.TOPIC, name, "User:bob", Operation.DESCRIBE_CONFIGS)
     deny = bob._replace(operation=Operation.ALTER_CONFIGS, permission=Permission.DENY, host="10.0.0.1")

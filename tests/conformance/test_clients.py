@@ -1,4 +1,4 @@
-"""Clients in Java, JavaScript and Go run the same steps on kconf and on a real Kafka 4.3.1, each in one process.
+"""Clients in Python, Java, JavaScript and Go run the same steps on kconf and on a real Kafka 4.3.1.
 
 Java: the Admin of eight releases (java/AdminSteps.java). Those before 2.4 do not connect to a server that does not
 advertise Produce. Kafka 4 no longer serves what some of the oldest send (KIP-896); kconf does. JavaScript: kafkajs
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from lab.java import QUICK, java, javac
 from lab.packages import go_program, node_modules
 from tests.conformance.differential.scenarios.data_plane import await_coordinators
 from tests.conformance.differential.side import Side
+from tests.conformance.python_steps import Step, with_aiokafka, with_kafka_python, with_librdkafka
 from tests.conformance.tooling import Pair, pair
 from tests.support.targets import marked
 
@@ -27,6 +29,7 @@ ALWAYS = ("1.1.1", "2.3.1", "4.4.0")
 STEPS = {"1.1.1": 23, "2.0.1": 28, "2.3.1": 28, "2.8.2": 35}
 ALL_STEPS = 39
 UNSUPPORTED = "UnsupportedVersionException"
+SOON = 30.0  # for a real broker to show a change
 
 Steps = dict[str, str]
 
@@ -75,6 +78,21 @@ def test_the_java_admin_of_every_release(both: Pair, classes: Path, version: str
     assert len(ours) == STEPS.get(version, ALL_STEPS)
     assert "STATIC_BROKER_CONFIG" in ours["broker"]
     assert (ours["created"], ours["deleted"]) == ("true", "false")
+
+
+@pytest.mark.parametrize("client", [with_librdkafka, with_kafka_python, with_aiokafka])
+def test_python_clients(both: Pair, client: Callable[[str], Iterable[Step]]) -> None:
+    ours = {step.name: step.outcome() for step in client(both.kconf.bootstrap)}
+
+    theirs: Steps = {}
+    for step in client(both.kafka.bootstrap):
+        deadline = time.monotonic() + (SOON if step.is_read else 0)
+        while (found := step.outcome()) != ours[step.name] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        theirs[step.name] = found
+
+    assert ours == theirs
+    assert ours["created"] == "2"
 
 
 def test_kafkajs(both: Pair) -> None:

@@ -122,7 +122,7 @@ def test_a_story_over_sasl_ssl(secured: Secured, tmp_path: Path, story: Callable
     story(People(tmp_path, secured.bootstrap, secured.properties))
 
 
-def test_a_context_tells_what_can_be_done(secured: Secured, kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_a_context_shows_what_is_possible(secured: Secured, kafka_431: KafkaBroker, tmp_path: Path) -> None:
     people = People(tmp_path, secured.bootstrap, secured.properties)
     here = {each["capability"]: each["result"] for each in people.items("context test")}
     everything = {"connect", "configs", "brokers", "quotas", "scram", "acls", "validate"}

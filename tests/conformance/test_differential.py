@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -19,7 +21,7 @@ import pytest
 
 from tests.conformance.differential.accepted import ACCEPTED, ACCEPTED_39
 from tests.conformance.differential.ask import SERVED
-from tests.conformance.differential.duel import Score, report
+from tests.conformance.differential.duel import Duel, Score, report
 from tests.conformance.differential.pair import SETTINGS, duel
 from tests.conformance.differential.programme import (
     OLD,
@@ -62,12 +64,12 @@ def run(request: pytest.FixtureRequest) -> Run:
         pytest.skip("one scenario only")
     if only is not None:
         with_settings = only.rpartition("/")[2].isdecimal() and int(only.rpartition("/")[2]) in WITH_SETTINGS
-        with empty_tier() as tier, duel({**SETTINGS, **tier} if with_settings else None, score=done.score) as pair:
+        with empty_tier() as tier, _duel({**SETTINGS, **tier} if with_settings else None, done.score) as pair:
             if only.startswith("coordinators"):
                 await_coordinators(pair.kafka)
             play(pair, [(only, named(only))], common_versions(pair))
         return done
-    with duel(score=done.score) as pair:
+    with _duel(None, done.score) as pair:
         done.versions = common_versions(pair)
         play(pair, sweeps(), done.versions)
         for number in count(1):
@@ -75,10 +77,15 @@ def run(request: pytest.FixtureRequest) -> Run:
             if number >= ROUNDS and done.score.total >= wanted:
                 break
         play(pair, last(pair), done.versions)
-    with empty_tier() as tier, duel({**SETTINGS, **tier}, score=done.score) as pair:
+    with empty_tier() as tier, _duel({**SETTINGS, **tier}, done.score) as pair:
         play(pair, drawn(WITH_SETTINGS), done.versions)
     done.seconds = time.monotonic() - began
     return done
+
+
+def _duel(settings: Mapping[str, str] | None, score: Score) -> AbstractContextManager[Duel]:
+    """With a full server.properties, also eligible leader replicas, as in a new cluster; without it, neither."""
+    return duel(settings, score=score, elr_version=0 if settings is None else 1)
 
 
 def test_the_answers_differ_only_where_they_may(run: Run) -> None:
@@ -86,7 +93,9 @@ def test_the_answers_differ_only_where_they_may(run: Run) -> None:
         pytest.fail(report(run.score.found), pytrace=False)
 
 
-def test_enough_was_asked(run: Run, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+def test_enough_requests_were_sent(
+    run: Run, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     _whole(request)
     apis = {name: sum(number for (api, _), number in run.score.asked.items() if api == name) for name in SERVED}
     told = ", ".join(f"{name} {number}" for name, number in apis.items())
@@ -97,7 +106,7 @@ def test_enough_was_asked(run: Run, request: pytest.FixtureRequest, capsys: pyte
     assert min(apis.values()) >= 20
 
 
-def test_every_version_that_both_serve_was_asked(run: Run, request: pytest.FixtureRequest) -> None:
+def test_every_version_that_both_serve_was_sent(run: Run, request: pytest.FixtureRequest) -> None:
     _whole(request)
     both = {(name, version) for name, versions in run.versions.items() for version in versions}
 
@@ -128,7 +137,7 @@ def test_old_versions_differ_from_3_9_only_where_they_may(old_run: Run) -> None:
         pytest.fail(report(old_run.score.found), pytrace=False)
 
 
-def test_enough_was_asked_in_old_versions(old_run: Run, request: pytest.FixtureRequest) -> None:
+def test_enough_requests_were_sent_in_old_versions(old_run: Run, request: pytest.FixtureRequest) -> None:
     _whole(request)
 
     assert min(old_run.score.asked[name, each] for name, versions in OLD_VERSIONS.items() for each in versions) >= 10

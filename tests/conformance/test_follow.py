@@ -186,7 +186,7 @@ def wait(until: Callable[[], object], reader: Reader) -> None:
 
 
 @pytest.mark.faults
-def test_leaders_that_die_lose_and_repeat_nothing(cluster: KafkaCluster) -> None:
+def test_nothing_is_lost_or_repeated_when_leaders_are_killed(cluster: KafkaCluster) -> None:
     """SIGKILL, SIGTERM and SIGSTOP of the leader, while a writer goes on."""
     name = f"kills-{uuid4().hex[:8]}"
     acknowledged: list[str] = []

@@ -158,7 +158,7 @@ def test_the_right_is_given_and_taken_away(people: People, context: str) -> None
     assert "CLUSTER_ACTION on the cluster (Cluster:kafka-cluster)" in ended
 
 
-def test_watch_polls_where_the_right_is_missing_and_says_so(people: People) -> None:
+def test_watch_polls_without_the_right_and_reports_it(people: People) -> None:
     name = a_name()
     people.topics(name)
     grant(people)
@@ -198,7 +198,7 @@ def archived(archive: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.full
-def test_a_log_that_was_cut_while_nobody_followed_is_one_gap_with_the_difference(
+def test_a_log_that_was_truncated_while_nobody_followed_is_one_gap_with_the_difference(
     people: People, broker: KafkaBroker, tmp_path: Path
 ) -> None:
     """The broker looks for old snapshots once a minute."""

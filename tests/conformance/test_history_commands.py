@@ -37,7 +37,7 @@ def test_a_story(people: People, story: Callable[[People], None]) -> None:
     assert not [each for each in files if SECRET.encode() in each.read_bytes()]
 
 
-def test_a_watch_asks_again_and_again_and_says_what_it_costs(people: People) -> None:
+def test_a_watch_polls_and_reports_its_cost(people: People) -> None:
     lines = a_watch_tells_changes_as_they_come(people, "--every", "1s", "--key", "segment.ms")
 
     assert {each["origin"] for each in lines} == {"outside"}

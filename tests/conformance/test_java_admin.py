@@ -116,7 +116,7 @@ def test_a_topics_life(both: Both, topic: str) -> None:
     both.check("listTopics", {"internal": True})
 
 
-def test_creating_tells_partitions_replication_factor_and_configs(both: Both, topic: str) -> None:
+def test_creating_returns_partitions_replication_factor_and_configs(both: Both, topic: str) -> None:
     """KIP-525: numPartitions(), replicationFactor() and config() of the result."""
     wish = new(topic, configs={"cleanup.policy": "compact", "segment.ms": " 5 "})
 
@@ -394,7 +394,7 @@ def test_the_older_alter_replaces(both_392: Both, topic: str) -> None:
     both_392.check("deleteTopics", {"topics": [topic]})
 
 
-def test_what_cannot_be_described(both: Both, topic: str) -> None:
+def test_resources_that_cannot_be_described(both: Both, topic: str) -> None:
     resources = [of_topic(f"{topic}-missing"), of_topic("bad name"), of_topic("")]
 
     said = both.check(*describe(*resources))

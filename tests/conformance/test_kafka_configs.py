@@ -219,7 +219,7 @@ def lines(story: str, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_the_tool_says_on_kconf_what_it_says_on_kafka(beside: Pair, tool_server: ToolServer, story: str) -> None:
+def test_the_tool_prints_the_same_on_kconf_and_on_kafka(beside: Pair, tool_server: ToolServer, story: str) -> None:
     name = f"{story}-{tool_server.version.replace('.', '-')}"
 
     for line in lines(story, name):

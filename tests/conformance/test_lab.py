@@ -16,7 +16,7 @@ from lab.tools import ToolServer
 ORDERS = {"name": "lab-orders", "partitions": 2, "replicationFactor": 1, "configs": {"retention.ms": "1000"}}
 
 
-def test_a_topic_made_by_the_java_client_is_described_by_the_tool(
+def test_a_topic_created_by_the_java_client_is_described_by_the_tool(
     kafka_431: KafkaBroker, tools: ToolServer, make_probe: MakeProbe
 ) -> None:
     probe = make_probe(kafka_431.bootstrap)
@@ -53,7 +53,7 @@ def test_the_same_with_the_last_release_of_the_3_line(
 
 
 @pytest.mark.parametrize("command", ["--describe --broker 1 --all", "--describe", "--nonsense"])
-def test_the_tool_server_says_what_a_tool_of_its_own_jvm_says(
+def test_the_tool_server_prints_what_a_tool_in_its_own_jvm_prints(
     kafka_431: KafkaBroker, tools: ToolServer, command: str
 ) -> None:
     one = fresh.kafka_configs(kafka_431.bootstrap, *command.split())
@@ -62,7 +62,7 @@ def test_the_tool_server_says_what_a_tool_of_its_own_jvm_says(
     assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
 
 
-def test_an_error_of_one_resource_stands_in_its_place(kafka_431: KafkaBroker, make_probe: MakeProbe) -> None:
+def test_an_error_of_one_resource_is_in_its_place(kafka_431: KafkaBroker, make_probe: MakeProbe) -> None:
     probe = make_probe(kafka_431.bootstrap)
     resources = [{"type": "BROKER", "name": "1"}, {"type": "TOPIC", "name": "lab-missing"}]
 
@@ -80,7 +80,7 @@ def test_an_error_of_the_whole_call_is_raised(kafka_431: KafkaBroker, make_probe
     assert raised.value.name == "NoSuchMethodException"
 
 
-def test_a_broker_comes_back_with_what_it_had(make_probe: MakeProbe) -> None:
+def test_a_restarted_broker_has_its_configs(make_probe: MakeProbe) -> None:
     with KafkaBroker(node_id=7) as broker, make_probe(broker.bootstrap) as probe:
         probe.call("createTopics", {"topics": [ORDERS]})
 

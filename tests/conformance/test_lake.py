@@ -37,7 +37,7 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.timeout(900)
-def test_what_clients_recorded_and_looks_showed_is_one_history(
+def test_client_journals_and_snapshots_are_one_history(
     people: People, broker: KafkaBroker, spark: SparkSession, tmp_path: Path
 ) -> None:
     """Recorded changes say who and why; what someone else changed between two looks has bounds in time, and nobody."""

@@ -67,7 +67,7 @@ def test_beyond_max_connections_per_ip_a_connection_is_closed(kafka: KafkaBroker
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_missing_certificate_is_told_by_an_alert(
+def test_a_missing_certificate_causes_an_alert(
     kafka: KafkaBroker,
     certificates: Certificates,  # noqa: F811
     version: ssl.TLSVersion,

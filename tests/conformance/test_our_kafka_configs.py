@@ -221,7 +221,7 @@ def lines(story: str) -> list[str]:
 
 
 @pytest.mark.parametrize("story", ALL)
-def test_our_tool_says_what_kafkas_tool_says(beside: Pair, tools: ToolServer, story: str) -> None:
+def test_our_tool_prints_what_kafkas_tool_prints(beside: Pair, tools: ToolServer, story: str) -> None:
     stage = Stage(beside, tools)
     told = []
     for line in lines(story):
@@ -251,7 +251,7 @@ REFUSALS = """
 
 @pytest.mark.parametrize("line", [each.strip() for each in REFUSALS.strip().splitlines()])
 @pytest.mark.parametrize("server", ["kafka", "kconf"])
-def test_a_refusal_has_the_servers_own_words(beside: Pair, tools: ToolServer, server: str, line: str) -> None:
+def test_a_refusal_has_the_message_of_the_server(beside: Pair, tools: ToolServer, server: str, line: str) -> None:
     address = getattr(beside, server).bootstrap
     theirs = tools.kafka_configs(address, *shlex.split(line))
     mine = ours(address, *shlex.split(line))
@@ -361,7 +361,7 @@ def test_over_tls_with_a_login(
         assert words(mine).split(":")[0] == words(theirs).split(":")[0], line
 
 
-def test_a_wrong_password_is_told_at_once_and_not_shown(
+def test_a_wrong_password_is_reported_at_once_and_not_printed(
     secured: KafkaBroker, certificates: Certificates, tmp_path: Path
 ) -> None:
     file = tmp_path / "client.properties"
@@ -377,7 +377,7 @@ def test_a_wrong_password_is_told_at_once_and_not_shown(
     assert "hush" not in done.stderr
 
 
-def test_controllers_can_be_asked(beside: Pair, tools: ToolServer) -> None:
+def test_requests_can_be_sent_to_controllers(beside: Pair, tools: ToolServer) -> None:
     """KIP-919: brokers and their default are described, and a topic altered, without a broker in between."""
     address = beside.kafka.address("CONTROLLER")
     beside.on_kafka(tools, "topics --create --topic ours-controller")

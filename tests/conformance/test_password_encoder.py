@@ -80,7 +80,7 @@ def test_another_secret_opens_nothing_on_either_side() -> None:
     assert all(each.startswith("!") for each in ask_kafka(questions))
 
 
-def test_what_the_old_secret_wrote_is_written_again_so_that_kafka_reads_it_with_the_new_one() -> None:
+def test_values_of_the_old_secret_are_encrypted_again_so_that_kafka_reads_them_with_the_new_one() -> None:
     (text,) = ask_kafka([Question("encode", "old", *WAYS[-2], "s3cret")])
     rolling = PasswordEncoder(Secrets("new", "old"))
     assert rolling.decode(text) == ("s3cret", False)

@@ -20,7 +20,7 @@ rules:
 """
 
 
-def test_a_real_cluster_is_judged_by_the_same_rules(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_a_real_cluster_is_checked_by_the_same_rules(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     rules = tmp_path / "policy.yaml"
     rules.write_text(RULES)
     with Admin(kafka_431.bootstrap) as admin:

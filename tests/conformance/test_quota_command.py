@@ -56,7 +56,7 @@ def test_ten_thousand_quotas_in_one_command(kafka_431: KafkaBroker, tmp_path: Pa
     ten_thousand(Quotas("-b", kafka_431.bootstrap), tmp_path)
 
 
-def test_what_if_looks_at_those_whom_quotas_name(quotas: Quotas) -> None:
+def test_what_if_checks_the_entities_with_quotas(quotas: Quotas) -> None:
     """A real broker does not tell who is connected."""
     key = "controller_mutation_rate"
     assert quotas(f"set --user what-if {key}=5").status == 0
@@ -69,7 +69,7 @@ def test_what_if_looks_at_those_whom_quotas_name(quotas: Quotas) -> None:
     until(lambda: quotas.rungs(f"--user what-if {key}"), [(None, None, "no limit")])
 
 
-def test_what_is_no_quota_is_left_out_of_an_export(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_stored_values_that_are_not_quotas_are_not_exported(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     """A real broker stores Infinity; what was exported loads all the same."""
     from kconf import QuotaEntity, SyncAdminClient
 

@@ -114,7 +114,7 @@ def resolved(quotas: dict[QuotaEntity, float]) -> tuple[float, QuotaSource]:
     return found.value, found.source
 
 
-def test_without_a_quota_nobody_waits(broker: KafkaBroker, probe: AdminProbe) -> None:
+def test_without_a_quota_no_client_is_throttled(broker: KafkaBroker, probe: AdminProbe) -> None:
     put(probe, {})
 
     assert becomes(broker, False)

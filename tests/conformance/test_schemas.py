@@ -198,7 +198,7 @@ def test_flexible_versions_are_kafkas(api: Api, side: str, release: str) -> None
 
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
-def test_what_a_version_does_not_say_means_what_it_means_to_kafka(api: Api, side: str) -> None:
+def test_fields_that_a_version_lacks_have_kafkas_defaults(api: Api, side: str) -> None:
     """The default of a field that is tagged, or that a version lacks in which its struct is there."""
     for version in range(api.min, api.max + 1):
         schema = kafkas(release_with(api, side, version), api.key, side)

@@ -37,7 +37,9 @@ def test_java_gets_in(java: Secured, make_probe: MakeProbe, release: str, listen
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_java_is_told_that_a_password_is_wrong(java: Secured, make_probe: MakeProbe, mechanism: str) -> None:
+def test_the_java_client_gets_an_error_for_a_wrong_password(
+    java: Secured, make_probe: MakeProbe, mechanism: str
+) -> None:
     admin = probe(make_probe, java, "4.3.1", "SASL_PLAINTEXT", mechanism, User(ALICE.name, "wr0ng"))
     with pytest.raises(AdminError) as raised:
         admin.call("listTopics")
@@ -46,7 +48,7 @@ def test_java_is_told_that_a_password_is_wrong(java: Secured, make_probe: MakePr
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_java_makes_and_removes_acls_which_act_at_once(java: Secured, make_probe: MakeProbe, release: str) -> None:
+def test_java_creates_and_deletes_acls_which_apply_at_once(java: Secured, make_probe: MakeProbe, release: str) -> None:
     root = probe(make_probe, java, release, "SASL_SSL", "SCRAM-SHA-512", ROOT)
     alice = probe(make_probe, java, release, "SASL_PLAINTEXT", "PLAIN")
     acl = {

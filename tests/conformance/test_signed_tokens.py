@@ -124,7 +124,7 @@ def ours(validation: dict[str, str]) -> Iterator[KconfProcess]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_token_that_the_provider_gave_is_taken(validating: KafkaBroker, provider: Provider, kind: str) -> None:
+def test_a_token_of_the_provider_is_accepted(validating: KafkaBroker, provider: Provider, kind: str) -> None:
     login = OAuthBearer(ClientCredentials(provider.url, "me", "s3cret"))
 
     with driver(kind, validating.address("SASL"), sasl=login) as admin:

@@ -88,7 +88,7 @@ def test_a_value_that_another_tool_set_is_not_attributed_to_the_last_recorded_au
     people.shows(name, retention_ms="432000000")
 
 
-def test_what_is_not_recorded_is_unknown_and_is_not_rolled_back(people: TwoTools) -> None:
+def test_unrecorded_values_are_unknown_and_are_not_rolled_back(people: TwoTools) -> None:
     name = a_name()
     people.topic_command("--create", "--topic", name, "--config", "retention.ms=3600000")
     people.shows(name, retention_ms="3600000")
@@ -124,7 +124,7 @@ def test_an_override_that_another_tool_removed_is_shown_as_gone(people: TwoTools
     assert (planned["op"], planned["new"]) == ("set", "432000000")
 
 
-def test_a_topic_that_another_tool_created_anew_has_no_values_of_the_old_one(people: TwoTools) -> None:
+def test_a_topic_that_another_tool_recreated_has_no_values_of_the_old_one(people: TwoTools) -> None:
     name = a_name()
     people(f"topic create {name} --partitions 1 --replication-factor 1 --config retention.ms=5d")
     people.shows(name, retention_ms="432000000")

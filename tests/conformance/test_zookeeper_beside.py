@@ -87,7 +87,7 @@ def test_a_topic_is_described_as_the_broker_describes_it(ours: SyncAdminClient, 
     assert {name: (said.get(name), told.get(name)) for name in {*said, *told} if said.get(name) != told.get(name)} == {}
 
 
-def test_what_the_release_of_the_brokers_does_not_know_is_refused(ours: SyncAdminClient) -> None:
+def test_keys_that_the_brokers_release_lacks_are_refused(ours: SyncAdminClient) -> None:
     ours.create_topics(["old"]).raise_for_failures()
     old = Resource.topic("old")
 
@@ -115,7 +115,7 @@ def test_loggers_are_the_brokers_own(ours: SyncAdminClient, theirs: SyncAdminCli
         answer[loggers]
 
 
-def test_a_broker_that_ends_is_no_longer_named_and_comes_back(
+def test_a_stopped_broker_is_not_listed_until_it_returns(
     ours: SyncAdminClient, kconf: KconfProcess, broker: KafkaBroker
 ) -> None:
     broker.stop()

@@ -78,7 +78,7 @@ def test_a_tool_leaves_the_same_znodes(steps: Mapping[int, Step], number: int, s
     assert (done.returncode == 0) == step["ok"], done.stderr
 
 
-def test_what_kafkas_tool_writes_to_zookeeper_is_seen_without_any_broker(
+def test_changes_by_kafkas_tool_in_zookeeper_are_seen_without_a_broker(
     zookeeper: ZooKeeper, tools_392: ToolServer
 ) -> None:
     """KIP-21: a notification is sent to all watchers, also on an ensemble of kconf servers alone."""

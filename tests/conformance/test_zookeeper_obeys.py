@@ -98,7 +98,7 @@ def alter(request: pytest.FixtureRequest, shared: Shared) -> Alter:
     return lambda kind, name, values: altered_by_tool(tools, shared.kconf.bootstrap, kind, name, values)
 
 
-def test_a_topic_made_through_kconf_takes_messages(shared: Shared) -> None:
+def test_a_topic_created_through_kconf_accepts_messages(shared: Shared) -> None:
     shared.create("made")
 
     until(shared.takes("made"))
@@ -193,7 +193,7 @@ def test_a_singular_type_is_read_by_kconf_and_not_by_the_broker(shared: Shared, 
     ("document", "kept_by_broker"),
     [(b'{"version":1,"config":{"max.message.bytes":"much"}}', True), (b"not JSON", False), (b"[1]", False)],
 )
-def test_what_cannot_be_read_leaves_what_was_in_force(
+def test_an_unreadable_quota_leaves_the_old_one_in_force(
     shared: Shared, znodes: KazooClient, document: bytes, kept_by_broker: bool
 ) -> None:
     """kconf keeps the limit. A running 3.9.2 keeps it if a value is wrong, and drops it with a wrong document."""
@@ -219,7 +219,7 @@ def test_what_cannot_be_read_leaves_what_was_in_force(
     assert shared.described("TOPIC", topic, "max.message.bytes") == ("1500", "DYNAMIC_TOPIC_CONFIG")
 
 
-def test_notifications_are_purged_after_15_minutes_and_the_broker_goes_on(
+def test_notifications_are_purged_after_15_minutes_and_the_broker_continues(
     shared: Shared, zookeeper: ZooKeeper, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside brokers a shorter time is not used. Here the 15 minutes are taken as over."""
@@ -308,7 +308,7 @@ def test_a_prefixed_acl_denies(shared: Shared) -> None:
         ("--user outer --add-config SCRAM-SHA-256=[password=pw]", None, "SCRAM-SHA-256", None),
     ],
 )
-def test_what_the_brokers_own_tool_writes_is_a_change_by_outside(
+def test_a_write_of_the_brokers_own_tool_is_an_external_change(
     shared: Shared, tools_392: ToolServer, line: str, resource: Resource | None, key: str, after: str | None
 ) -> None:
     if "--topic" in line and "outer" not in shared.own.call("listTopics"):

@@ -97,7 +97,7 @@ def test_everything_is_there_and_no_znode_is_written(cluster: Cluster) -> None:
     assert refused.failures[ORDERS].code == ErrorCode.POLICY_VIOLATION
 
 
-def test_what_the_cluster_changes_is_followed(cluster: Cluster, admin: SyncAdminClient) -> None:
+def test_changes_of_the_cluster_are_followed(cluster: Cluster, admin: SyncAdminClient) -> None:
     with admin.watch_changes(about=[ORDERS]) as watch:
         wish = {"type": "TOPIC", "name": "orders", "ops": [{"op": "SET", "name": "flush.ms", "value": "777"}]}
         cluster.probe.call("incrementalAlterConfigs", {"resources": [wish]})

@@ -108,7 +108,7 @@ def test_revisions_from_the_future_do_not_hold_up_trimming_by_time(store: Store)
     reader.close()
 
 
-def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
+def test_trimmed_revisions_are_reported(store: Store) -> None:
     reader = store.journal_reader()
     for turn in range(9):
         put(store, ORDERS, str(turn), time=turn)

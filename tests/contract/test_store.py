@@ -56,7 +56,7 @@ def test_a_loaded_snapshot_does_not_move(store: Store) -> None:
     assert store.load().overrides(ORDERS) == {"a": "2"}
 
 
-def test_the_journal_says_who_when_and_what(store: Store) -> None:
+def test_the_journal_has_principal_time_and_change(store: Store) -> None:
     change = put(ORDERS, "a", "2", before="1")
     commit(store, change, time=1234)
 
@@ -246,7 +246,7 @@ def test_a_pending_commit_left_out_moves_nothing_for_those_after_it(store: Store
     assert isinstance(second, Revision)
 
 
-def test_a_topic_is_made_grown_and_deleted_with_its_overrides(store: Store) -> None:
+def test_a_topic_is_created_grown_and_deleted_with_its_overrides(store: Store) -> None:
     small, grown = topic("orders"), topic("orders", partitions=3)
 
     commit(store, turned(None, small), put(ORDERS, "a", "1"))
@@ -262,7 +262,7 @@ def test_a_topic_is_made_grown_and_deleted_with_its_overrides(store: Store) -> N
     assert store.load().changed[ORDERS] == 3
 
 
-def test_a_topic_made_again_has_its_new_id_only(store: Store) -> None:
+def test_a_recreated_topic_has_only_its_new_id(store: Store) -> None:
     old, new = topic("orders", number=1), topic("orders", number=2)
     commit(store, turned(None, old), put(ORDERS, "a", "1"))
 
@@ -274,7 +274,7 @@ def test_a_topic_made_again_has_its_new_id_only(store: Store) -> None:
     assert store.load().overrides(ORDERS) == {"b": "1"}
 
 
-def test_a_topic_made_and_deleted_in_one_batch_is_gone(store: Store) -> None:
+def test_a_topic_created_and_deleted_in_one_batch_does_not_exist(store: Store) -> None:
     once = topic("orders")
     store.commit([pending(turned(None, once)), pending(turned(once, None))])
 
@@ -344,7 +344,7 @@ def test_trimming_by_time_allows_for_a_clock_that_was_set_back(store: Store) -> 
     assert numbers(store.changes(4)) == [5]
 
 
-def test_what_is_not_archived_is_not_trimmed(store: Store) -> None:
+def test_unarchived_revisions_are_not_trimmed(store: Store) -> None:
     revisions = store.commit([pending(put(ORDERS, "a", str(value)), time=value) for value in range(10)])
     made = [each.number for each in revisions if isinstance(each, Revision)]
 

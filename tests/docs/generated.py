@@ -9,7 +9,7 @@ docs/reference/server-settings.md settings of kconf serve besides Kafka's, from 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -132,19 +132,36 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
 
 
 def tables_page() -> str:
+    from kconf.lake.relations import JOINS, KEYS
     from kconf.lake.schemas import TABLES
 
     about = """\
 Delta Lake tables under the URI of the lake, for any Delta reader. `bronze` is the input as read, `silver` the history,
 `gold` the tables derived from them. [`kconf pipeline`](../how-to/pipeline.md) maintains them,
-[`kconf lake`](../how-to/ask-the-lake.md) queries them. Times are UTC.
+[`kconf lake`](../how-to/ask-the-lake.md) queries them, with [SQL](../how-to/ask-the-lake.md#sql) too. Times are UTC.
+
+The key of a table identifies a row; null counts as a value in it. `exists` and `user` are words of SQL: write
+`"exists"` (in Spark SQL with backquotes).
+
 """
-    parts = [f"# Tables of the lake\n\n{MADE}{about}"]
+    parts = [f"# Tables of the lake\n\n{MADE}{about}| table | a row is | key |\n|---|---|---|\n"]
+    for table in TABLES.values():
+        link = f"[{table.path}](#{table.path.replace('/', '')})"
+        parts.append(f"| {link} | {_cell(table.about.partition('. ')[0].rstrip('.'))} | {_names(KEYS[table.name])} |\n")
     for table in TABLES.values():
         parted = f" Partitioned by `{'`, `'.join(table.partitioned_by)}`." if table.partitioned_by else ""
-        parts.append(f"\n## {table.path}\n\n{table.about}{parted}\n\n| column | type | description |\n|---|---|---|\n")
+        parts.append(f"\n## {table.path}\n\n{table.about}{parted}\n\n- Key: {_names(KEYS[table.name])}\n")
+        for join in JOINS[table.name]:
+            meaning = f" ({join.about})" if join.about else ""
+            target = f"[{join.table.path}](#{join.table.path.replace('/', '')})"
+            parts.append(f"- Joins {target} by {_names(join.columns.split(', '))}{meaning}\n")
+        parts.append("\n| column | type | description |\n|---|---|---|\n")
         parts += [f"| `{name}` | {_cell(kind)} | {_cell(about)} |\n" for name, kind, about in table.columns]
     return "".join(parts)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def settings_page() -> str:

@@ -1,4 +1,4 @@
-"""The table of tools in the README says what docs/reference/compared.md says, and each cell rests on something."""
+"""The table of tools in the README agrees with docs/reference/compared.md, and each cell has a source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _tables() -> dict[str, list[list[str]]]:
     return {title: _rows(text)[1:] for title, text in SECTION.findall(PAGE)}
 
 
-def test_the_readme_and_the_page_say_the_same() -> None:
+def test_the_readme_and_the_page_have_the_same_figures() -> None:
     (_, *tools), *rows = _rows(dict(SECTION.findall(README))["Compared with other tools"])
 
     told = {tool: [[row[0], row[place]] for row in rows] for place, tool in enumerate(tools, start=1)}
@@ -38,7 +38,7 @@ def test_a_cell_of_another_tool_has_a_link_or_what_the_tool_itself_prints() -> N
     assert bare == []
 
 
-def test_what_kconf_says_of_itself_rests_on_tests_and_pages_that_are_there() -> None:
+def test_claims_about_kconf_cite_existing_tests_and_pages() -> None:
     places = re.findall(r"`([\w/]+\.\w+)`", " ".join(row[2] for row in _tables()["kconf"]))
 
     assert len(places) >= 10

@@ -44,7 +44,7 @@ def _named(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("name", "text"), list(texts()), ids=lambda each: each if "\n" not in each else "")
-def test_what_the_docs_and_examples_declare_is_taken_by_both(name: str, text: str) -> None:
+def test_declarations_in_docs_and_examples_are_accepted_by_both(name: str, text: str) -> None:
     judge(text)
 
     read_declared([(name, text)], keys_for)
@@ -68,7 +68,7 @@ def test_what_the_docs_and_examples_declare_is_taken_by_both(name: str, text: st
         "selector: [tables]",
     ],
 )
-def test_what_is_wrong_is_refused_by_both(text: str) -> None:
+def test_invalid_declarations_are_refused_by_both(text: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
         judge(text)
     with pytest.raises(ParseErrors):

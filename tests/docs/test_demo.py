@@ -1,4 +1,4 @@
-"""`make run` tells its story on an empty store, and again on the one it left; on SQLite and on a ZooKeeper."""
+"""The demo of `make run`, on an empty store and again on the same store; on SQLite and on ZooKeeper."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, t
         assert "7d 14d User:ana the auditors look back two weeks" in words
         assert "topic:orders retention.ms 14d 7d topic done" in words
         assert "kafka-configs.sh --bootstrap-server 127.0.0.1:" in told
+        assert re.search(r"\nThe web console: http://127\.0\.0\.1:\d+/\n", told)
         assert ("A change acknowledged by one server is visible on the others" in told) == (store == "zookeeper")
 
 
@@ -116,7 +117,7 @@ def test_the_demo_ends_with_tables_of_what_happened(tmp_path: Path) -> None:
     assert (tmp_path / ".run/report.html").stat().st_size > 0
 
 
-def test_without_a_jdk_the_server_part_runs_whole_and_the_rest_is_one_sentence(tmp_path: Path) -> None:
+def test_without_a_jdk_the_server_part_is_complete_and_the_rest_is_one_sentence(tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, PATH=str(tmp_path), JAVA_HOME="")
 
     assert done.returncode == 0, done.stderr
@@ -137,7 +138,7 @@ def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("sign", one_of(signal.SIGTERM, [signal.SIGHUP]), ids=["SIGTERM", "SIGHUP"])
 def test_a_signal_to_the_demo_alone_stops_all_that_was_started(
     store: str, sign: signal.Signals, tmp_path: Path
 ) -> None:
@@ -185,7 +186,7 @@ def test_a_server_does_not_outlive_a_demo_that_is_killed(tmp_path: Path) -> None
         assert is_closed(address)
 
 
-def test_what_it_invites_to_type_works(tmp_path: Path) -> None:
+def test_the_suggested_commands_work(tmp_path: Path) -> None:
     with running("sqlite:///demo.db", tmp_path) as (_, text):
         lines = [line.strip() for line in text.partition("In another terminal:")[2].splitlines()]
         asked = [line for line in lines if line.startswith("kconf ") and line not in ("kconf watch", "kconf shell")]
@@ -210,7 +211,7 @@ def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -
     assert second.stderr == "Another `make run` has .run/zookeeper open; stop it first.\n"
 
 
-def test_a_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_a_solution(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", f"127.0.0.1:{port}")
@@ -223,7 +224,7 @@ def test_a_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("listen", ["9092", "localhost", ":9092", "localhost:http"])
-def test_what_is_no_address_is_told(listen: str, tmp_path: Path) -> None:
+def test_an_invalid_address_is_reported(listen: str, tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
 
     sentence = f"LISTEN={listen} is not an address; write HOST:PORT, such as 127.0.0.1:9092\n"
@@ -231,7 +232,7 @@ def test_what_is_no_address_is_told(listen: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("listen", ["nowhere.invalid:9092", "127.0.0.1:99999", "[::1]:99999"])
-def test_a_place_that_there_is_not_is_told_in_a_sentence(listen: str, tmp_path: Path) -> None:
+def test_an_unusable_address_is_reported_in_one_sentence(listen: str, tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
 
     assert (done.returncode != 0, done.stdout) == (True, "")
@@ -248,7 +249,7 @@ def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
 
 
 @pytest.mark.full
-def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:
+def test_a_given_zookeeper_is_used(zookeeper_url: str, tmp_path: Path) -> None:
     done = demo(zookeeper_url, tmp_path, "--no-tables")
 
     assert done.returncode == 0, done.stderr

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from tests.docs.blocks import ROOT
+from tests.spark.test_notebook import check, fill
 from tests.support.process import KconfProcess
+from tests.support.small_lake import example
 
 
 @pytest.fixture
@@ -37,14 +38,14 @@ def run(*words: str, status: int = 0) -> str:
     return done.stdout
 
 
-def test_plain_code_tells_what_was_made(server: KconfProcess) -> None:
+def test_the_plain_example_prints_what_was_created(server: KconfProcess) -> None:
     first, second = (run(sys.executable, "-m", "examples.plain", server.bootstrap) for _ in range(2))
 
     assert "payments: partitions 3, replicas 1, configs 33, of which its own: compression.type=zstd" in first
     assert second.count("TOPIC_ALREADY_EXISTS") == 3
 
 
-def test_asyncio_asks_at_once_and_changes_what_nobody_else_has(server: KconfProcess) -> None:
+def test_asyncio_sends_requests_concurrently_and_uses_compare_and_set(server: KconfProcess) -> None:
     for _ in range(2):
         told = run(sys.executable, "-m", "examples.asyncio_admin", server.bootstrap)
 
@@ -59,20 +60,23 @@ def test_a_thousand_quotas_are_loaded_by_one_command(server: KconfProcess) -> No
     assert told.splitlines()[-1].split() == ["producer_byte_rate", "1MiB", "user", "user", "user-1000", "applies"]
 
 
-def test_a_notebook_reads_a_live_cluster(server: KconfProcess) -> None:
-    with SyncAdminClient(server.bootstrap) as admin:
-        admin.create_topics([NewTopic("orders", 1, 1), NewTopic("logs", 1, 1)]).raise_for_failures()
-        wish = [AlterConfigOp(OpType.SET, "retention.ms", str(14 * 86_400_000))]
-        admin.incremental_alter_configs({Resource.topic("orders"): wish}).raise_for_failures()
+@pytest.mark.full
+def test_a_notebook_starts_spark_and_reads_a_live_cluster(server: KconfProcess) -> None:
+    """On the shared session: tests/spark/test_notebook.py."""
+    fill(server.bootstrap)
 
-    rows = [
-        line.replace("|", " ").split()
-        for line in run(sys.executable, "-m", "examples.notebook", server.bootstrap).splitlines()
-    ]
+    check(run(sys.executable, "-m", "examples.notebook", server.bootstrap))
 
-    assert ["topic", "2"] in rows
-    assert ["retention.ms", "1", "1"] in rows
-    assert ["orders", "14.0"] in rows
+
+def test_a_notebook_asks_a_lake_in_sql(tmp_path: Path) -> None:
+    lake = example(str(tmp_path / "lake")).uri
+
+    rows = [line.split() for line in run(sys.executable, "-m", "examples.lake_notebook", lake).splitlines()]
+
+    assert ["retention.ms", "60000", "1"] in rows
+    assert ["search", "User:alice", "1", "2026-11-01", "12:00:00+00:00"] in rows
+    assert ["2", "rows:", "key,", "value,", "topics"] in rows
+    assert rows[-1] == ["unknown", "table", "histroy;", "did", "you", "mean", "history?"]
 
 
 def test_a_cluster_in_git_is_planned_applied_and_found_to_drift(

@@ -1,4 +1,4 @@
-"""Pages that are made from the code say what the code says."""
+"""Generated pages are up to date."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What the docs tell a reader to type is typed, and prints what they say. Pages on a real Kafka: tests/conformance."""
+"""The commands on the pages are run and print what the pages show. Pages on a real Kafka: tests/conformance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,17 +11,23 @@ from lab.zookeeper import ZooKeeper
 from tests.docs.blocks import Page, differences, pages, read_page, steps
 from tests.docs.running import reader
 from tests.support.process import KconfProcess
+from tests.support.targets import marked
 
 PAGES = {page.name: page for page in pages()}
 
 
-def _with(*needs: str) -> list[str]:
-    return [name for name, page in PAGES.items() if page.needs in needs]
+_STARTS_SPARK = ("docs/how-to/pipeline.md",)
+"""Pages that start Spark several times; tests/spark/test_whole_way.py starts it once, by the same commands."""
+
+
+def _with(*needs: str) -> list[Any]:
+    names = [name for name, page in PAGES.items() if page.needs in needs]
+    return [marked(name, pytest.mark.full) if name in _STARTS_SPARK else name for name in names]
 
 
 @pytest.mark.parametrize("name", _with("server"))
 def test_a_page_beside_a_server(name: str) -> None:
-    with KconfProcess() as server, reader(PAGES[name], p9092=server.bootstrap) as someone:
+    with KconfProcess(elr_version=None) as server, reader(PAGES[name], p9092=server.bootstrap) as someone:
         someone.read()
 
 
@@ -36,7 +43,7 @@ def test_a_page_beside_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
         someone.read()
 
 
-def test_no_page_needs_what_nobody_gives() -> None:
+def test_every_page_names_a_known_requirement() -> None:
     assert [page.name for page in PAGES.values() if page.needs not in {"server", "nothing", "kafka", "zookeeper"}] == []
 
 

@@ -1,4 +1,4 @@
-"""A file that a page, a docstring or a comment names is there: a reader who follows it must not get lost."""
+"""Files that a page, a docstring or a comment names exist."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def set_key(
 
 
 def revision_of(wire: Wire, *places: Place) -> int:
-    """What tag 40003 says."""
+    """The value of tag 40003."""
     answer = wire.ask("DescribeConfigs", 4, resources=[DescribeConfigsResource(*each) for each in places])
     revision: int = answer.revision
     return revision

@@ -1,4 +1,4 @@
-"""Compare-and-set: a describe tells its revision (tag 40003), an alteration names it (tag 40001); one of two wins."""
+"""Compare-and-set: a describe returns its revision (tag 40003), an alteration names it (tag 40001); one of two wins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_only_the_resource_that_moved_is_refused(admin: Admin, topic: str) -> No
 
 
 def test_a_revision_is_compared_with_any_change_of_the_resource(admin: Admin, topic: str) -> None:
-    """Another key, growth, and a topic of the same name made anew are changes too."""
+    """Another key, new partitions and a recreated topic are changes too."""
     admin.create(topic)
     for change in (
         lambda: admin.alter((TOPIC, topic), ("flush.ms", SET, "5")),
@@ -56,7 +56,7 @@ def test_a_revision_is_compared_with_any_change_of_the_resource(admin: Admin, to
     assert set_key(admin, topic, "5", expected=revision_of(admin, (TOPIC, topic))) == 0
 
 
-def test_a_refused_and_an_empty_alteration_move_nothing(admin: Admin, topic: str) -> None:
+def test_a_refused_and_an_empty_alteration_change_no_revision(admin: Admin, topic: str) -> None:
     admin.create(topic, configs={"segment.ms": "5"})
     seen = revision_of(admin, (TOPIC, topic))
     set_key(admin, topic, "0")
@@ -91,7 +91,7 @@ def test_a_logger_has_no_revision_to_compare_with(admin: Admin) -> None:
     assert admin.entries((BROKER_LOGGER, "1"))["root"].value == "INFO"
 
 
-def test_of_two_who_race_for_one_key_exactly_one_wins(server: KconfProcess, topic: str) -> None:
+def test_exactly_one_of_two_concurrent_writers_of_a_key_succeeds(server: KconfProcess, topic: str) -> None:
     with Admin(server.bootstrap) as one, Admin(server.bootstrap) as two:
         one.create(topic)
         start, ready, done = changes(one, -1).current, Barrier(2), Barrier(2)
@@ -139,7 +139,7 @@ class Guarded(RuleBasedStateMachine):
         self.topics = [f"guarded-{next(_NAMES)}" for _ in range(3)]
         self.values: dict[str, str | None] = dict.fromkeys(self.topics)
         self.moves = dict.fromkeys(self.topics, 0)
-        self.shown: list[tuple[str, int, int]] = []  # topic, revision told, moves at that time
+        self.shown: list[tuple[str, int, int]] = []  # topic, returned revision, changes at that time
         self.number = 1000
         self.admin.create(*self.topics)
 

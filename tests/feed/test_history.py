@@ -1,4 +1,4 @@
-"""How a resource was: by revision and by time, also for what was deleted and made again since; attempts beside it."""
+"""Past states of resources by revision and by time, also of recreated topics; and the audit log of attempts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def current(admin: Admin) -> int:
     return number
 
 
-def test_a_topic_that_was_deleted_and_made_again_is_told_as_each_of_them_was(admin: Admin, topic: str) -> None:
+def test_a_recreated_topic_has_the_history_of_both_topics(admin: Admin, topic: str) -> None:
     before = current(admin)
     admin.create(topic, configs={"flush.ms": "1"})
     admin.delete(topic)
@@ -63,7 +63,7 @@ def test_a_time_leads_to_the_last_revision_before_it(admin: Admin, topic: str) -
     admin.create(topic)
     times = []
     for value in ("1000", "2000"):
-        time.sleep(0.005)  # revisions of one millisecond cannot be told apart by time
+        time.sleep(0.005)  # revisions of one millisecond have the same time
         set_key(admin, topic, value)
         time.sleep(0.005)
         times.append(int(time.time() * 1000))
@@ -99,7 +99,7 @@ def test_a_brokers_secrets_are_null_at_every_revision(own_server: KconfProcess, 
     assert "hunter" not in repr(found)
 
 
-def test_what_cannot_be_told_is_refused(admin: Admin, topic: str) -> None:
+def test_invalid_history_queries_are_refused(admin: Admin, topic: str) -> None:
     admin.create(topic)
     last = current(admin)
 
@@ -244,7 +244,7 @@ def test_a_flood_of_refusals_is_bounded_and_counted(own_server: KconfProcess) ->
     assert 2000 <= kept == listed < 6000
 
 
-def test_who_hangs_up_before_the_answer_is_written_down_all_the_same(own_server: KconfProcess) -> None:
+def test_a_change_is_recorded_even_if_the_client_disconnects_before_the_response(own_server: KconfProcess) -> None:
     wish = IncrementalAlterConfigsResource(TOPIC, "none", [IncrementalAlterableConfig("segment.ms", SET, "1")])
     frame = request(BY_NAME["IncrementalAlterConfigs"], 1, 1, "sneak", IncrementalAlterConfigsRequest([wish]))
     for _ in range(50):
@@ -263,7 +263,7 @@ def test_who_hangs_up_before_the_answer_is_written_down_all_the_same(own_server:
         until(are_written_down)
 
 
-def test_what_the_kips_own_request_refuses_is_an_attempt_too(own_admin: Admin) -> None:
+def test_refusals_of_the_kips_own_request_are_attempts_too(own_admin: Admin) -> None:
     def entity(kind: str, name: str, value: str) -> AlteredEntity:
         return AlteredEntity(kind, name, [AddedConfigEntry("producer_byte_rate", value)], ())
 

@@ -1,4 +1,4 @@
-"""What the journal says over the wire: every committed change in order, who did it, from what to what, and why."""
+"""The journal in the protocol: every committed change in order, with principal, old and new value, and reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lines(revision: Any) -> list[tuple[str, str, str, str | None, str | None]]:
     return [(each.resource_name, each.op, each.key, each.before, each.after) for each in revision.changes]
 
 
-def test_a_line_says_who_changed_what_from_what_to_what_and_why(server: KconfProcess, topic: str) -> None:
+def test_a_line_has_the_principal_the_key_both_values_and_the_reason(server: KconfProcess, topic: str) -> None:
     with Admin(server.bootstrap, client_id="a-tool") as admin:
         admin.create(topic, configs={"flush.ms": "6"})
         began = int(time.time() * 1000)
@@ -47,7 +47,7 @@ def test_a_line_says_who_changed_what_from_what_to_what_and_why(server: KconfPro
     assert (first.changes[0].kind, first.changes[0].resource_type) == ("config", TOPIC)
 
 
-def test_every_way_to_change_a_resource_is_a_line_of_what_came_of_it(admin: Admin, topic: str) -> None:
+def test_every_way_to_change_a_resource_prints_the_result(admin: Admin, topic: str) -> None:
     """APPEND and SUBTRACT tell the resulting value; a replacement is expanded; what changes nothing is no line."""
     admin.create(topic, configs={"cleanup.policy": "compact", "flush.ms": "6"})
     start = changes(admin).current
@@ -70,7 +70,7 @@ def test_every_way_to_change_a_resource_is_a_line_of_what_came_of_it(admin: Admi
     ]
 
 
-def test_topics_are_made_grown_and_deleted_in_lines_too(admin: Admin, topic: str) -> None:
+def test_topics_are_created_grown_and_deleted_in_lines_too(admin: Admin, topic: str) -> None:
     start = changes(admin).current
     admin.create(topic, partitions=2, configs={"flush.ms": "6"})
     admin.grow(topic, 3)
@@ -93,7 +93,7 @@ def test_topics_are_made_grown_and_deleted_in_lines_too(admin: Admin, topic: str
     ]
 
 
-def test_a_secret_is_told_to_have_changed_and_never_what_it_is(own_server: KconfProcess, own_admin: Admin) -> None:
+def test_a_changed_secret_is_reported_without_its_value(own_server: KconfProcess, own_admin: Admin) -> None:
     key = "listener.name.external.ssl.keystore.password"
     for value in ("hunter2", "hunter3", "hunter2"):
         assert set_key(own_admin, "1", value, key=key, kind=BROKER) == 0
@@ -207,7 +207,7 @@ def test_a_reason_has_its_limit(admin: Admin, topic: str) -> None:
 
 
 def test_credentials_and_quotas_are_lines_too(own_server: KconfProcess, own_admin: Admin) -> None:
-    """What a credential is made of is sealed; what a quota is, is told."""
+    """Credentials are redacted; quotas are not."""
     upsertion = ScramCredentialUpsertion("alice", 1, 4096, b"salt", b"salted-password-of-alice-is-here")
     own_admin.ask("AlterUserScramCredentials", 0, upsertions=[upsertion])
     entry = AlteredQuota([QuotaEntityPart("user", "alice")], [QuotaOp("producer_byte_rate", 1024.0, False)])

@@ -28,7 +28,7 @@ Line = tuple[int, str, int, str | None, list[tuple[str, str, str | None, str | N
 
 
 class Writer:
-    """Alters topics of its own and shared ones, makes and deletes one, until told to stop."""
+    """Alters its own and shared topics, and creates and deletes one, until it is stopped."""
 
     def __init__(self, number: int, server: KconfProcess) -> None:
         self.number, self.server = number, server

@@ -1,4 +1,4 @@
-"""journal.retention: what goes, what stays, and what a reader that is too far behind is told."""
+"""journal.retention: what is trimmed, what stays, and the error for a reader that is too far behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fill(server: KconfProcess, revisions: int = 20) -> None:
             assert set_key(admin, "t", str(1000 + n)) == 0
 
 
-def test_a_reader_behind_the_oldest_revision_is_told_which_it_is(own_server: KconfProcess) -> None:
+def test_a_reader_behind_the_oldest_revision_gets_its_number(own_server: KconfProcess) -> None:
     """JournalTrimmed: OFFSET_OUT_OF_RANGE, with the oldest and the current revision."""
     fill(own_server)
     own_server.stop()
@@ -65,7 +65,7 @@ def test_without_one_the_journal_is_kept_for_good(own_server: KconfProcess) -> N
         assert (changes(admin, 0).error_code, changes(admin, 0).oldest) == (0, 1)
 
 
-def test_a_retention_that_says_nothing_sensible_stops_the_start() -> None:
+def test_an_invalid_retention_stops_the_start() -> None:
     process = KconfProcess(args=("--override", "journal.retention.ms=7d"))
     with pytest.raises(
         RuntimeError, match=r"Invalid value 7d for configuration journal\.retention\.ms: expected an integer"

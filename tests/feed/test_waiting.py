@@ -1,4 +1,4 @@
-"""Long-poll: who waits is answered by what it waits for, at the end of its time, and when it can be kept no longer."""
+"""Long polling: a waiting reader is answered by a matching change, at its timeout, or when the server must free it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_changes_that_are_there_are_answered_at_once(admin: Admin, topic: str) -
 
 
 @pytest.mark.parametrize("manner", ["closed", "half closed", "reset"])
-def test_who_goes_away_is_forgotten_at_once(own_server: KconfProcess, manner: str) -> None:
+def test_a_client_that_disconnects_is_removed_at_once(own_server: KconfProcess, manner: str) -> None:
     """Not when its time is over: a reader that reconnects often would otherwise leave hundreds behind."""
     line = own_server.connect()
     line.sendall(question(0, wait=LONG, filters=[(TOPIC, "a"), (TOPIC, "b"), (GROUP, None)]))
@@ -142,7 +142,7 @@ def changes_now(server: KconfProcess) -> int:
         return current
 
 
-def test_a_server_that_stops_answers_who_waits(own_server: KconfProcess) -> None:
+def test_a_server_that_stops_answers_waiting_clients(own_server: KconfProcess) -> None:
     with Wire(own_server.bootstrap) as wire:
         answer = beside(lambda: changes(wire, 0, wait=LONG))
         until(lambda: waiting(own_server) == 1)
@@ -155,7 +155,7 @@ def test_a_server_that_stops_answers_who_waits(own_server: KconfProcess) -> None
     assert "Traceback" not in own_server.log()
 
 
-def test_many_who_wait_are_all_answered_by_one_commit(own_server: KconfProcess) -> None:
+def test_one_commit_answers_many_waiting_readers(own_server: KconfProcess) -> None:
     lines = [own_server.connect() for _ in range(200)]
     for line in lines:
         line.sendall(question(0, wait=LONG))

@@ -41,7 +41,7 @@ def test_a_topics_configuration_can_be_updated(admin: Admin, topic: str) -> None
     assert admin.overrides(topic) == {"segment.ms": "5"}
 
 
-def test_defaults_and_overrides_can_be_told_apart(admin: Admin, topic: str) -> None:
+def test_defaults_and_overrides_can_be_distinguished(admin: Admin, topic: str) -> None:
     """Motivation 3: one can tell how a topic or broker is configured, defaults and overrides included."""
     admin.create(topic, configs={"segment.ms": "5"})
 
@@ -62,7 +62,7 @@ def test_describing_needs_no_particular_connection(server: KconfProcess, topic: 
         assert one.describe((TOPIC, topic)) == other.describe((TOPIC, topic))
 
 
-def test_a_resource_asked_for_twice_is_described_once(admin: Admin, topic: str) -> None:
+def test_a_resource_requested_twice_is_described_once(admin: Admin, topic: str) -> None:
     """Describe 2: extra instructions for a resource are ignored. (Kafka answers each; clients then fail.)"""
     admin.create(topic)
 

@@ -75,7 +75,7 @@ def test_everything_is_loaded_at_start(own_server: KconfProcess, own_admin: Admi
 
 
 def test_the_store_takes_precedence_over_the_properties_file(own_admin: Admin) -> None:
-    """Config Precedence: what is stored wins over what the file says; the file stays in force for the rest."""
+    """Config Precedence: stored values override the file; the file applies to all other keys."""
     own_admin.create("orders")
     assert inherited(own_admin, "orders") == ("2000000", 4)
 
@@ -271,7 +271,7 @@ def test_the_kips_own_describe_has_no_entries_beside_an_error(admin: Admin, topi
 
 
 def test_quotas_of_a_client_are_its_configuration(own_admin: Admin) -> None:
-    """Applying Client Config Changes: producer and consumer quotas of a client id are told apart by their keys."""
+    """Applying Client Config Changes: producer and consumer quotas of a client id have different keys."""
     rates = {"producer_byte_rate": "1000", "consumer_byte_rate": "2000"}
 
     said = alter_entities(own_admin, entity("client", "Adi", rates), entity("clients", "Bea", {"no.such.key": "1"}))
@@ -301,7 +301,7 @@ def test_a_client_whose_quota_is_deleted_has_none_of_its_own(own_admin: Admin) -
 
 
 def test_an_entity_named_twice_is_refused_whatever_is_wanted_of_it(own_admin: Admin) -> None:
-    """AlterConfig answers by entity, so that two wishes for one cannot be told apart: neither is granted."""
+    """AlterConfig responds by entity, so two changes of one entity have one result: both are refused."""
     good, bad = {"producer_byte_rate": "5"}, {"producer_byte_rate": "fast"}
     own_admin.create("orders")
 

@@ -99,7 +99,9 @@ def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("flag", [b"\x01", b"\x00"])
-def test_the_flag_as_a_field_is_refused_and_wipes_nothing(admin: Admin, version: int, flag: bytes) -> None:
+def test_the_incremental_flag_as_a_field_is_refused_and_removes_nothing(
+    admin: Admin, version: int, flag: bytes
+) -> None:
     """AlterConfigs Request: the KIP's form, a boolean behind the body, never shipped; without it all would be wiped."""
     topic = f"flag-{version}-{flag[0]}"
     admin.create(topic, configs={"segment.ms": "5"})

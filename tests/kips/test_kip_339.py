@@ -9,7 +9,7 @@ from tests.support.admin import APPEND, BROKER, DELETE, SET, SUBTRACT, TOPIC, Ad
 LIST = "follower.replication.throttled.replicas"
 
 
-def test_the_older_request_replaces_what_was_there(admin: Admin, topic: str) -> None:
+def test_the_older_request_replaces_all_overrides(admin: Admin, topic: str) -> None:
     """Motivation: with AlterConfigs the new configuration replaces the existing one."""
     admin.create(topic, configs={"segment.ms": "5"})
 
@@ -63,7 +63,7 @@ def test_set_gives_a_key_a_value(admin: Admin, topic: str) -> None:
 
 
 @pytest.mark.parametrize("op", [SET, APPEND, SUBTRACT])
-def test_null_is_no_value(admin: Admin, topic: str, op: int) -> None:
+def test_null_is_not_a_value(admin: Admin, topic: str, op: int) -> None:
     """Set: the value must not be null. Shipped as 42, for every operation that needs a value."""
     admin.create(topic)
 
@@ -93,7 +93,7 @@ def test_delete_removes_a_key(admin: Admin, topic: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["segment.ms", "no.such.key"])
-def test_deleting_what_is_not_there_succeeds(admin: Admin, topic: str, key: str) -> None:
+def test_deleting_an_absent_key_succeeds(admin: Admin, topic: str, key: str) -> None:
     """Delete: as shipped, an absent and even an unknown key can be deleted."""
     admin.create(topic)
 
@@ -118,7 +118,7 @@ def test_append_to_an_unset_list_starts_from_its_default(admin: Admin, topic: st
     assert admin.overrides(topic) == {"cleanup.policy": "delete,compact"}
 
 
-def test_append_starts_from_the_default_and_not_from_what_is_inherited(own_admin: Admin) -> None:
+def test_append_starts_from_the_default_and_not_from_the_inherited_value(own_admin: Admin) -> None:
     """Append: as shipped, the value that brokers lend a topic plays no part."""
     own_admin.create("orders")
     own_admin.alter((BROKER, ""), ("log.cleanup.policy", SET, "compact"))

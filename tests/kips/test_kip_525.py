@@ -20,7 +20,7 @@ def rows(made: Any) -> dict[str, tuple[str | None, int]]:
 
 
 def test_the_answer_has_partitions_replication_factor_and_configs(admin: Admin, topic: str) -> None:
-    """Goal 1, CreateTopicsResponse: what was created is told."""
+    """Goal 1, CreateTopicsResponse: it has the topic as it was created."""
     (made,) = admin.create(topic, partitions=3, factor=1, configs={"segment.ms": "5"})
 
     assert (made.num_partitions, made.replication_factor, len(made.configs)) == (3, 1, 33)
@@ -39,7 +39,7 @@ def test_no_other_request_is_needed_after_creating(admin: Admin, topic: str) -> 
     assert {len(each.replica_nodes) for each in seen.partitions} == {made.replication_factor}
 
 
-def test_a_dry_run_tells_the_defaults_that_would_be_used(admin: Admin, topic: str) -> None:
+def test_a_dry_run_returns_the_defaults_that_would_be_used(admin: Admin, topic: str) -> None:
     """Goal 2: with validateOnly the answer has what would have been used, and nothing is created."""
     (planned,) = admin.create(topic, dry=True)
 
@@ -48,7 +48,7 @@ def test_a_dry_run_tells_the_defaults_that_would_be_used(admin: Admin, topic: st
     assert admin.describe((TOPIC, topic))[0].error_code == 3
 
 
-def test_a_dry_run_and_the_real_one_tell_the_same(admin: Admin, topic: str) -> None:
+def test_a_dry_run_and_the_real_one_have_the_same_response(admin: Admin, topic: str) -> None:
     """Motivation: what a management tool shows before is what is made after. Only the id is another one."""
     (planned,) = admin.create(topic, partitions=2, configs={"segment.ms": "5"}, dry=True)
     (made,) = admin.create(topic, partitions=2, configs={"segment.ms": "5"})
@@ -59,7 +59,7 @@ def test_a_dry_run_and_the_real_one_tell_the_same(admin: Admin, topic: str) -> N
     assert planned.topic_id != made.topic_id
 
 
-def test_every_source_is_told(own_admin: Admin) -> None:
+def test_every_source_is_reported(own_admin: Admin) -> None:
     """CreatableTopicConfigs: each row has its source: topic, this broker, all brokers, file, default."""
     own_admin.alter((BROKER, ""), ("log.retention.ms", SET, "60000"), ("compression.type", SET, "gzip"))
     own_admin.alter((BROKER, "1"), ("compression.type", SET, "lz4"))
@@ -100,7 +100,7 @@ def test_a_failed_creation_has_no_configuration(admin: Admin, topic: str, option
     assert made.topic_config_error_code == 0
 
 
-def test_each_topic_of_a_request_is_told_apart(admin: Admin, topic: str) -> None:
+def test_each_topic_of_a_request_has_its_own_result(admin: Admin, topic: str) -> None:
     """CreateTopicsResponse: results for each topic that was tried."""
     good, bad = new_topic(topic, 2), new_topic(f"{topic}-bad", 2, 9)
 

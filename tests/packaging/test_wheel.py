@@ -97,7 +97,7 @@ def test_the_sdist_has_what_is_needed_to_build_and_test(built: Path) -> None:
     } <= tops
 
 
-def test_the_version_stands_in_one_place(alone: Path) -> None:
+def test_the_version_is_defined_in_one_place(alone: Path) -> None:
     assert run(alone / "kconf", "--version").strip() == f"kconf {__version__}"
 
 
@@ -122,7 +122,7 @@ def test_every_command_has_a_help_that_needs_no_extra(alone: Path) -> None:
         assert "usage:" in run(alone / "kconf", name, "--help"), name
 
 
-def test_the_container_starts_what_the_command_line_knows() -> None:
+def test_the_container_starts_commands_that_exist() -> None:
     """Docker cannot be run here; but what it would start is parsed by the program itself."""
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     words = json.loads(next(line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")))

@@ -27,7 +27,7 @@ def classes(alter: str | None = None, create: str | None = None, **more: str) ->
 
 
 class Asked:
-    """What the policies of a server have been asked since the last look."""
+    """The calls of a server's policies since the last time."""
 
     def __init__(self, server: KconfProcess) -> None:
         self._path = server.directory / recorder.FILE

@@ -1,4 +1,4 @@
-"""A policy that a server loads from this file: it writes down what it is asked, and does what names ask of it.
+"""A policy that a server loads from this file: it records its calls, and does what resource names ask for.
 
 The name of a resource may say what to do about it: `alter.REFUSE`, `create.REFUSE`, and so with RAISE, EXIT, OTHER,
 HANG, NONSENSE and WARN. HANG lasts until there is a file `go` in the server's directory. Brokers have no such names, so

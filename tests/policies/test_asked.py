@@ -1,4 +1,4 @@
-"""What a Python policy is given, on a live server: Kafka's map, and what Kafka's policies never see."""
+"""What a Python policy gets on a running server: Kafka's map, and what Kafka's policies do not get."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_replacement_does_not_show_what_it_drops(admin: Admin, asked: Asked, t
 
 
 @pytest.mark.parametrize("wish", [[], [("retention.ms", SET, "5000")], [("flush.ms", DELETE, None)]])
-def test_what_changes_nothing_is_still_asked_about_with_an_empty_map(
+def test_a_change_without_effect_is_passed_to_policies_with_an_empty_map(
     admin: Admin, asked: Asked, topic: str, wish: list[tuple[str, int, str | None]]
 ) -> None:
     """14.13."""
@@ -114,7 +114,7 @@ def test_a_broker_value_that_stays_is_shown(admin: Admin, asked: Asked, name: st
 
 
 @pytest.mark.parametrize("name", ["1", "01", "+1"])
-def test_a_broker_is_asked_about_by_its_own_name(admin: Admin, asked: Asked, name: str) -> None:
+def test_a_broker_is_passed_to_policies_by_its_own_name(admin: Admin, asked: Asked, name: str) -> None:
     """So that no rule about broker:1 is evaded by another spelling."""
     assert admin.alter((BROKER, name), ("log.cleaner.backoff.ms", SET, "112"), dry=True).error_code == 0
 
@@ -125,7 +125,7 @@ def test_a_broker_is_asked_about_by_its_own_name(admin: Admin, asked: Asked, nam
     ("kind", "key", "word"),
     [(GROUP, "consumer.session.timeout.ms", "group"), (CLIENT_METRICS, "interval.ms", "client-metrics")],
 )
-def test_groups_and_client_metrics_are_asked_about(
+def test_groups_and_client_metrics_are_passed_to_policies(
     admin: Admin, asked: Asked, kind: int, key: str, word: str, topic: str
 ) -> None:
     assert admin.alter((kind, topic), (key, SET, "50000")).error_code == 0
@@ -140,14 +140,14 @@ def test_groups_and_client_metrics_are_asked_about(
     assert first["partitions"] is None
 
 
-def test_loggers_are_never_asked_about(admin: Admin, asked: Asked) -> None:
+def test_loggers_are_never_passed_to_policies(admin: Admin, asked: Asked) -> None:
     assert admin.alter((BROKER_LOGGER, "1"), ("kconf.service", SET, "INFO")).error_code == 0
     assert admin.alter((BROKER_LOGGER, "1"), ("kconf.service", DELETE, None)).error_code == 0
 
     assert asked() == []
 
 
-def test_a_dry_run_is_asked_about_as_the_real_one(admin: Admin, asked: Asked, topic: str) -> None:
+def test_a_dry_run_is_passed_to_policies_like_a_real_change(admin: Admin, asked: Asked, topic: str) -> None:
     admin.create(topic)
     asked()
 
@@ -183,7 +183,7 @@ def test_a_new_topics_configs_go_to_the_alter_policy_first(admin: Admin, asked: 
     }
 
 
-def test_without_configs_only_the_create_policy_is_asked(admin: Admin, asked: Asked, topic: str) -> None:
+def test_without_configs_only_the_create_policy_is_called(admin: Admin, asked: Asked, topic: str) -> None:
     admin.create(topic, partitions=4, factor=1)
 
     (question,) = asked()
@@ -203,7 +203,7 @@ def test_with_assignments_there_are_no_counts(admin: Admin, asked: Asked, topic:
     assert question["configs"] == {"flush.ms": "8"}
 
 
-def test_a_topic_that_metadata_makes_is_asked_about() -> None:
+def test_a_topic_that_metadata_creates_is_passed_to_policies() -> None:
     with classes(None, "Create", **{"auto.create.topics.enable": "true"}) as server, Admin(server.bootstrap) as admin:
         asked = Asked(server)
         names = [MetadataRequestTopic(name=name) for name in ("auto.create.REFUSE", "auto-fine")]
@@ -229,7 +229,7 @@ def test_more_partitions_are_shown_to_a_class_that_wants_to_see_them() -> None:
         ]  # fmt: skip
 
 
-def test_growth_is_not_asked_of_kafkas_two_policies(admin: Admin, asked: Asked, topic: str) -> None:
+def test_growth_is_not_passed_to_kafkas_two_policies(admin: Admin, asked: Asked, topic: str) -> None:
     admin.create(topic)
     asked()
 

@@ -49,14 +49,14 @@ def server() -> Iterator[KconfProcess]:
         yield process
 
 
-def test_check_says_that_there_are_no_mistakes() -> None:
+def test_check_reports_that_there_are_no_errors() -> None:
     done = kconf("check", "examples/policy.yaml")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "examples/policy.yaml: 10 rules, no errors\n"
 
 
-def test_check_lists_every_mistake_with_line_and_column(rules: Path) -> None:
+def test_check_lists_every_error_with_line_and_column(rules: Path) -> None:
     rules.write_text("rules:\n  - {id: a, selector: topic, key: retention.mss, condition: {max: 1h}}\n  - {id: a}\n")
 
     done = kconf("check", rules)
@@ -79,7 +79,7 @@ def test_a_file_that_is_not_there(verb: str) -> None:
     assert done.stderr.removeprefix("kconf: ") == "cannot read /no/such.yaml: No such file or directory\n"
 
 
-def test_test_tells_what_the_rules_would_refuse_today(server: KconfProcess, rules: Path) -> None:
+def test_test_shows_what_the_rules_would_refuse_today(server: KconfProcess, rules: Path) -> None:
     rules.write_text(RULES)
 
     done = kconf("test", rules, "-b", server.bootstrap)
@@ -159,7 +159,7 @@ def test_warnings_alone_are_no_failure(server: KconfProcess, rules: Path) -> Non
     assert (done.returncode, done.stderr) == (0, "4 resources checked against 1 rule: 0 errors, 1 warning\n")
 
 
-def test_a_cluster_that_cannot_be_reached_is_a_sentence(rules: Path) -> None:
+def test_an_unreachable_cluster_is_reported_in_one_sentence(rules: Path) -> None:
     rules.write_text(RULES)
 
     done = kconf("test", rules, "-b", "127.0.0.1:1", "--timeout", "1")
@@ -179,7 +179,7 @@ def test_the_properties_of_the_client_are_read(server: KconfProcess, rules: Path
 
 
 @pytest.mark.parametrize("words", [[], ["check"], ["test"]])
-def test_a_command_that_lacks_something_is_asked_for_wrongly(words: list[str]) -> None:
+def test_a_command_without_a_required_argument_is_a_usage_error(words: list[str]) -> None:
     assert kconf(*words).returncode == 2
 
 

@@ -1,4 +1,4 @@
-"""Policies that raise, hang, are missing or answer nonsense: their resource fails, and nobody else notices."""
+"""Policies that raise, hang, are missing or return invalid results: only their resource fails."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_create_policy_that_fails_fails_its_topic(admin: Admin, topic: str, de
     assert said[1].error_message == UNABLE
 
 
-def test_the_log_says_what_failed_and_where(server: KconfProcess, admin: Admin) -> None:
+def test_the_log_names_the_failure_and_its_location(server: KconfProcess, admin: Admin) -> None:
     name = "logged.alter.RAISE"
     admin.create(name)
     admin.alter((TOPIC, name), LOUD)
@@ -54,7 +54,7 @@ def test_the_log_says_what_failed_and_where(server: KconfProcess, admin: Admin) 
     assert line.endswith(': broken inside"')
 
 
-def test_who_does_not_need_the_policy_is_answered_while_it_thinks() -> None:
+def test_other_requests_are_answered_while_a_policy_runs() -> None:
     """By order, not by time: the policy comes back only when all others have been answered."""
     with (
         classes("Alter", **{"policy.timeout.ms": "60000"}) as server,
@@ -95,7 +95,7 @@ def test_a_policy_that_hangs_over_one_topic_fails_that_topic() -> None:
         assert server.log().count("policy Both did not return within 0.3 s for topic:two.alter.HANG") == 1
 
 
-def test_a_policy_that_always_hangs_refuses_at_once_after_a_while_and_comes_back() -> None:
+def test_a_policy_that_always_hangs_is_skipped_with_a_refusal_until_it_returns() -> None:
     with classes("Alter", **{"policy.timeout.ms": "200"}) as server, Admin(server.bootstrap) as admin:
         asked = Asked(server)
         names = [f"t-{number}.alter.HANG" for number in range(50)]
@@ -120,7 +120,7 @@ def test_a_server_whose_policy_hangs_can_be_stopped() -> None:
         assert server.stop() == 0
 
 
-def test_a_class_is_told_that_the_server_stops() -> None:
+def test_a_class_is_closed_when_the_server_stops() -> None:
     with classes("Closed") as server:
         asked = Asked(server)
 

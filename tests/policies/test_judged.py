@@ -1,4 +1,4 @@
-"""A refusal is 44, its resource's alone, after every other check; and it is written nowhere but in the attempts."""
+"""A refusal is error 44 for its resource only, after all other checks, and is recorded only as an attempt."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_brokers_groups_and_client_metrics_can_be_refused(admin: Admin, place: P
     assert value not in [entry.value for entry in admin.entries(place).values()]
 
 
-def test_a_policy_is_asked_after_validation_and_not_about_what_failed_before(admin: Admin, asked: Asked) -> None:
+def test_a_policy_is_called_after_validation_and_not_for_failed_resources(admin: Admin, asked: Asked) -> None:
     """3.21, and the spec's cases: 42 for a bare truststore password, 40 for -1, 3 for a missing topic, 42 for twins."""
     names = [f"order-{number}.{REFUSED}" for number in range(3)]
     admin.create(*names)
@@ -120,7 +120,7 @@ def test_a_deletion_asks_no_policy(admin: Admin, asked: Asked) -> None:
 
 @pytest.mark.parametrize("dry", [False, True])
 @pytest.mark.parametrize("version", [1, 4, 5, 7])
-def test_a_refused_topic_is_not_made_and_its_siblings_are(admin: Admin, topic: str, version: int, dry: bool) -> None:
+def test_a_refused_topic_is_not_created_and_the_others_are(admin: Admin, topic: str, version: int, dry: bool) -> None:
     names = [f"{topic}-1", f"{topic}.create.REFUSE", f"{topic}-2"]
 
     said = admin.create(*names, partitions=1, factor=1, version=version, dry=dry)
@@ -143,7 +143,7 @@ def test_configs_that_the_alter_policy_refuses_are_not_shown_to_the_create_polic
     assert codes(admin.create(name)) == [0]  # without configs it is none of the alter policy's business
 
 
-def test_creation_is_judged_after_validation(admin: Admin, asked: Asked) -> None:
+def test_creation_is_checked_by_policies_after_validation(admin: Admin, asked: Asked) -> None:
     refused = "late.create.REFUSE"
     admin.create("there")
     asked()
@@ -168,7 +168,7 @@ def test_a_bad_count_is_found_between_the_two_policies(admin: Admin, asked: Aske
     assert [each["kind"] for each in asked()] == ["alter"]
 
 
-def test_a_thousand_topics_in_a_request_are_judged_one_by_one(admin: Admin, asked: Asked) -> None:
+def test_a_thousand_topics_in_a_request_are_checked_individually(admin: Admin, asked: Asked) -> None:
     names = [f"many-{number}{'.alter.REFUSE' if number % 10 == 0 else ''}" for number in range(1000)]
     admin.create(*names, partitions=1, factor=1)
     asked()
@@ -182,8 +182,8 @@ def test_a_thousand_topics_in_a_request_are_judged_one_by_one(admin: Admin, aske
 # -- many at once ----------------------------------------------------------------------------------------------------
 
 
-def test_writers_who_race_for_one_topic_are_never_refused_for_it(server: KconfProcess, admin: Admin) -> None:
-    """A verdict is for what was judged, so a topic that moves meanwhile is judged again; that must not be a refusal."""
+def test_concurrent_writers_of_one_topic_are_never_refused(server: KconfProcess, admin: Admin) -> None:
+    """A policy result is valid for one state: if the topic changes meanwhile, the policy is called again."""
     keys = ["flush.ms", "segment.ms", "retention.ms", "delete.retention.ms", "max.message.bytes", "flush.messages"]
     admin.create("contested")
 
@@ -215,7 +215,7 @@ def test_broker_levels_that_move_refuse_no_topic(server: KconfProcess, admin: Ad
         admin.alter(place, ("log.cleaner.backoff.ms", DELETE, None))
 
 
-def test_kip_21s_own_request_is_judged_too(admin: Admin) -> None:
+def test_kip_21s_own_request_is_checked_by_policies_too(admin: Admin) -> None:
     admin.create(f"kip-21.{REFUSED}", "kip-21")
     wish = [AddedConfigEntry("flush.ms", "8")]
     entities = [AlteredEntity("topic", name, wish, ()) for name in (f"kip-21.{REFUSED}", "kip-21")]

@@ -58,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KconfProcess]:
 
 
 @pytest.mark.parametrize("dry", [False, True])
-def test_a_refusal_names_the_rule_and_its_siblings_go_on(admin: Admin, topic: str, dry: bool) -> None:
+def test_a_refusal_names_the_rule_and_other_resources_are_changed(admin: Admin, topic: str, dry: bool) -> None:
     name = topic.lower()
     admin.create(name, f"{name}-2")
     wishes = [((TOPIC, name), [("retention.ms", SET, "5")]), ((TOPIC, f"{name}-2"), [("retention.ms", SET, "3600000")])]
@@ -90,7 +90,7 @@ def test_a_refusal_names_the_rule_and_its_siblings_go_on(admin: Admin, topic: st
         ((CLIENT_METRICS, "small"), ("interval.ms", SET, "9999"), 0),
     ],
 )
-def test_every_kind_of_resource_is_judged_by_its_own_rules(
+def test_every_resource_type_is_checked_by_its_own_rules(
     admin: Admin, place: Place, op: tuple[str, int, str | None], code: int
 ) -> None:
     admin.create("gold.x", configs={"min.insync.replicas": "1"})
@@ -101,7 +101,7 @@ def test_every_kind_of_resource_is_judged_by_its_own_rules(
     assert admin.alter(place, op).error_code == code
 
 
-def test_a_replacement_is_judged_by_what_it_drops(admin: Admin) -> None:
+def test_a_replacement_is_checked_by_the_keys_that_it_drops(admin: Admin) -> None:
     admin.create("audit.dropped", configs={"cleanup.policy": "compact", "flush.messages": "8"})
 
     (said,) = admin.replace([((TOPIC, "audit.dropped"), {"flush.messages": "9"})])
@@ -111,7 +111,7 @@ def test_a_replacement_is_judged_by_what_it_drops(admin: Admin) -> None:
     assert admin.overrides("audit.dropped") == {"cleanup.policy": "compact", "flush.messages": "8"}
 
 
-def test_new_topics_are_judged_by_all_rules_and_growth_by_the_rules_about_it(admin: Admin) -> None:
+def test_new_topics_are_checked_by_all_rules_and_growth_by_the_rules_about_it(admin: Admin) -> None:
     said = admin.create_topics(
         [
             new_topic("fine", 8, 1),
@@ -146,7 +146,7 @@ def test_a_warning_is_logged_and_refuses_nothing(server: KconfProcess, admin: Ad
     )
 
 
-def test_a_value_with_a_line_break_makes_no_line_of_its_own_in_the_log(server: KconfProcess, admin: Admin) -> None:
+def test_a_value_with_a_line_break_stays_on_one_log_line(server: KconfProcess, admin: Admin) -> None:
     admin.create("forged")
 
     assert admin.alter((TOPIC, "forged"), ("flush.ms", SET, "\n1\n")).error_code == 0
@@ -159,14 +159,14 @@ LIMIT = "rules:\n  - {{id: r, selector: topic, key: segment.ms, condition: {{max
 
 
 def put(file: Path, text: str) -> None:
-    """As a careful operator does: nobody ever reads a half."""
+    """Replaces the file atomically."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.rename(file)
 
 
 def test_rules_are_read_again_while_the_server_runs(rules: Path) -> None:
-    """good -> good, good -> broken keeps the old and is told once, broken -> good, good -> gone, gone -> good."""
+    """good -> good; good -> invalid keeps the old rules, logged once; invalid -> good; good -> gone; gone -> good."""
     rules.write_text(LIMIT.format("10s"))
     with KconfProcess(properties={"policy.file": str(rules)}) as server, Admin(server.bootstrap) as admin:
         admin.create("t", configs={"segment.ms": "1"})
@@ -233,7 +233,7 @@ def test_rules_for_alterations_and_a_class_for_creations(rules: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [(BROKER, ""), (BROKER, "1")])
-def test_a_default_is_judged_as_what_topics_inherit(admin: Admin, place: Place) -> None:
+def test_a_cluster_default_is_checked_by_the_rules_for_topics_that_inherit_it(admin: Admin, place: Place) -> None:
     """log.retention.ms is retention.ms of every topic without its own, also of those to come."""
     refused = admin.alter(place, ("log.retention.ms", SET, "172800000"))
 

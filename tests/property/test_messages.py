@@ -1,4 +1,4 @@
-"""Every message and version that kio also has, held against kio's bytes, both ways.
+"""Every message and version that kio also has, compared with kio's bytes, both ways.
 
 kio 0.6.5 lacks the versions that Kafka 4 dropped; those are read from and written to our own bytes here, and their
 tables are compared with Kafka's schemas in tests/conformance/test_schemas.py.
@@ -71,7 +71,7 @@ def test_our_bytes_are_kios_bytes(message: Message) -> None:
 
 
 @pytest.mark.parametrize("message", [each for each in MESSAGES if each not in JUDGED], ids=str)
-def test_what_kio_lacks_is_read_as_it_was_written(message: Message) -> None:
+def test_messages_that_kio_lacks_round_trip(message: Message) -> None:
     _roundtrip(message, fullest(message.cls, message.version))
     if not _is_drawn(message):
         return
@@ -101,7 +101,7 @@ def test_flexibility_begins_where_kio_says(message: Message) -> None:
 
 
 @pytest.mark.parametrize("message", [each for each in MESSAGES if each.flexible and _is_drawn(each)], ids=str)
-def test_tags_that_nobody_knows_are_skipped(message: Message) -> None:
+def test_unknown_tags_are_skipped(message: Message) -> None:
     """KIP-482: a newer peer may add tagged fields to any version. (kio raises here, so ours alone is asked.)"""
     value = values(message.cls, message.version).map(_without_tags)
 

@@ -47,7 +47,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A change that nobody recorded; key None: the topic was created or deleted."""
+    """An unrecorded change; key None: the topic was created or deleted."""
 
     time: int
     key: str | None
@@ -260,7 +260,7 @@ def test_blame_never_names_the_wrong_author(some: list[Step]) -> None:
             again = [each for each in world.foreign if each.time > author.time and each.key in (None, key)]
             topic = world.at(author.time).topic
             if again and world.is_identified(topic):
-                assert topic == world.topic  # another tool set the same value, which nobody can see
+                assert topic == world.topic  # another tool set the same value, which is not visible
         if after is not None:
             assert any(each.time > after and each.key in (None, key or None) for each in world.foreign), (key, after)
         if fit is Fit.MATCHES and not found.is_set:

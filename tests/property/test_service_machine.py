@@ -1,4 +1,4 @@
-"""Any order of changes, held against plain dictionaries.
+"""Changes in any order, compared with plain dictionaries.
 
 After every step the visible state is the model's, the store's is the same, and the journal replayed gives it once more,
 each line beginning where the one before it on that key ended. Descriptions, by whatever way they are made and whatever
@@ -103,7 +103,7 @@ ALTERATIONS = st.lists(
 
 
 class Model:
-    """The whole state as two dictionaries, and what each request would be told."""
+    """The whole state as two dictionaries, and the expected response to each request."""
 
     def __init__(self) -> None:
         self.topics: dict[str, int] = {}
@@ -183,7 +183,7 @@ def _incremental(changes: Sequence[tuple[Resource, Sequence[Wish]]], *, validate
 
 
 class ServiceMachine(RuleBasedStateMachine):
-    """One server, spoken to in whole requests."""
+    """One server, tested by whole requests."""
 
     def __init__(self) -> None:
         super().__init__()

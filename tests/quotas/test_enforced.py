@@ -50,7 +50,7 @@ def delay(connection: QuotaAdmin) -> int:
     return told
 
 
-def test_a_limited_client_is_answered_at_once_and_then_not_listened_to(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_a_throttled_client_is_answered_at_once_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     """A change acts on open connections, in both directions."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
@@ -69,7 +69,9 @@ def test_a_limited_client_is_answered_at_once_and_then_not_listened_to(admin: Qu
     assert delay(slow) == 0
 
 
-def test_a_muted_line_still_ends_with_its_server(server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_a_throttled_connection_is_closed_with_its_server(
+    server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin
+) -> None:
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
     assert delay(slow) > 0
 
@@ -91,7 +93,7 @@ THROTTLED = [
 ]
 
 
-def test_every_answer_that_can_tells_the_throttle_time(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_every_response_with_the_field_has_the_throttle_time(server: KconfProcess, admin: QuotaAdmin) -> None:
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
     assert len(THROTTLED) > 20
 
@@ -105,7 +107,7 @@ def test_every_answer_that_can_tells_the_throttle_time(server: KconfProcess, adm
         assert getattr(answer, "error_code", 0) == 0
 
 
-def test_the_short_way_of_a_describe_tells_it_too(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_the_fast_path_of_a_describe_returns_it_too(server: KconfProcess, admin: QuotaAdmin) -> None:
     admin.create("orders")
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
 
@@ -151,7 +153,7 @@ def test_deletions_and_growth_are_mutations(admin: QuotaAdmin, slow: QuotaAdmin,
     assert answer.throttle_time_ms > 0
 
 
-def test_older_versions_are_granted_and_told_to_wait(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_older_versions_are_accepted_and_throttled(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     admin.set_quotas(SLOW, controller_mutation_rate=100.0)
 
     answer = slow.ask("CreateTopics", 5, topics=[_topic("a", 1100), _topic("b", 50)])
@@ -163,7 +165,7 @@ def test_older_versions_are_granted_and_told_to_wait(admin: QuotaAdmin, slow: Qu
     assert after[0] >= answer.throttle_time_ms / 1000 - 0.05
 
 
-def test_who_has_no_mutation_quota_goes_on(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_clients_without_a_mutation_quota_are_not_throttled(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     admin.set_quotas(SLOW, controller_mutation_rate=1.0)
     slow.create("bulk", partitions=20)
 
@@ -213,7 +215,7 @@ def _connect_often(server: KconfProcess) -> None:
             delay(fresh)
 
 
-def test_metrics_tell_who_waited(server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_metrics_show_who_was_throttled(server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
     delay(slow)
 
@@ -227,7 +229,7 @@ def test_metrics_tell_who_waited(server: KconfProcess, admin: QuotaAdmin, slow: 
 
 
 def test_a_real_client_sees_it(server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture) -> None:
-    """kafka-python waits by itself for as long as it is told, and says so."""
+    """kafka-python waits for the throttle time by itself, and logs it."""
     admin.set_quotas({"client-id": "python"}, request_percentage=NEXT_TO_NOTHING)
 
     with caplog.at_level(logging.WARNING, "kafka"):

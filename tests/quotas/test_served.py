@@ -58,7 +58,7 @@ def test_quotas_are_there_after_a_crash(server: KconfProcess, admin: QuotaAdmin)
         assert len(before) == 7
 
 
-def test_kip_248_tells_the_value_the_source_and_the_losers(admin: QuotaAdmin) -> None:
+def test_kip_248_returns_the_value_the_source_and_the_overridden_quotas(admin: QuotaAdmin) -> None:
     admin.set_quotas(PAIR, producer_byte_rate=1.0)
     admin.set_quotas(ALICE, producer_byte_rate=2.0, consumer_byte_rate=3.0)
     admin.set_quotas({"user": None}, producer_byte_rate=4.0)
@@ -84,7 +84,7 @@ def test_kip_248_an_empty_name_is_the_default(admin: QuotaAdmin) -> None:
     assert admin.resolve((USER, "")).quotas == []
 
 
-def test_kip_248_only_the_types_asked_for(admin: QuotaAdmin) -> None:
+def test_kip_248_only_the_requested_types(admin: QuotaAdmin) -> None:
     admin.set_quotas(ALICE, producer_byte_rate=1.0, consumer_byte_rate=2.0, request_percentage=3.0)
 
     assert [each.quota_type for each in admin.resolve((USER, "alice"), types=(2, 1)).quotas] == [1, 2]
@@ -99,7 +99,7 @@ def test_kip_248_nan_removes_and_the_rest_stays(admin: QuotaAdmin) -> None:
     assert admin.quotas() == {(("user", "alice"),): {"consumer_byte_rate": 2.0}}
 
 
-def test_kip_248_errors_stand_at_their_resource(admin: QuotaAdmin) -> None:
+def test_kip_248_errors_are_at_their_resource(admin: QuotaAdmin) -> None:
     refused = admin.alter_248((USER, "alice"), q0=0.0, q1=-5.0)
 
     assert {each.error_code for each in refused.quotas} == {ErrorCode.INVALID_REQUEST}
@@ -113,7 +113,7 @@ def test_kip_248_errors_stand_at_their_resource(admin: QuotaAdmin) -> None:
     assert admin.quotas() == {}
 
 
-def test_kip_248_a_dry_run_tells_who_would_get_another_quota(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_kip_248_a_dry_run_shows_whose_quota_would_change(server: KconfProcess, admin: QuotaAdmin) -> None:
     admin.set_quotas({"client-id": None}, producer_byte_rate=5.0)
     with QuotaAdmin(server.bootstrap, client_id="app") as app:
         app.quotas()

@@ -61,7 +61,7 @@ def create(admin: Admin, *topics: Any, **options: Any) -> dict[str, int]:
 
 
 def described(admin: Admin, *resources: Any) -> dict[str, Any]:
-    """What DescribeConfigs says of each resource: its code and its entries by key."""
+    """The error code and the entries of each resource in DescribeConfigs."""
     answers = admin.describe_configs(list(resources), include_synonyms=True)
     results = [each for answer in answers for each in answer.to_object()["resources"]]
     return {
@@ -206,7 +206,7 @@ def test_the_older_alter_replaces_everything(admin: Admin, topic: str) -> None:
     assert chosen(admin, topic) == {"segment.ms": "3"}
 
 
-def test_one_resources_mistake_is_its_own(admin: Admin, topic: str) -> None:
+def test_an_error_of_one_resource_affects_no_other(admin: Admin, topic: str) -> None:
     other = f"{topic}-other"
     create(admin, NewTopic(topic, 1, 1), NewTopic(other, 1, 1))
 

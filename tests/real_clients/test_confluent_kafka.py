@@ -84,7 +84,7 @@ def test_a_topic_is_created_with_partitions_and_configs(admin: Any, topic: str) 
     assert chosen(admin, topic) == {"retention.ms": "5000"}
 
 
-def test_a_topic_without_wishes_takes_the_defaults(admin: Any, topic: str) -> None:
+def test_a_topic_without_counts_gets_the_defaults(admin: Any, topic: str) -> None:
     assert create(admin, NewTopic(topic)) == {topic: 0}
 
     assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 1
@@ -201,7 +201,7 @@ def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
     assert chosen(admin, topic) == {"segment.ms": "3"}
 
 
-def test_one_resources_mistake_is_its_own(admin: Any, topic: str) -> None:
+def test_an_error_of_one_resource_affects_no_other(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1), NewTopic(f"{topic}-other", 1, 1))
 
     said = outcomes(
@@ -218,7 +218,7 @@ def test_one_resources_mistake_is_its_own(admin: Any, topic: str) -> None:
     assert (chosen(admin, topic), chosen(admin, f"{topic}-other")) == ({}, {"flush.ms": "7"})
 
 
-def test_a_dry_run_says_the_same_and_changes_nothing(admin: Any, topic: str) -> None:
+def test_a_dry_run_prints_the_same_and_changes_nothing(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
     good, bad = ("flush.ms", "7", SET), ("flush.ms", "-1", SET)
 

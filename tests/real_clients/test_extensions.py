@@ -48,7 +48,7 @@ def changes(admin: Admin, topic: str, after: int = 0) -> list[Any]:
     return list(answer.revisions)
 
 
-def test_a_describe_says_of_which_revision_it_is(admin: Admin, topic: str) -> None:
+def test_a_describe_response_has_its_revision(admin: Admin, topic: str) -> None:
     """Tag 40003 of DescribeConfigs v4."""
     admin.create(topic)
     before = describe(admin, topic).revision
@@ -77,7 +77,7 @@ def test_changes_of_others_do_not_refuse_mine(admin: Admin, topic: str) -> None:
     assert alter(admin, topic, "5", expected=seen) == 0
 
 
-def test_a_reason_stands_in_the_journal(admin: Admin, topic: str) -> None:
+def test_a_reason_is_in_the_journal(admin: Admin, topic: str) -> None:
     """Tag 40002 of IncrementalAlterConfigs v1, and ListConfigChanges."""
     admin.create(topic)
     alter(admin, topic, "5", reason="ticket 12")
@@ -133,7 +133,7 @@ def test_a_topic_with_too_long_a_reason_is_not_created(admin: Admin, topic: str)
     assert changes(admin, topic) == []
 
 
-def test_a_reader_of_changes_goes_on_where_it_was(admin: Admin, topic: str) -> None:
+def test_a_reader_of_changes_continues_where_it_was(admin: Admin, topic: str) -> None:
     admin.create(topic)
     first = admin.ask("ListConfigChanges", 0, after=0)
     alter(admin, topic, "5")
@@ -155,7 +155,7 @@ def test_a_reader_of_changes_may_wait_for_the_next_one(server: KconfProcess, top
         assert reader.ask("ListConfigChanges", 0, after=current, max_wait_ms=20_000).revisions
 
 
-def test_a_resource_is_told_as_it_was(admin: Admin, topic: str) -> None:
+def test_a_resource_is_described_as_it_was(admin: Admin, topic: str) -> None:
     """DescribeConfigsAt."""
     admin.create(topic, configs={"flush.ms": "1"})
     made = describe(admin, topic).revision

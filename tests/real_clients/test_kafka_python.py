@@ -73,7 +73,7 @@ def test_a_created_topic_is_answered_with_its_id_and_its_whole_configuration(adm
     assert made["configs"]["cleanup.policy"]["config_source"] == "DEFAULT_CONFIG"
 
 
-def test_a_topic_without_wishes_takes_the_defaults(admin: Any, topic: str) -> None:
+def test_a_topic_without_counts_gets_the_defaults(admin: Any, topic: str) -> None:
     (made,) = admin.create_topics([topic])["topics"]
 
     assert (made["num_partitions"], made["replication_factor"]) == (1, 1)
@@ -87,7 +87,7 @@ def test_an_assignment_of_replicas_decides_the_partitions(admin: Any, topic: str
     assert made["num_partitions"] == 2
 
 
-def test_validate_only_tells_what_would_be_and_creates_nothing(admin: Any, topic: str) -> None:
+def test_validate_only_returns_the_result_and_creates_nothing(admin: Any, topic: str) -> None:
     (planned,) = admin.create_topics({topic: {"num_partitions": 4}}, validate_only=True)["topics"]
 
     assert (planned["error_code"], planned["num_partitions"]) == (0, 4)
@@ -223,7 +223,7 @@ def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
     assert chosen(admin, topic) == {"segment.ms": "4"}
 
 
-def test_one_resources_mistake_is_its_own(admin: Any, topic: str) -> None:
+def test_an_error_of_one_resource_affects_no_other(admin: Any, topic: str) -> None:
     other = f"{topic}-other"
     admin.create_topics([topic, other])
     wishes = [
@@ -240,7 +240,7 @@ def test_one_resources_mistake_is_its_own(admin: Any, topic: str) -> None:
     assert (chosen(admin, topic), chosen(admin, other)) == ({}, {"compression.type": "gzip"})
 
 
-def test_a_dry_run_says_the_same_and_changes_nothing(admin: Any, topic: str) -> None:
+def test_a_dry_run_prints_the_same_and_changes_nothing(admin: Any, topic: str) -> None:
     admin.create_topics([topic])
     good, bad = {"segment.ms": "5"}, {"segment.ms": "0"}
 

@@ -66,7 +66,7 @@ def test_every_version_of_every_api_is_answered(admin: Admin, api: str, version:
     assert isinstance(answer, BY_NAME[api].response)
 
 
-def test_all_versions_of_api_versions_say_the_same(admin: Admin) -> None:
+def test_all_versions_of_api_versions_return_the_same(admin: Admin) -> None:
     answers = [admin.ask("ApiVersions", version, **HARMLESS["ApiVersions"]) for version in range(5)]
     served = {(each.api_key, each.min_version, each.max_version) for each in answers[0].api_keys}
 
@@ -83,7 +83,7 @@ def test_api_versions_of_the_future_is_answered_in_version_0(admin: Admin) -> No
 
 
 @pytest.mark.parametrize(("key", "version"), [(32, 5), (19, 8), (0, 14), (8, 2), (9999, 0)])
-def test_what_is_not_served_closes_the_connection(admin: Admin, key: int, version: int) -> None:
+def test_an_unsupported_api_closes_the_connection(admin: Admin, key: int, version: int) -> None:
     with pytest.raises(ConnectionError):
         admin.say(key, version)
 
@@ -133,7 +133,7 @@ def test_create_topics_v1_has_validate_only_and_a_message(admin: Admin, topic: s
     assert admin.describe((TOPIC, topic))[0].error_code == 3
 
 
-def test_create_topics_tells_the_configuration_from_v5_and_the_id_from_v7(admin: Admin, topic: str) -> None:
+def test_create_topics_returns_the_configs_from_v5_and_the_id_from_v7(admin: Admin, topic: str) -> None:
     made = {version: admin.create(f"{topic}-{version}", version=version)[0] for version in range(8)}
 
     assert codes(made.values()) == [0] * 8

@@ -60,7 +60,7 @@ def test_no_update_is_lost_when_many_clients_change_one_list(server: KconfProces
         assert set(admin.overrides(topic)[LIST].split(",")) == {item for _, item in wishes}
 
 
-def test_what_one_client_was_told_another_sees_at_once(server: KconfProcess, topic: str) -> None:
+def test_an_acknowledged_change_is_visible_to_other_clients_at_once(server: KconfProcess, topic: str) -> None:
     python: Any = KafkaAdminClient(bootstrap_servers=server.bootstrap)
     confluent: Any = AdminClient({"bootstrap.servers": server.bootstrap})
     python.create_topics([topic])
@@ -135,7 +135,7 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
 
 
 def _once_connected(call: Callable[[], Any]) -> Any:
-    """kafka-python tells whoever asks that it is between two attempts to connect, and goes on trying."""
+    """kafka-python raises between two attempts to connect, and keeps trying."""
     deadline = time.monotonic() + 20
     while True:
         try:
@@ -164,7 +164,7 @@ def test_aiokafka_finds_the_server_again(own_server: KconfProcess) -> None:
 
 
 async def _until_answered(client: Any) -> list[str]:
-    """aiokafka reports a lost connection to whoever asks first, and connects again for the next."""
+    """aiokafka raises for the first call after a lost connection, and connects again for the next."""
     async with asyncio.timeout(20):
         while True:
             try:

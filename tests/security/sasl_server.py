@@ -1,4 +1,4 @@
-"""Who is who in these tests, and how a client of each kind is told to be them."""
+"""The users of these tests, and how each kind of client logs in as one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ACLs on a real process: they act on open connections at once, hide what may not be seen, and outlive a restart."""
+"""ACLs on a real process: they apply to open connections at once, hide resources, and survive a restart."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def may_describe(admin: SyncAdminClient, topic: str = "seen") -> bool:
     return True
 
 
-def test_without_acls_nobody_but_a_super_user_sees_anything(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_without_acls_only_super_users_see_anything(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     assert set(root.list_topics()) >= {"seen", "hidden"}
     assert alice.list_topics() == {}
     assert not may_describe(alice)
@@ -94,7 +94,7 @@ def test_a_deny_wins(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     assert not may_describe(alice, "hidden")
 
 
-def test_acls_are_described_as_they_were_made(root: SyncAdminClient) -> None:
+def test_acls_are_described_as_they_were_created(root: SyncAdminClient) -> None:
     made = [
         READ,
         CONFIGS,

@@ -1,4 +1,4 @@
-"""Every alter leaves a line: API × what came of it. Accepted ones in the journal; refused and dry ones as attempts.
+"""Every alteration is recorded: API × outcome. Accepted ones in the journal; refused ones and dry runs as attempts.
 
 Each line names the principal, the client, its host, the API and the outcome. A row of the table says a request that is
 good and one that is not, where there is a policy one that it refuses, and whether the API knows dry runs.
@@ -192,7 +192,7 @@ def names(caller: Any) -> tuple[str, str, str, str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_done_is_in_the_journal(server: KconfProcess, row: Row) -> None:
+def test_completed_changes_are_in_the_journal(server: KconfProcess, row: Row) -> None:
     trace = done(server, row, row.good, ROOT, "doer")
     assert trace.codes == [0]
     who = (f"User:{ROOT.name}", "doer", HOST, row.api)
@@ -213,12 +213,12 @@ def refused(server: KconfProcess, row: Row, fields: Fields, user: User, code: in
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_refused_for_want_of_rights(server: KconfProcess, row: Row) -> None:
+def test_refusals_for_missing_rights(server: KconfProcess, row: Row) -> None:
     refused(server, row, row.good, ALICE, row.unauthorised)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_refused_for_what_it_says(server: KconfProcess, row: Row) -> None:
+def test_refusals_for_invalid_content(server: KconfProcess, row: Row) -> None:
     refused(server, row, row.bad.fields, ROOT, row.bad.code)
 
 

@@ -1,4 +1,4 @@
-"""Keys that decide who somebody is, or must prove it, need more than ALTER_CONFIGS on the cluster."""
+"""Configs that control authentication need more than ALTER_CONFIGS on the cluster."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_right_to_alter_the_cluster_is_not_enough(tmp_path: Path) -> None:
     played(tmp_path, story)
 
 
-def test_what_a_super_user_set_can_neither_be_removed_nor_guessed(tmp_path: Path) -> None:
+def test_others_can_neither_remove_nor_guess_what_a_super_user_set(tmp_path: Path) -> None:
     async def story(server: Server) -> None:
         assert await change(server, ROOT, set_to(JAAS, VALUE), set_to("ssl.client.auth", "required")) is None
         for op in (AlterConfigOp(OpType.DELETE, JAAS, None), set_to(JAAS, VALUE)):
@@ -118,7 +118,7 @@ def test_without_an_authorizer_everyone_may_do_everything(tmp_path: Path) -> Non
     ("key", "value"), [("num.io.threads", "1"), ("num.io.threads", "x"), ("listeners", "PLAINTEXT://x:1"), (JAAS, "x")]
 )
 @pytest.mark.parametrize("resource", [BROKER, Resource.brokers()])
-def test_a_caller_without_rights_gets_no_word_about_values(
+def test_a_caller_without_rights_learns_nothing_about_values(
     tmp_path: Path, key: str, value: str, resource: Resource
 ) -> None:
     """Kafka checks the values of brokers first, and its errors contain those in force."""

@@ -161,7 +161,7 @@ def test_no_command_repeats_a_secret(server: KconfProcess, home: Path, what: str
     assert "Traceback" not in done.stderr or "--debug" in line
 
 
-def test_the_shell_repeats_nothing_and_keeps_no_history(server: KconfProcess, home: Path) -> None:
+def test_the_shell_prints_no_secret_and_stores_no_history(server: KconfProcess, home: Path) -> None:
     lines = f"alter topic orders retention.ms={SECRET}\nalter topic orders my.token={SECRET}\nhelp\nnonsense {SECRET}\n"
     done = run(home, "kafka", "--shell", "--keep-going", "--broker-list", server.address(PLAIN), stdin=lines)
     assert done.stdout
@@ -172,7 +172,9 @@ def test_the_shell_repeats_nothing_and_keeps_no_history(server: KconfProcess, ho
     ("command", "code"),
     [("kafka-configs --describe --topic orders", 1), ("describe topic:orders", 4), ("scram list", 4)],
 )
-def test_a_login_that_fails_repeats_nothing(server: KconfProcess, home: Path, command: str, code: int) -> None:
+def test_the_message_of_a_failed_login_repeats_nothing(
+    server: KconfProcess, home: Path, command: str, code: int
+) -> None:
     login = (
         f"bootstrap.servers={server.address(SASL)}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
         f'sasl.jaas.config={PLAIN_MODULE} required username="alice" password="{SECRET}-wrong";\n'

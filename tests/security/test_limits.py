@@ -114,7 +114,7 @@ def test_all_together_may_be_so_many_and_the_next_waits_for_one_to_go(server: Kc
         assert all(map(is_answered, waiting))
 
 
-def test_nobody_is_forgotten_at_a_crowded_door(server: KconfProcess) -> None:
+def test_every_waiting_client_is_admitted_in_the_end(server: KconfProcess) -> None:
     """Eight clients for two places, again and again: everyone has their turn."""
 
     def visit(times: int) -> int:
@@ -128,7 +128,7 @@ def test_nobody_is_forgotten_at_a_crowded_door(server: KconfProcess) -> None:
         assert list(pool.map(visit, [50] * 8)) == [50] * 8
 
 
-def test_who_waits_comes_in_when_the_limit_is_raised(server: KconfProcess) -> None:
+def test_waiting_connections_are_accepted_when_the_limit_is_raised(server: KconfProcess) -> None:
     key = "listener.name.small.max.connections"
     with SyncAdminClient(server.address("PLAINTEXT")) as admin, ExitStack() as stack:
         admin.describe_cluster()
@@ -143,7 +143,7 @@ def test_who_waits_comes_in_when_the_limit_is_raised(server: KconfProcess) -> No
         admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.DELETE, key)]}).raise_for_failures()
 
 
-def test_who_goes_makes_room(server: KconfProcess) -> None:
+def test_a_closed_connection_frees_its_place(server: KconfProcess) -> None:
     for _ in range(10):
         with ExitStack() as stack:
             lines = [come(server, stack, "PLAINTEXT", source="127.0.0.2") for _ in range(3)]

@@ -54,7 +54,7 @@ def test_both_kinds_of_loopback() -> None:
         assert "without encryption" not in server.log()
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_in_use_is_named() -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()

@@ -62,7 +62,7 @@ def test_aiokafka(secured: Secured, listener: str, mechanism: str) -> None:
 
 @pytest.mark.parametrize("user", [WRONG, NOBODY], ids=["wrong password", "unknown user"])
 @pytest.mark.parametrize(("listener", "mechanism"), LOGINS)
-def test_nobody_gets_in_with_a_wrong_password(secured: Secured, listener: str, mechanism: str, user: User) -> None:
+def test_a_wrong_password_never_logs_in(secured: Secured, listener: str, mechanism: str, user: User) -> None:
     with (
         SyncAdminClient.from_properties(secured.java(listener, mechanism, user)) as admin,
         pytest.raises(AuthenticationFailed) as raised,
@@ -73,7 +73,7 @@ def test_nobody_gets_in_with_a_wrong_password(secured: Secured, listener: str, m
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_other_clients_are_told_so_too(secured: Secured, mechanism: str) -> None:
+def test_other_clients_get_the_same_error(secured: Secured, mechanism: str) -> None:
     with pytest.raises(KafkaPythonError):
         KafkaAdminClient(
             **secured.python("SASL_PLAINTEXT", mechanism, WRONG),

@@ -54,7 +54,7 @@ def unset(admin: SyncAdminClient, resource: Resource, *keys: str) -> None:
     admin.incremental_alter_configs({resource: [AlterConfigOp(OpType.DELETE, key) for key in keys]})[resource]
 
 
-def test_a_start_that_fails_says_how_to_recover(broken: str) -> None:
+def test_a_failed_start_explains_how_to_recover(broken: str) -> None:
     with pytest.raises(RuntimeError, match="kconf serve --recover") as raised:
         KconfProcess(properties=PROPERTIES, store=broken, listeners=LISTENERS).start()
     assert "broker:1 and brokers" in str(raised.value)
@@ -124,7 +124,7 @@ def test_no_store_is_created_to_remove_something_from(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_waits_for_zookeeper_stops_when_told(tmp_path: Path) -> None:
+def test_a_server_that_waits_for_zookeeper_stops_on_sigterm(tmp_path: Path) -> None:
     """The peer accepts the connection and never answers; without a signal the start fails after 15 s."""
     with socket.create_server((HOST, 0)) as silent:
         url = f"zookeeper://{HOST}:{silent.getsockname()[1]}/kconf"

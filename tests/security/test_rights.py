@@ -1,4 +1,4 @@
-"""API × operation × resource × allow / deny / none: every API asks for exactly what the spec says (8.11).
+"""API × operation × resource × allow / deny / none: every API needs exactly the rights of the spec (8.11).
 
 The oracle below decides by the words of spec 8.10, one ACL after the other, and knows nothing of kconf's index. Each
 row of the table names a request, what it needs, and the code of a refusal; it is tried with every operation on every

@@ -55,7 +55,7 @@ def shakes_hands(server: KconfProcess, certificates: Certificates) -> bool:
 
 
 def locked(server: KconfProcess) -> set[bytes]:
-    """What stands in the store's files in place of the password."""
+    """The stored form of the password in the files of the store."""
     data = b"".join(each.read_bytes() for each in server.directory.glob("kconf.db*"))
     return set(re.findall(rb'\["[0-9a-f]{12}",\s*"([A-Za-z0-9+/=]+)"\]', data))
 
@@ -73,7 +73,9 @@ def test_a_secret_is_replaced_with_the_help_of_the_old_one(server: KconfProcess,
     assert_nowhere(server.directory, [PASSWORD], but=["server.properties"])
 
 
-def test_a_value_that_no_secret_opens_is_left_out_and_told(server: KconfProcess, certificates: Certificates) -> None:
+def test_a_value_that_no_secret_decrypts_is_left_out_and_reported(
+    server: KconfProcess, certificates: Certificates
+) -> None:
     again(server, properties(certificates, "wrong", static=True))
     assert shakes_hands(server, certificates), "by the password of the file"
     lines = [each for each in server.log().splitlines() if KEY in each and "level=ERROR" in each]
@@ -82,7 +84,7 @@ def test_a_value_that_no_secret_opens_is_left_out_and_told(server: KconfProcess,
     assert shakes_hands(server, certificates), "and it was not thrown away"
 
 
-def test_a_start_without_the_secret_says_so(server: KconfProcess, certificates: Certificates) -> None:
+def test_a_start_without_the_secret_reports_it(server: KconfProcess, certificates: Certificates) -> None:
     with pytest.raises(RuntimeError, match=r"listener SSL: .*keystore") as raised:
         again(server, properties(certificates, "wrong"))
     assert "Traceback" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""The steps of a login, raw over sockets: what is answered, with which code, and when the line is closed (spec 7.5)."""
+"""The steps of a login on raw sockets: responses, error codes, and when the connection is closed (spec 7.5)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_versions_may_be_asked_first_and_more_than_once(line: Line) -> None:
 
 
 @pytest.mark.parametrize("api", [name for name in BY_NAME if name not in ("ApiVersions", "SaslHandshake")])
-def test_anything_else_before_a_login_closes_the_line_without_a_word(line: Line, api: str) -> None:
+def test_anything_else_before_a_login_closes_the_connection_without_a_response(line: Line, api: str) -> None:
     line.send(struct.pack(">ihhih", 10, BY_NAME[api].key, 0, 1, -1))
     assert line.is_closed()
 
@@ -121,7 +121,7 @@ def test_a_failed_login_is_answered_after_a_pause_and_ends_the_connection(line: 
     assert line.is_closed()
 
 
-def test_what_is_sent_behind_a_failed_login_is_not_looked_at(line: Line) -> None:
+def test_bytes_after_a_failed_login_are_ignored(line: Line) -> None:
     line.shake()
     metadata = request(BY_NAME["Metadata"], 9, 99, "x", BY_NAME["Metadata"].request(topics=[]))
     token = BY_NAME["SaslAuthenticate"].request(auth_bytes=BAD)
@@ -185,7 +185,7 @@ def test_a_second_handshake_in_the_middle_of_a_login(line: Line) -> None:
     assert line.is_closed()
 
 
-def test_who_is_in_may_not_shake_hands_again_where_sessions_have_no_end(line: Line) -> None:
+def test_a_client_may_not_authenticate_again_if_sessions_do_not_expire(line: Line) -> None:
     line.shake()
     line.token(GOOD)
     assert line.shake().error_code == ILLEGAL
@@ -309,7 +309,7 @@ def test_after_the_login_frames_may_be_larger(line: Line) -> None:
     assert line.ask("Metadata", 9, topics=[_topic("t" * 200) for _ in range(4000)]).topics
 
 
-def test_a_session_tells_its_lifetime_and_can_be_renewed(brief: Line) -> None:
+def test_a_session_has_a_lifetime_and_can_be_renewed(brief: Line) -> None:
     brief.shake()
     assert brief.token(GOOD).session_lifetime_ms == 5000
     time.sleep(2.7)
@@ -394,7 +394,7 @@ def _failing() -> bytes:
     return request(row, 2, 1, "x", row.request(auth_bytes=BAD))
 
 
-def test_a_peer_that_goes_away_during_the_pause_does_no_harm(server: KconfProcess) -> None:
+def test_a_peer_that_disconnects_during_the_delay_does_no_harm(server: KconfProcess) -> None:
     line = Line(server.address("SASL"))
     line.shake()
     line.send(_failing())
@@ -404,7 +404,7 @@ def test_a_peer_that_goes_away_during_the_pause_does_no_harm(server: KconfProces
     assert "Traceback" not in server.log()
 
 
-def test_noise_before_a_login_closes_the_line_and_does_no_harm(server: KconfProcess) -> None:
+def test_random_bytes_before_a_login_close_the_connection_and_do_no_harm(server: KconfProcess) -> None:
     dice = random.Random(7)
     for _ in range(300):
         line = Line(server.address("SASL"))

@@ -73,7 +73,7 @@ def test_the_first_user_of_a_new_store(store: str, tmp_path: Path) -> None:
     assert "admin" not in scram(store, "list").stdout
 
 
-def test_what_is_said_has_no_password(store: str) -> None:
+def test_no_output_contains_a_password(store: str) -> None:
     done = scram(store, "set", "--user", "u", "--password-file", "-", given=PASSWORD)
     assert done.returncode == 0
     assert PASSWORD not in done.stdout + done.stderr
@@ -90,7 +90,7 @@ def test_what_is_said_has_no_password(store: str) -> None:
         (("set", "--user", "u", "--password-file", "/nowhere/at/all"), 2, "cannot read"),
     ],
 )
-def test_a_wish_that_cannot_be_granted_is_told_in_a_sentence(
+def test_an_invalid_request_is_reported_in_one_sentence(
     store: str, words: tuple[str, ...], status: int, why: str
 ) -> None:
     done = scram(store, *words, given="pw" if "-" in words else None)

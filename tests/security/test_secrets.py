@@ -114,12 +114,12 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
 
 
 def test_nothing_that_was_written_has_a_secret(planted: KconfProcess) -> None:
-    """Also a wrong number is told to who sent it, and nowhere else."""
+    """An invalid number is returned to its sender and written nowhere."""
     assert_nowhere(planted.directory, [MARK], but=["server.properties"])
     assert {"kconf.db", "kconf.log"} <= {each.name for each in planted.directory.iterdir()}
 
 
-def test_nothing_that_was_written_can_stand_in_for_a_password(planted: KconfProcess) -> None:
+def test_no_stored_value_can_be_used_as_a_password(planted: KconfProcess) -> None:
     """A salted password logs in as well as a password does: it is hashed once more before it is kept."""
     with SyncAdminClient(planted.address("PLAINTEXT")) as admin:
         (info,) = admin.describe_user_scram_credentials(["bob"])["bob"]
@@ -131,7 +131,7 @@ def test_nothing_that_was_written_can_stand_in_for_a_password(planted: KconfProc
     assert b64encode(salted) not in text
 
 
-def test_nothing_that_is_told_has_a_secret(planted: KconfProcess) -> None:
+def test_no_output_contains_a_secret(planted: KconfProcess) -> None:
     assert planted.metrics_url is not None
     told = [urllib.request.urlopen(planted.metrics_url).read().decode()]
     told.append(urllib.request.urlopen(planted.metrics_url.replace("/metrics", "/health")).read().decode())
@@ -171,7 +171,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
     "state": lambda: State(Snapshot.EMPTY.apply([CHANGE], 1), _ladder()),
     "plan": lambda: Plan(None, [CHANGE]),
     "revision": lambda: Revision(1, 0, RequestContext(), [CHANGE]),
-    "realm": lambda: SaslConfig(("PLAIN",), {"alice": MARK}, lambda: Snapshot.EMPTY),
+    "realm": lambda: SaslConfig(("PLAIN",), {"alice": MARK}, lambda *_: None),
     "secrets": lambda: Secrets(MARK, MARK),
     "vault": lambda: ValueCipher(b"x" * 32, Secrets(MARK)),
     "encoder": lambda: PasswordEncoder(Secrets(MARK)),
@@ -188,7 +188,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("what", HOLDERS)
-def test_what_holds_a_secret_does_not_show_it(what: str) -> None:
+def test_objects_with_a_secret_do_not_show_it(what: str) -> None:
     """As it would stand in a traceback, or in a log line that someone adds one day."""
     holder = HOLDERS[what]()
     assert_unsaid(f"{holder!r} {holder} {[holder]}", [MARK], what)

@@ -153,7 +153,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.timeout(300)
-def test_what_is_accepted_starts(certificates: Certificates, tmp_path: Path) -> None:
+def test_accepted_settings_let_the_server_start(certificates: Certificates, tmp_path: Path) -> None:
     given = settings(certificates, tmp_path / "kconf.db")
     dice = random.Random(SEED)
     outcomes: Counter[str] = Counter()
@@ -224,7 +224,7 @@ def test_a_setting_that_would_stop_the_next_start_is_refused(certificates: Certi
 
 
 @pytest.mark.usefixtures("in_process")
-def test_what_others_need_cannot_be_removed(certificates: Certificates, tmp_path: Path) -> None:
+def test_a_value_that_other_servers_need_cannot_be_removed(certificates: Certificates, tmp_path: Path) -> None:
     """A start may need what the store alone has: it can be changed, and not be removed by any request."""
     given = settings(certificates, tmp_path / "kconf.db")
     own = {key: value for key, value in given.static.items() if key != "plain.sasl.jaas.config"}
@@ -274,9 +274,7 @@ def test_two_changes_of_one_request_are_checked_together(certificates: Certifica
     asyncio.run(tried())
 
 
-def test_a_fifo_a_device_and_other_paths_are_refused_without_a_word_about_them(
-    certificates: Certificates, tmp_path: Path
-) -> None:
+def test_a_fifo_a_device_and_other_paths_get_the_same_refusal(certificates: Certificates, tmp_path: Path) -> None:
     """Read by another process, as in a running server."""
     given = settings(certificates, tmp_path / "kconf.db")
     fifo, secret, link = (certificates.directory / each for each in ("fifo", "secret", "link"))

@@ -1,4 +1,4 @@
-"""TLS listeners: who a certificate is, which stores are read, and certificates that change under open connections."""
+"""TLS listeners: the principal of a certificate, key stores, and certificates that change under open connections."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_certificate_that_is_not_der_does_not_get_in(
 
 @pytest.fixture(scope="module")
 def loose(certificates: Certificates) -> Iterator[KconfProcess]:
-    """A server where whoever has a certificate may do everything."""
+    """A server on which clients with a certificate may do everything."""
     with KconfProcess(
         properties=pem(certificates, ssl_client_auth="required"), listeners=["PLAINTEXT", "SSL"]
     ) as server:
@@ -252,7 +252,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("make", "alert", "reason"), FAILING)
-def test_a_handshake_that_fails_is_told_why_counted_and_logged(
+def test_a_failed_handshake_gets_an_alert_and_is_counted_and_logged(
     mutual: KconfProcess,
     certificates: Certificates,
     tmp_path: Path,
@@ -277,7 +277,9 @@ def test_failing_handshakes_are_logged_at_a_bounded_rate(mutual: KconfProcess, c
     assert mutual.log().count("login failed") - logged <= 40
 
 
-def test_who_goes_away_during_the_handshake_has_not_failed(mutual: KconfProcess, certificates: Certificates) -> None:
+def test_a_client_that_disconnects_during_the_handshake_does_not_count_as_failed(
+    mutual: KconfProcess, certificates: Certificates
+) -> None:
     before = counted(mutual, "failed_handshakes")
     port = int(mutual.address("SSL").rpartition(":")[2])
     for _ in range(5):
@@ -313,7 +315,7 @@ def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates
 
 
 def test_certificates_change_under_open_connections(certificates: Certificates, tmp_path: Path) -> None:
-    """A new key store by IncrementalAlterConfigs: new connections see it, old ones go on, nobody is refused."""
+    """A new key store by IncrementalAlterConfigs: new connections use it, old ones continue, none is refused."""
     other = Certificates(tmp_path)
     properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
     key = "listener.name.ssl.ssl.keystore.location"
@@ -349,7 +351,9 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             assert ask(line)
 
 
-def test_a_truststore_that_changes_shuts_out_who_was_trusted(certificates: Certificates, tmp_path: Path) -> None:
+def test_a_changed_truststore_rejects_clients_that_are_no_longer_trusted(
+    certificates: Certificates, tmp_path: Path
+) -> None:
     other = Certificates(tmp_path)
     with KconfProcess(
         properties=pem(certificates, ssl_client_auth="required"), listeners=["PLAINTEXT", "SSL"]

@@ -1,4 +1,4 @@
-"""No secret stands readable in a znode: not in Kafka's part of the tree, not in ours, and not in the journal."""
+"""No secret is readable in a znode: neither in Kafka's part of the tree, nor in kconf's, nor in the journal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ KEYSTORE = "listener.name.internal.ssl.keystore.password"
 
 
 @pytest.mark.parametrize("properties", [{}, {"password.encoder.secret": "the-encoders-own"}])
-def test_a_secret_comes_back_and_is_in_no_znode(zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]) -> None:
+def test_a_secret_is_decrypted_and_is_in_no_znode(
+    zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]
+) -> None:
     wishes = [
         AlterConfigOp(OpType.SET, KEYSTORE, SECRETS[0]),
         AlterConfigOp(OpType.SET, "some.plugins.own", SECRETS[1]),

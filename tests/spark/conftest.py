@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark on a busy machine takes its time: that is no sign that a test hangs."""
+    """Allow more time: Spark is slow on a busy machine."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(900), append=False)
@@ -39,14 +39,14 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def pipeline(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """`kconf pipeline …` in this process and on the shared session, which goes on afterwards."""
+    """`kconf pipeline …` in this process, on the shared session, which is not stopped."""
     monkeypatch.setattr(session, "stop", lambda _: None)
     return lambda *words: run_in_process(main, ["pipeline", *map(str, words)])
 
 
 @pytest.fixture(scope="session")
 def report(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page over a lake that has something to tell under every heading."""
+    """The report of a lake with rows for every section."""
     where = tmp_path_factory.mktemp("report")
     fill(Lake(str(where / "lake"), spark), datetime.now(UTC))
     return rendered(where)

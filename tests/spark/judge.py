@@ -1,4 +1,4 @@
-"""The past of rules as a plain fold: every state is judged by the policy itself, as the server asks it."""
+"""Past violations as a plain fold: the policy itself checks every state, as on the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history as a plain fold: what the pipeline must come to, said in ordinary Python."""
+"""The history as a plain fold in Python: the expected result of the pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules over the past, held to the policy itself: a fold that judges every state of random journals, in one job."""
+"""Backtests of rules, compared with the policy itself: a fold that checks every state of random journals."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def looked(lake: Lake, directory: Path, rules: str, **sources: Sequence[str]) ->
     return sorted(collected(lake.read(VIOLATIONS)), key=lambda row: (row["rule"], row["resource_name"], row["since"]))
 
 
-@pytest.mark.parametrize("spans", one_of(False, [True]), ids=["everything", "and spans"])
-def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, tmp_path: Path, spans: bool) -> None:
+@pytest.mark.full
+def test_snapshots_alone_show_what_violated_a_rule_and_between_which_snapshots(lake: Lake, tmp_path: Path) -> None:
     """The file of broker 1 says less than an hour at the second look, and more at the third."""
 
     def look(minute: int, milliseconds: str, *more: Row) -> None:
@@ -172,10 +172,10 @@ def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, 
         ("threads", "1", "2", at(0), None, "itself", 0, None, False, None),
     ]
     assert {row["origin"] for row in told} == {"snapshot"}
-    _tried_on_the_past(lake, spans=spans)
+    _tried_on_the_past(lake)
 
 
-def _tried_on_the_past(lake: Lake, *, spans: bool) -> None:
+def _tried_on_the_past(lake: Lake) -> None:
     """Other rules on the same lake, also by clusters and times; no table is written."""
     before = {name: lake.version(table) for name, table in TABLES.items()}
     rules = read_rules(LOOKED.replace("1h", "2s").replace("warn", "error"), kafka_43())
@@ -191,15 +191,14 @@ def _tried_on_the_past(lake: Lake, *, spans: bool) -> None:
         "threads": (1, 1, 1),
     }
     assert (everything.found, everything.refused, len(everything.findings)) == (5, 1, 5)
-    if spans:
-        late = tried(since=at(25).replace(tzinfo=UTC), until=at(28).replace(tzinfo=UTC), limit=2)
-        assert ([row["findings"] for row in late.rules], late.refused, len(late.findings)) == ([1, 1, 1], 0, 2)
-        assert tried(clusters=["another"]).found == 0
+    late = tried(since=at(25).replace(tzinfo=UTC), until=at(28).replace(tzinfo=UTC), limit=2)
+    assert ([row["findings"] for row in late.rules], late.refused, len(late.findings)) == ([1, 1, 1], 0, 2)
+    assert tried(clusters=["another"]).found == 0
     assert {name: lake.version(table) for name, table in TABLES.items()} == before
 
 
 @pytest.mark.full
-def test_a_file_that_nobody_had_looked_at_is_assumed_and_said_to_be(lake: Lake, tmp_path: Path) -> None:
+def test_a_file_value_before_the_first_snapshot_is_assumed_and_marked(lake: Lake, tmp_path: Path) -> None:
     """The journal tells of a topic before the first look at its cluster, which shows a short retention in the file."""
     journal = Journal(CLUSTER, Random(1), time=START)
     made = [*journal.create("orders"), *journal.create("kept", **{"retention.ms": "7200000"})]

@@ -78,7 +78,7 @@ def shown(request: pytest.FixtureRequest, browser: Browser, report: Path, scheme
     return tab
 
 
-def test_the_page_is_all_that_is_loaded_and_there_is_no_complaint(shown: Tab, report: Path) -> None:
+def test_the_page_loads_nothing_else_and_causes_no_console_errors(shown: Tab, report: Path) -> None:
     asked = [each["request"]["url"] for each in shown.happened("Network.requestWillBeSent")]
 
     assert asked == [report.as_uri()]
@@ -99,13 +99,13 @@ def test_every_plot_has_a_place_and_bars_in_it(shown: Tab) -> None:
         assert each["outside"] == 0
 
 
-def test_nothing_hangs_over_the_edge(shown: Tab) -> None:
+def test_nothing_overflows_the_page(shown: Tab) -> None:
     """Wide things scroll in a place of their own; the page does not."""
     assert shown.ask("document.documentElement.scrollWidth - innerWidth") == 0
     assert shown.ask(OVER) == []
 
 
-def test_words_and_bars_stand_out(shown: Tab, scheme: str) -> None:
+def test_text_and_bars_have_enough_contrast(shown: Tab, scheme: str) -> None:
     seen = shown.ask(COLOURS)
     behind = {each["back"] for each in seen}
     weak = [each for each in seen if contrast(each["front"], each["back"]) < (DRAWN if each["drawn"] else WORDS)]
@@ -115,7 +115,7 @@ def test_words_and_bars_stand_out(shown: Tab, scheme: str) -> None:
     assert len(seen) > 100
 
 
-def test_words_are_large_enough_to_read(shown: Tab) -> None:
+def test_text_is_large_enough_to_read(shown: Tab) -> None:
     """Of what is written within a plot, the box on the screen counts: it shrinks with its plot."""
     heights = shown.ask("[...document.querySelectorAll('svg text')].map(each => each.getBoundingClientRect().height)")
     sizes = [each["size"] for each in shown.ask(COLOURS) if not each["drawn"]]

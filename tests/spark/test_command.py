@@ -1,4 +1,4 @@
-"""`kconf pipeline` as a person types it: what it says, what it leaves, and what it does when something is wrong."""
+"""`kconf pipeline` on the command line: its output, its tables, and its errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def archive(directory: Path, revisions: int = 30) -> list[dict[str, object]]:
     return list(journal.lines)
 
 
-def test_a_run_says_what_it_did(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_a_run_prints_a_summary(pipeline: Pipeline, tmp_path: Path) -> None:
     """From a cold shell: tests/spark/test_whole_way.py."""
     from deltalake import DeltaTable
 
@@ -74,7 +74,7 @@ def test_progress_is_shown_at_once(tmp_path: Path) -> None:
         (["--archive", "archive", "--master", "sparkle://x"], {}, "The master must be local[*]"),
     ],
 )
-def test_what_is_missing_is_told_in_one_sentence(
+def test_missing_requirements_are_reported_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], environment: dict[str, str], sentence: str
 ) -> None:
     archive(tmp_path / "archive")
@@ -91,7 +91,7 @@ def test_what_is_missing_is_told_in_one_sentence(
 
 
 @pytest.mark.parametrize("what", ["archive", "snapshot"])
-def test_what_cannot_be_read_leaves_the_tables_as_they_were(pipeline: Pipeline, tmp_path: Path, what: str) -> None:
+def test_unreadable_input_leaves_the_tables_unchanged(pipeline: Pipeline, tmp_path: Path, what: str) -> None:
     """A directory that is not there, and a cluster that does not answer."""
     archive(tmp_path / "archive")
     cluster = f"127.0.0.1:{free_port()}"
@@ -133,11 +133,11 @@ Caused by: java.io.IOException: no such store"""
         (TASK, "SparkRuntimeException: [DUPLICATED_MAP_KEY] k"),
     ],
 )
-def test_of_what_spark_says_one_line_is_told(said: str, sentence: str) -> None:
+def test_an_error_of_spark_is_reported_in_one_line(said: str, sentence: str) -> None:
     assert first_line(ValueError(said)) == sentence
 
 
-def test_of_two_runs_at_once_one_is_refused(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_one_of_two_concurrent_runs_is_refused(pipeline: Pipeline, tmp_path: Path) -> None:
     archive(tmp_path / "archive")
     (tmp_path / "lake").mkdir()
     handle = os.open(tmp_path / "lake" / ".lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -32,7 +32,7 @@ def test_an_epoch_whose_first_revisions_are_missing_has_a_gap(spark: SparkSessio
     assert sorted(found) == [(2, 1, 2), (2, 5, 6)]
 
 
-def test_the_first_line_of_the_owners_that_fits_counts(spark: SparkSession) -> None:
+def test_the_first_matching_line_of_the_owners_file_counts(spark: SparkSession) -> None:
     owners = [("orders.old", "old"), ("orders*", "shop"), ("orders.eu", "europe"), ("*", "nobody"), ("x", "late")]
     names = local(spark, [{"name": each} for each in ("orders.old", "orders.eu", "payments", "x")], "name string")
     owner = owner_of(F.col("name"), [(NamePattern(text), each) for text, each in owners])

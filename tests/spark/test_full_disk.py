@@ -81,7 +81,7 @@ def answers(lake: Path, work: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.faults
-def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_the_tables_unchanged(spark: SparkSession, tmp_path: Path) -> None:
     (journal,) = journals(1, 20)
     archive, first = tmp_path / "archive", tmp_path / "first"
     write(archive / "c" / "0.jsonl", journal.lines)

@@ -1,4 +1,4 @@
-"""Lines of an archive: what is taken, what is not and why, and that no secret gets in with it."""
+"""Lines of an archive: which are accepted, which are quarantined and why, and that no secret is stored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def attempt(number: int) -> dict[str, Any]:
     return {"format": 1, "cluster": "c", "epoch": 1, "number": number, "revision": 3, "time": 1, **who, **about}
 
 
-def test_what_cannot_be_taken_is_kept_apart_with_its_reason(lake: Lake, tmp_path: Path) -> None:
+def test_invalid_lines_are_quarantined_with_the_reason(lake: Lake, tmp_path: Path) -> None:
     (journal,) = journals(1, 5)
     good = journal.lines[0]
     secret = {"resource_type": "broker", "resource_name": "1", "key": "ssl.key.password"}

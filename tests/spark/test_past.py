@@ -49,7 +49,7 @@ def people(server: KconfProcess, spark: SparkSession, tmp_path: Path, monkeypatc
     return found
 
 
-def test_history_is_told_by_the_lake(people: People) -> None:
+def test_history_is_read_from_the_lake(people: People) -> None:
     whole = people.whole("history topic:orders --source lake")
 
     assert [(each["key"], each["before"], each["after"], each["principal"]) for each in whole["items"]] == [
@@ -63,7 +63,7 @@ def test_history_is_told_by_the_lake(people: People) -> None:
     assert people.whole("history topic:orders")["source"] == "feed"  # the server's own journal comes first
 
 
-def test_blame_joins_what_is_set_with_what_the_lake_tells(people: People) -> None:
+def test_blame_joins_overrides_with_the_history_of_the_lake(people: People) -> None:
     found = {each["key"]: each for each in people.items("blame topic:orders --source lake")}
 
     assert (found["segment.ms"]["value"], found["segment.ms"]["reason"]) == ("7200000", "ticket 7")
@@ -80,7 +80,7 @@ def test_two_times_are_compared_by_the_lake(people: People) -> None:
     ]
 
 
-def test_a_lake_that_is_not_there_is_told_in_a_sentence(people: People) -> None:
+def test_a_missing_lake_is_reported_in_one_sentence(people: People) -> None:
     people.add_context("here", lake=str(people.directory / "nowhere"))
 
     told = people.whole("history topic:orders --source lake", status=1)

@@ -174,7 +174,7 @@ def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
         ("a,b", "contains a colon or a comma, which Spark does not allow in jar paths"),
     ],
 )
-def test_a_cache_that_cannot_be_is_told_in_a_sentence(tmp_path: Path, place: str, sentence: str) -> None:
+def test_an_unusable_cache_is_reported_in_one_sentence(tmp_path: Path, place: str, sentence: str) -> None:
     (tmp_path / "file").touch()
 
     told = kconf("pipeline", "prepare", environment={"XDG_CACHE_HOME": str(tmp_path / place)})
@@ -183,7 +183,7 @@ def test_a_cache_that_cannot_be_is_told_in_a_sentence(tmp_path: Path, place: str
     assert sentence in told.stderr.splitlines()[-1]
 
 
-def test_what_a_new_archive_makes_superfluous_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_class_archive_replaces_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of other jars stays while it is in use, the one before of the same jars does not."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     jars, others, forgotten = (tmp_path / name for name in ("jars", "others", "forgotten"))
@@ -212,7 +212,7 @@ def test_what_a_new_archive_makes_superfluous_goes(tmp_path: Path, monkeypatch: 
     assert sorted(class_archive.obsolete(new)) == sorted([left, old, unused])
 
 
-def test_an_archive_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_archive_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.jsa"
     assert not class_archive.is_ours(file)
     file.touch()

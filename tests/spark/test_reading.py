@@ -71,7 +71,7 @@ def test_state_at_a_time_is_what_held_then(tables: LakeTables, hours: float, val
     assert [row["value"] for row in found] == ([] if value is None else [value])
 
 
-def test_a_state_has_one_row_per_fact_also_where_the_clock_stood_still(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_state_has_one_row_per_fact_even_if_times_are_equal(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), spark)
     same = [interval(("topic", "t"), "k", str(each), 1, None if each == 2 else 1, revision=each) for each in range(3)]
     put(lake, HISTORY, same)
@@ -80,7 +80,7 @@ def test_a_state_has_one_row_per_fact_also_where_the_clock_stood_still(spark: Sp
     assert [row["value"] for row in LakeTables(lake.uri).state(at=at(1))] == ["2"]
 
 
-def test_what_a_run_has_not_finished_is_not_seen(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_not_visible(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), spark)
     put(lake, HISTORY, INTERVALS[:3])
     with pytest.raises(LakeError, match="no lake at"):
@@ -107,7 +107,7 @@ def test_secrets_of_two_clusters_are_not_compared(tables: LakeTables) -> None:
 # -- the commands ----------------------------------------------------------------------------------------------------
 
 
-def test_history_tells_who_and_why(place: Path) -> None:
+def test_history_shows_principal_and_reason(place: Path) -> None:
     found = items(place, "history", "topic:orders", "--key", "retention.ms", "--cluster", "cluster-one")
 
     assert [(each["value"], each["until_principal"], each["reason"]) for each in found] == [
@@ -121,7 +121,7 @@ def test_history_tells_who_and_why(place: Path) -> None:
     assert "partitions=3 replicas=2" in table[1]
 
 
-def test_between_two_times(place: Path) -> None:
+def test_changes_between_two_times(place: Path) -> None:
     words = ("history", "topic:orders", "--key", "retention.ms", "--cluster", ONE)
     found = items(place, *words, "--between", "2026-11-01T03:00", "2026-11-01T04:00")
 
@@ -155,7 +155,7 @@ def test_sensitive_values_are_not_shown_not_even_their_hashes(place: Path) -> No
     assert "hmac" not in told
 
 
-def test_diff_tells_what_came_and_what_went(place: Path) -> None:
+def test_diff_shows_what_was_added_and_removed(place: Path) -> None:
     found = items(place, "diff", "2026-11-01T01:30", "now", "topic:orders", "--cluster", ONE)
 
     assert [(each["key"], each["before"], each["after"], each["principal"]) for each in found] == [
@@ -164,7 +164,7 @@ def test_diff_tells_what_came_and_what_went(place: Path) -> None:
     ]
 
 
-def test_drift_ends_with_3_where_there_is_some(place: Path) -> None:
+def test_drift_exits_with_3_if_there_is_any(place: Path) -> None:
     found = items(place, "drift", "--key", "retention.ms", status=3)
 
     assert [(each["resource"], each["declared"], each["place"]) for each in found] == [
@@ -173,7 +173,7 @@ def test_drift_ends_with_3_where_there_is_some(place: Path) -> None:
     assert "no drift" in ask(place, "drift", "topic:payments").err
 
 
-def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None:
+def test_violations_exit_with_3_if_one_is_an_error(place: Path) -> None:
     now = items(place, "violations", status=3)
     assert [(each["resource"], each["owner"], each["severity"]) for each in now] == [
         ("topic:t0", "search", "warn"),
@@ -207,7 +207,7 @@ def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSessi
     assert "no problems found" in ask(tmp_path, "integrity", "topic:payments").err
 
 
-def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_rules_and_declared_files_that_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), spark)
     put(lake, HISTORY, INTERVALS)
     finish(lake, [HISTORY])
@@ -216,7 +216,7 @@ def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSessi
     assert "no declared state: the last run" in ask(tmp_path, "drift", status=2).err
 
 
-def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None:
+def test_compare_exits_with_3_and_ignores_given_keys(place: Path) -> None:
     found = items(place, "compare", "cluster-one", "cluster-other", "topic:orders", status=3)
     assert [(each["resource"], each["one"], each["other"]) for each in found] == [("topic:orders", "180000", "7")]
 
@@ -224,7 +224,7 @@ def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None
     assert "no differences" in ask(place, *words).err
 
 
-def test_what_if_counts_who_would_be_concerned(place: Path) -> None:
+def test_what_if_counts_affected_topics(place: Path) -> None:
     words = ("what-if", "--set", "broker:default", "log.retention.ms=5000")
     counted = items(place, *words, "--cluster", ONE)
     listed = items(place, *words, "--list")
@@ -240,7 +240,7 @@ def test_what_if_counts_who_would_be_concerned(place: Path) -> None:
     assert [(each["before"], each["moved"], each["brokers"]) for each in static] == [("1000000", 2, [])]
 
 
-def test_what_if_leaves_out_brokers_with_a_value_of_their_own_and_knows_files_under_an_override(
+def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_under_an_override(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lake = Lake(str(tmp_path), spark)
@@ -283,7 +283,7 @@ def test_what_if_leaves_out_brokers_with_a_value_of_their_own_and_knows_files_un
         (("report", "/nowhere/x.html"), "/nowhere/x.html cannot be written: No such file or directory"),
     ],
 )
-def test_mistakes_have_a_sentence(place: Path, words: tuple[str, ...], sentence: str) -> None:
+def test_errors_are_one_sentence(place: Path, words: tuple[str, ...], sentence: str) -> None:
     done = ask(place, *words, status=2)
 
     assert sentence in done.err
@@ -291,7 +291,7 @@ def test_mistakes_have_a_sentence(place: Path, words: tuple[str, ...], sentence:
     assert done.out == ""
 
 
-def test_no_lake_is_told(tmp_path: Path) -> None:
+def test_a_missing_lake_is_reported(tmp_path: Path) -> None:
     done = ask(tmp_path, "blame", status=1)
 
     assert done.err == f"kconf: no lake at {tmp_path}; create one with `kconf pipeline run`\n"

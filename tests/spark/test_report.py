@@ -82,7 +82,7 @@ def test_nothing_is_loaded_and_nothing_runs(page: str) -> None:
     assert "@import" not in page
 
 
-def test_it_is_for_light_and_dark(page: str) -> None:
+def test_it_supports_light_and_dark_mode(page: str) -> None:
     style = tree(page).findtext("./head/style") or ""
     light, dark = style.split("@media (prefers-color-scheme: dark)")
     names = set(re.findall(r"(--\w+):", light))

@@ -1,4 +1,4 @@
-"""Clusters that are only looked at have a history too, with bounds in time; a look keeps only what is new in it."""
+"""Clusters with snapshots only have a history too, with bounds in time; only what is new in a snapshot is stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from kconf.lake.schemas import TABLES
+from kconf.lake.schemas import TABLES, UNEVEN
+from kconf.spark import runner, silver
 from kconf.spark.delta_tables import Lake
+from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs, Sources
-from kconf.spark.runner import rebuild, run
+from kconf.spark.runner import run
 from tests.spark.journals import Journal
 from tests.spark.oracle import lines_of
 
@@ -73,7 +75,7 @@ def rows(lake: Lake, table: str, where: str = "true") -> list[Row]:
     return [row.asDict(recursive=True) for row in lake.read(TABLES[table]).where(where).collect()]
 
 
-def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
+def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     threads = [config("broker", "1", "num.io.threads", "8", "STATIC_BROKER_CONFIG")]
     password = config("broker", "1", "ssl.key.password", None, "DYNAMIC_BROKER_CONFIG", sensitive=True)
@@ -90,7 +92,8 @@ def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
         looks, 10, [topic("orders", "A", 3), override("orders", "retention.ms", "2"), *threads, quota(10.0), password]
     )
     snapshot(looks, 15, [topic("orders", "A", 3)], cut=1)
-    run(lake, Sources(snapshots=[str(looks)]), Inputs(), print)
+    runner.read(lake, Sources(snapshots=[str(looks)]), print)
+    silver.update(lake)
     snapshot(
         looks,
         20,
@@ -125,12 +128,12 @@ def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
     assert bad["reason"] == "the snapshot is incomplete: its end is missing"
 
     before = sorted(map(repr, rows(lake, "history")))
-    rebuild(lake, Inputs(), print)
+    silver.rebuild(lake)
     assert sorted(map(repr, rows(lake, "history"))) == before
 
 
 @pytest.mark.full
-def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
+def test_unchanged_facts_are_stored_once(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     same = [topic("orders", "A"), override("orders", "retention.ms", "1")]
     for minute in (0, 15, 30, 45):
@@ -143,7 +146,7 @@ def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
     assert rows(lake, "topics")[0]["last_seen"] == at(45)
 
 
-def test_brokers_that_differ_are_told_but_for_what_must(lake: Lake, tmp_path: Path) -> None:
+def test_brokers_that_differ_are_reported_except_where_they_must_differ(lake: Lake, tmp_path: Path) -> None:
     brokers = [
         each
         for number, threads in (("1", "8"), ("2", "8"), ("3", "4"))
@@ -153,10 +156,12 @@ def test_brokers_that_differ_are_told_but_for_what_must(lake: Lake, tmp_path: Pa
         )
     ]
     snapshot(tmp_path / "looks", 0, brokers)
+    runner.read(lake, Sources(snapshots=[str(tmp_path / "looks")]), print)
+    silver.update(lake)
 
-    run(lake, Sources(snapshots=[str(tmp_path / "looks")]), Inputs(), print)
+    uneven = [row.asDict(recursive=True) for row in Gold(lake, Inputs()).rows(UNEVEN).collect()]
 
-    assert [(row["key"], row["brokers"]) for row in rows(lake, "uneven")] == [
+    assert [(row["key"], row["brokers"]) for row in uneven] == [
         ("num.io.threads", [{"value": "8", "brokers": ["1", "2"]}, {"value": "4", "brokers": ["3"]}])
     ]
 

@@ -1,4 +1,4 @@
-"""A live kconf through `spark.read.format("kconf")`: what is read, by whom, and what is shown of it."""
+"""A live cluster through `spark.read.format("kconf")`: facts, partitions, logins and errors."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read(spark: SparkSession, cluster: KconfProcess) -> list[dict[str, Any]]:
     return rows(load(spark, {"bootstrap.servers": cluster.address("PLAINTEXT"), "partitions": "3"}))
 
 
-def test_a_look_has_every_kind_of_fact(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
+def test_a_snapshot_has_every_kind_of_fact(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
     assert Counter(each["kind"] for each in read if each["kind"] != "config") == {
         "snapshot": 1,
         "topic": TOPICS,
@@ -197,7 +197,7 @@ sasl.jaas.config={PLAIN} required username="alice" password="{PASSWORD}";
 
 
 @pytest.mark.parametrize("way", ["context", "properties"])
-def test_who_must_log_in_is_named_and_never_shown(
+def test_a_login_is_given_by_name_and_never_shown(
     spark: SparkSession, cluster: KconfProcess, tmp_path: Path, way: str
 ) -> None:
     if way == "context":
@@ -217,7 +217,7 @@ def test_who_must_log_in_is_named_and_never_shown(
     assert not any(PASSWORD.encode() in each for each in shipped)
 
 
-def test_many_clusters_are_looked_at_in_one_job_and_one_that_is_away_spoils_nothing(
+def test_many_clusters_are_read_in_one_job_and_an_unreachable_one_does_not_affect_others(
     spark: SparkSession, cluster: KconfProcess, tmp_path: Path
 ) -> None:
     file = tmp_path / "config.yaml"
@@ -257,7 +257,7 @@ def test_many_clusters_are_looked_at_in_one_job_and_one_that_is_away_spoils_noth
     ],
     ids=["nobody there", "no option", "a credential", "two clusters", "no context", "no file", "no number"],
 )
-def test_mistakes_have_a_sentence(spark: SparkSession, options: Mapping[str, str], sentence: str) -> None:
+def test_errors_are_one_sentence(spark: SparkSession, options: Mapping[str, str], sentence: str) -> None:
     with pytest.raises(Exception, match="PYTHON_DATA_SOURCE_ERROR") as raised:
         load(spark, options).collect()
 
@@ -278,9 +278,7 @@ def test_a_wrong_password_is_an_outage_and_not_a_refusal(
     assert PASSWORD not in str(raised.value)
 
 
-def test_what_someone_may_not_see_is_told_as_missing(
-    spark: SparkSession, cluster: KconfProcess, tmp_path: Path
-) -> None:
+def test_unreadable_parts_are_reported_as_missing(spark: SparkSession, cluster: KconfProcess, tmp_path: Path) -> None:
     with SyncAdminClient(cluster.address("SASL_PLAINTEXT"), sasl=Plain("bob", "x")) as admin:
         assert list(admin.list_topics()) == ["t00"]
     file = properties_file(tmp_path, cluster)

@@ -18,8 +18,7 @@ from deltalake import DeltaTable
 from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
 from kconf.lake.schemas import EFFECTIVE_CONFIG, HISTORY, INTEGRITY
 from tests.archive.reading import archiving
-from tests.support.process import free_port
-from tests.support.targets import one_of
+from tests.support.process import KconfProcess, free_port
 
 HOME = Path(pyspark.__file__).parent
 DEADLINE = 120.0
@@ -85,8 +84,39 @@ QUICK = [
 """Little data: a task for each step, and nothing compiled."""
 
 
+SNAPSHOT = """
+import sys
+from pathlib import Path
+from kconf.lake.schemas import SNAPSHOT
+from kconf.spark import bronze, session
+from kconf.spark.delta_tables import Lake
+
+master, log, where, bootstrap, *settings = sys.argv[1:]
+spark = session.start(master, log=Path(log), settings=dict(each.split("=", 1) for each in settings))
+lake = Lake(where, spark)
+bronze.read_cluster(lake, {"bootstrap.servers": bootstrap}, 1, bronze.Read())
+print(*sorted(row["resource_name"] for row in lake.read(SNAPSHOT).where("kind = 'topic'").collect()))
+session.stop(spark)
+"""
+
+
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("workers", "settings"), one_of((1, QUICK), [(2, [])]), ids=["1 worker", "2 workers"])
+def test_a_worker_reads_a_live_cluster_and_writes_a_table(tmp_path: Path) -> None:
+    """The whole pipeline on workers: below."""
+    with standalone(tmp_path, 1) as master, KconfProcess() as server:
+        with SyncAdminClient(server.bootstrap) as admin:
+            admin.create_topics(["orders", "payments"]).raise_for_failures()
+        words = (master, tmp_path / "spark.log", tmp_path / "lake", server.bootstrap, *QUICK)
+        command = [sys.executable, "-c", SNAPSHOT, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1100, env=LOOPBACK)
+
+    assert (done.returncode, done.stdout) == (0, "orders payments\n"), done.stderr
+    assert "Asked to launch executor" in (tmp_path / "worker1.log").read_text()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("workers", "settings"), [(1, QUICK), (2, [])], ids=["1 worker", "2 workers"])
 def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(
     tmp_path: Path, workers: int, settings: list[str]
 ) -> None:

@@ -1,9 +1,10 @@
-"""A real server's archive, a look at it, files that declare and judge it: the tables, held against the server."""
+"""The tables of a real server (archive, snapshot, declared files, policy), compared with the server."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,10 @@ from kconf.engine.quotas.precedence import StoredQuotas
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES
 from kconf.model.entry import Source
+from kconf.spark import runner, silver
+from kconf.spark.backtest import TimeRange, backtest
 from kconf.spark.delta_tables import Lake, local
+from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
 from kconf.spark.transforms import drift
@@ -169,7 +173,7 @@ def test_effective_quotas_are_those_of_the_server_with_their_level(world: World)
     assert (told["alice", "app"]["used"], told["alice", "app"]["share"]) == (512.0, 0.25)
 
 
-def test_topics_are_told_by_id_with_owner_and_shape(world: World) -> None:
+def test_topics_have_id_owner_partitions_and_replication(world: World) -> None:
     rows = world.rows("topics")
     by_name = {row["topic"]: row for row in rows if row["exists"]}
     ledgers = [row for row in rows if row["topic"] == "ledger"]
@@ -186,7 +190,7 @@ def test_topics_are_told_by_id_with_owner_and_shape(world: World) -> None:
     assert len({row["topic_id"] for row in ledgers}) == 2
 
 
-def test_a_topic_made_anew_inherits_nothing(world: World) -> None:
+def test_a_recreated_topic_inherits_nothing(world: World) -> None:
     (old,) = world.rows("history", "resource_name = 'ledger' AND key = 'retention.ms'")
     (new,) = world.rows("history", "resource_name = 'ledger' AND key = 'cleanup.policy'")
 
@@ -217,13 +221,24 @@ def test_violations_are_those_that_the_policy_itself_finds(world: World) -> None
     assert (row["value"], row["owner"], row["principal"]) == ("60000", "shop", "User:ANONYMOUS")
 
 
-def test_violations_of_the_past_say_who_broke_and_who_mended_a_rule(world: World) -> None:
+def test_past_violations_name_who_caused_and_who_fixed_them(world: World) -> None:
     first, last = sorted(world.rows("violations", "rule = 'bytes'"), key=lambda row: row["revision"])
 
     assert (first["reason"], first["until_reason"], first["ended"]) == ("try 1048576", "try 2097152", "mended")
     assert (first["open"], last["open"], last["reason"], last["until"]) == (False, True, "try 1048576", None)
     assert first["since"] <= first["until"] <= last["since"]
     assert (first["cause"], first["changes"], last["changes"]) == ("itself", 1, 1)
+
+
+def test_a_backtest_with_the_same_rules_finds_the_same_violations(world: World) -> None:
+    (last,) = world.rows("runs")
+    table = Counter(row["rule"] for row in world.rows("violations"))
+
+    found = backtest(world.lake, last["versions"], world.inputs.rules, TimeRange(), 50, print)
+
+    assert len(table) > 3
+    assert {row["rule"]: row["findings"] for row in found.rules if row["findings"]} == table
+    assert found.found == len(found.findings) == table.total()
 
 
 def test_drift_is_one_of_meaning(world: World) -> None:
@@ -270,11 +285,11 @@ def test_activity_counts_changes_refusals_and_flapping_keys(world: World) -> Non
     assert sum(row["count"] for row in changes) == world.lake.read(TABLES["journal"]).count()
 
 
-def test_the_journal_and_the_look_agree(world: World) -> None:
+def test_the_journal_and_the_snapshot_agree(world: World) -> None:
     assert world.rows("integrity") == []
 
 
-def test_a_hole_in_the_journal_and_changes_behind_the_back_are_told(world: World, tmp_path: Path) -> None:
+def test_gaps_in_the_journal_and_external_changes_are_reported(world: World, tmp_path: Path) -> None:
     """The same archive without two of its revisions: one from the middle of a key's life, and the last."""
     kept = [line for line in lines(world.directory / "archive") if line["reason"] != "try 2097152"]
     (lost,) = {line["revision"] for line in lines(world.directory / "archive")} - {line["revision"] for line in kept}
@@ -283,10 +298,10 @@ def test_a_hole_in_the_journal_and_changes_behind_the_back_are_told(world: World
     text = "".join(f"{json.dumps(line)}\n" for line in kept if line["revision"] != last)
     (tmp_path / "archive" / "c" / "some.jsonl").write_text(text)
     lake = Lake(str(tmp_path / "lake"), world.lake.spark)
+    runner.read(lake, Sources([str(tmp_path / "archive")], clusters=[{"bootstrap.servers": world.bootstrap}]), print)
+    silver.update(lake)
 
-    run(lake, Sources([str(tmp_path / "archive")], clusters=[{"bootstrap.servers": world.bootstrap}]), Inputs(), print)
-
-    told = [row.asDict() for row in lake.read(TABLES["integrity"]).collect()]
+    told = [row.asDict() for row in Gold(lake, Inputs()).integrity().collect()]
     by_kind = {kind: [row for row in told if row["kind"] == kind] for kind in ("gap", "slipped", "differs")}
     assert [(row["first_sequence"], row["last_sequence"]) for row in by_kind["gap"]] == [(lost, lost)]
     assert [(row["key"], row["expected"], row["found"]) for row in by_kind["slipped"]] == [
@@ -296,7 +311,7 @@ def test_a_hole_in_the_journal_and_changes_behind_the_back_are_told(world: World
     assert len(by_kind["differs"]) == len(QUOTAS)
 
 
-def test_a_run_without_news_changes_nothing(world: World) -> None:
+def test_a_run_without_new_input_changes_nothing(world: World) -> None:
     before = {name: world.lake.version(table) for name, table in TABLES.items()}
 
     done = run(world.lake, Sources([str(world.directory / "archive")]), world.inputs, print)
@@ -305,7 +320,7 @@ def test_a_run_without_news_changes_nothing(world: World) -> None:
     assert {name: world.lake.version(table) for name, table in TABLES.items()} == before
 
 
-def test_a_cluster_that_is_away_leaves_the_tables_as_they_were(world: World) -> None:
+def test_an_unreachable_cluster_leaves_the_tables_unchanged(world: World) -> None:
     """It is looked at first: of the archive that is given with it nothing is read."""
     before = {name: world.lake.version(table) for name, table in TABLES.items()}
     away = f"127.0.0.1:{free_port()}"

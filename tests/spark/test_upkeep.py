@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.startup import warmup
 from tests.spark.journals import journals
 from tests.spark.oracle import comparable, fold, lines_of
+from tests.support.targets import one_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,8 +97,12 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Worl
     return world
 
 
-def test_files_are_looked_after_and_no_answer_changes(grown: World) -> None:
-    """In the order in which a timer does it: compact, then what is old goes."""
+@pytest.mark.parametrize("tables", one_of([JOURNAL, HISTORY, RUNS], [[*TABLES.values()]]), ids=["few", "all"])
+def test_compact_and_vacuum_change_no_rows(
+    grown: World, monkeypatch: pytest.MonkeyPatch, tables: Sequence[Table]
+) -> None:
+    """In the usual order: compact, then vacuum."""
+    monkeypatch.setattr(runner, "TABLES", {each.name: each for each in tables})
     before, many = grown.answers(), grown.files(JOURNAL)
 
     removed, added = runner.compact(grown.lake, lambda _: None)
@@ -123,7 +128,7 @@ def test_files_are_looked_after_and_no_answer_changes(grown: World) -> None:
         DeltaTable(grown.path(JOURNAL), version=1).to_pyarrow_table()
 
 
-def test_what_is_built_anew_answers_the_same(grown: World) -> None:
+def test_a_rebuilt_lake_has_the_same_content(grown: World) -> None:
     before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
 
     summary = runner.rebuild(grown.lake, NOTHING, lambda _: None)
@@ -132,7 +137,7 @@ def test_what_is_built_anew_answers_the_same(grown: World) -> None:
     assert grown.answers() == before
 
 
-def test_what_a_run_read_and_left_is_taken_up_by_the_next_also_without_news(grown: World) -> None:
+def test_the_next_run_finishes_an_interrupted_one_even_without_new_input(grown: World) -> None:
     """And until then nobody touches the files: those that look-ups read are not the newest."""
     before = grown.answers()
     grown.grow()
@@ -148,7 +153,7 @@ def test_what_a_run_read_and_left_is_taken_up_by_the_next_also_without_news(grow
 
 
 @pytest.mark.parametrize("verb", ["compact", "vacuum", "rebuild"])
-def test_a_lake_that_is_not_there_is_told_and_not_made(spark: SparkSession, tmp_path: Path, verb: str) -> None:
+def test_a_missing_lake_is_reported_and_not_created(spark: SparkSession, tmp_path: Path, verb: str) -> None:
     lake = Lake(str(tmp_path / "typo"), spark)
     words: dict[str, tuple[Any, ...]] = {"compact": (), "vacuum": (HOURS,), "rebuild": (NOTHING,)}
 
@@ -169,7 +174,7 @@ def test_files_that_readers_may_need_are_not_removed(tmp_path: Path, hours: str)
 
 
 @pytest.mark.full
-def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp_path: Path) -> None:
+def test_one_of_two_concurrent_commands_is_refused_and_the_other_succeeds(grown: World, tmp_path: Path) -> None:
     """The first is stopped in its work, so that it has the lake for as long as the second tries."""
     before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
     words = ("--lake", grown.lake.uri, "--log", str(tmp_path / "spark.log"))

@@ -1,4 +1,4 @@
-"""The violations as they are kept from run to run, held to all of the past judged anew: every column of every row."""
+"""The violations as runs update them, compared with an evaluation of the whole history: every column of every row."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.spark.oracle import Line
 from tests.spark.test_backtest import VALUES
 from tests.spark.test_history import journal_of
 from tests.spark.test_snapshots import CLUSTER, MINUTE, START, config, snapshot, topic
+from tests.support.targets import one_of
 
 RULES = """
 labels:
@@ -99,7 +100,10 @@ def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession,
     assert not world.update()
 
 
-def test_only_what_something_new_may_concern_is_judged_again(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("further", one_of(False, [True]), ids=["new lines", "and other rules"])
+def test_only_resources_affected_by_new_input_are_evaluated_again(
+    spark: SparkSession, tmp_path: Path, further: bool
+) -> None:
     """Of one cluster a topic, of another all brokers, and a third has a line that is older than a look at its file."""
     world = World(spark, tmp_path)
     made = {name: Journal(name, Random(1), time=START) for name in ("topics", "brokers", CLUSTER)}
@@ -126,14 +130,18 @@ def test_only_what_something_new_may_concern_is_judged_again(spark: SparkSession
     )
     assert world.taken_over() == {("topics", "t2"), ("topics", "t3")}
     assert {row["resource_name"] for row in world.lake.read(VIOLATIONS).collect()} == {*names, "t4", "", "1"}
+    if further:
+        _with_other_rules(world)
 
+
+def _with_other_rules(world: World) -> None:
     world.mark()
     silver.rebuild(world.lake)
-    assert world.taken_over() == set(), "another history: nobody knows what is the same in it"
-    (tmp_path / "owners.csv").write_text("*,nobody\n")
+    assert world.taken_over() == set(), "after a rebuild everything is evaluated again"
+    (world.place / "owners.csv").write_text("*,nobody\n")
     world.inputs = replace(world.inputs)
     assert not world.update(), "other owners"
     world.inputs = Inputs()
     violations.update(world.lake, world.inputs)
     assert world.lake.read(VIOLATIONS).isEmpty()
-    assert world.lake.note(VIOLATIONS) == {}, "whoever brings rules again begins anew"
+    assert world.lake.note(VIOLATIONS) == {}, "the next rules start from the beginning"

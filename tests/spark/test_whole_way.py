@@ -19,9 +19,13 @@ from pathlib import Path
 import pytest
 
 from kconf import AlterConfigOp, Mechanism, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient, scram_upsertion
+from kconf.cli.main import main
 from kconf.lake.lookup import LakeTables
+from kconf.lake.relations import KEYS
 from kconf.lake.schemas import DECLARED as DECLARED_TABLE
 from kconf.lake.schemas import QUARANTINE, SNAPSHOT
+from kconf.lake.sql import LakeSql
+from tests.cli.conftest import run_in_process
 from tests.support.process import KconfProcess
 from tests.support.secrets import assert_nowhere
 
@@ -49,10 +53,13 @@ class Way:
     run: subprocess.CompletedProcess[str]
     """The run of the pipeline, in a process of its own."""
 
-    def ask(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        done = kconf(self.place, "lake", *words, "--lake", "lake")
-        assert done.returncode == status, done.stderr
-        return done
+    def ask(self, *words: str, status: int = 0) -> str:
+        """What a query of the lake prints, in this process."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KCONF_CONFIG", str(self.place / "secret" / "config.yaml"))
+            done = run_in_process(main, ["lake", *words, "--lake", str(self.place / "lake")])
+        assert done.status == status, done.err
+        return done.out
 
 
 def kconf(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -117,7 +124,7 @@ def _story(admin: SyncAdminClient) -> None:
     admin.alter_user_scram_credentials([scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SCRAM)]).raise_for_failures()
 
 
-def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(way: Way) -> None:
+def test_a_run_in_a_new_process_prints_a_summary_and_no_noise(way: Way) -> None:
     assert re.match(r"run 1: \d+ changes, \d+ attempts?, \d+ facts of snapshots, 1 line quarantined", way.run.stdout)
     steps = way.run.stderr.splitlines()
     assert steps[0] == "starting Spark …"
@@ -125,9 +132,9 @@ def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(way: Way) -
     assert (way.place / "spark.log").stat().st_size > 0
 
 
-def test_the_tables_tell_the_story(way: Way) -> None:
-    told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json").stdout)["items"]
-    drift = json.loads(way.ask("drift", "--output", "json", status=3).stdout)["items"]
+def test_the_tables_contain_the_changes(way: Way) -> None:
+    told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json"))["items"]
+    drift = json.loads(way.ask("drift", "--output", "json", status=3))["items"]
 
     assert [(each["value"], each["reason"]) for each in told] == [
         ("60000", "trying"),
@@ -137,11 +144,11 @@ def test_the_tables_tell_the_story(way: Way) -> None:
     assert [(each["resource"], each["declared"], each["actual"]) for each in drift] == [
         ("topic:orders", "86400000", "60000")
     ]
-    blame = json.loads(way.ask("blame", "broker:1", "--output", "json").stdout)["items"]
+    blame = json.loads(way.ask("blame", "broker:1", "--output", "json"))["items"]
     assert {each["key"]: each["value"] for each in blame} == {KEYSTORE: "(sensitive)", "my.own.token": "(sensitive)"}
 
 
-def test_the_page_tells_it_too(way: Way) -> None:
+def test_the_report_shows_it_too(way: Way) -> None:
     page = (way.place / "report.html").read_text()
 
     assert "User:ANONYMOUS" in page
@@ -165,10 +172,22 @@ def test_what_had_the_secrets_was_read(way: Way) -> None:
     assert KEYSTORE in file.read_text()
 
 
-def test_nothing_that_was_said_has_a_secret(way: Way) -> None:
+def test_the_documented_keys_identify_the_rows(way: Way) -> None:
+    with LakeSql(str(way.place / "lake")) as lake:
+        counted = {}
+        for name in (each for each in KEYS if each in (*dict(lake.tables.run["versions"]), "files", "runs")):
+            key = ", ".join(f'"{each}"' for each in KEYS[name])
+            every, distinct = lake.query(f"SELECT count(*), count(DISTINCT ({key})) FROM {name}").rows[0]
+            counted[name] = every
+
+            assert every == distinct, name
+    assert all(counted[name] for name in ("journal", "snapshot", "history", "topics", "effective_config"))
+
+
+def test_no_output_has_a_secret(way: Way) -> None:
     told = [way.said, (way.place / "report.html").read_text(), (way.place / "spark.log").read_text(errors="replace")]
     for words in (("history",), ("blame",), ("diff", "1d ago", "now"), ("as-of", "now")):
-        told += [way.ask(*words, "--output", form).stdout for form in ("json", "csv", "table")]
+        told += [way.ask(*words, "--output", form) for form in ("json", "csv", "table")]
 
     assert [each for each in told if MARK in each] == []
     assert all(told)

@@ -32,6 +32,8 @@ class KconfProcess:
     `properties` becomes its server.properties, `args` go to `kconf serve` as they are, `environment` is laid over ours,
     and `store` is a URL; without one the store is `kconf.db` in `directory`. `listeners` names what is opened in place
     of one plain port (see `address`); `port` is that of the first. `from_file`: what server.properties names is opened.
+    `elr_version` is chosen for a new store: 0, as for the lab's brokers, so that nothing is set but what a test sets;
+    None: the server's own default, which is that of a new Kafka cluster.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class KconfProcess:
         from_file: bool = False,
         node_id: int = 1,
         store: str | None = None,
+        elr_version: int | None = 0,
         environment: Mapping[str, str] | None = None,
         timeout: float = 30.0,
     ) -> None:
@@ -55,6 +58,7 @@ class KconfProcess:
         self._ports = dict.fromkeys(listeners, 0)
         self._from_file = from_file
         self._store = store
+        self._elr_version = elr_version
         self._environment = dict(environment or {})
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
@@ -100,11 +104,11 @@ class KconfProcess:
         return self._process is not None and self._process.poll() is None
 
     def log(self) -> str:
-        """All that the process has said, over every start."""
+        """The whole output of the process, over all starts."""
         return self.log_path.read_text(errors="replace")
 
     def start(self) -> None:
-        """Start, and wait until the server says that it is ready."""
+        """Start, and wait until the server reports that it is ready."""
         if self._process is not None:
             raise RuntimeError("kconf is running already")
         atexit.register(self.close)
@@ -187,8 +191,14 @@ class KconfProcess:
             *("--store", self.store),
             *("--node-id", str(self.node_id)),
             *("--config", str(self.directory / "server.properties")),
+            *self._features(),
             *self._args,
         ]
+
+    def _features(self) -> list[str]:
+        if self._elr_version is None:
+            return []
+        return ["--feature", f"eligible.leader.replicas.version={self._elr_version}"]
 
     def _listen(self) -> list[str]:
         if self._from_file:

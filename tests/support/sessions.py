@@ -1,4 +1,4 @@
-"""One real Spark session for all tests of a process: `spark`, which tests/conftest.py loads."""
+"""The fixture `spark`: one real Spark session for all tests of a process. tests/conftest.py loads this plugin."""
 
 from __future__ import annotations
 

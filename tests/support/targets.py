@@ -7,7 +7,7 @@
 | `make conformance-full` | marked `full`: the rest of large matrices                      |
 | `make faults`           | marked `faults`: many crashes, lost connections, long fuzzing  |
 
-A marked test has a representative without a mark: the same test with another parameter, or a smaller one beside it.
+A marked test has an unmarked representative: the same test with another parameter, or a smaller test next to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def marks_of(item: pytest.Item) -> list[str]:
 
 
 def one_of(smoke: object, rest: Iterable[object]) -> list[Any]:
-    """The parameters of a matrix: one that is always run, and the rest of them, for `make conformance-full`."""
+    """The parameters of a matrix: one that is always run, and the rest, which `make conformance-full` runs."""
     return [smoke, *(marked(each, pytest.mark.full) for each in rest)]
 
 

@@ -1,4 +1,4 @@
-"""A program on a terminal: what is typed, and what the screen shows."""
+"""A program on a terminal: its input, and the content of the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small OIDC provider: signs tokens, gives them by https to whoever knows the secret, and shows its public keys."""
+"""A small OIDC provider: it issues signed tokens by https to clients with the secret, and publishes its keys."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How tests are shared out among workers (`-n 2 --dist loadfile`), which tests/conftest.py loads.
+"""Distributes tests among workers (`-n 3 --dist loadfile`). tests/conftest.py loads this plugin.
 
-The tests of a file stay together, since they share what they start, and the files that use the one Spark session of a
-process stay together too: a second session is a second JVM. What takes long begins first, so that in the end no worker
-waits for the other.
+The tests of a file run on one worker, because they share fixtures. The files that use the shared Spark session run on
+one worker too: a second session would be a second JVM. Long files start first, so that all workers finish at about the
+same time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 _SPARK = "tests/spark"
 _OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("prepared", "standalone", "whole_way")}
-"""Files of tests/spark that start the pipeline as people do, with a JVM for each run."""
+"""Files of tests/spark that do not use the shared session: they start their own JVMs."""
 _ON_KAFKA = tuple(f"tests/conformance/test_{name}.py" for name in ("lake", "spark_source"))
 """Files of tests/conformance that use the Spark session."""
 _LONG = (
@@ -28,7 +28,7 @@ _LONG = (
 
 
 class Shared(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Whole files, and those of the shared Spark session as if they were one."""
+    """Distributes whole files; the files with the shared Spark session count as one."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit(nodeid)
@@ -39,13 +39,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shared | Non
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where there are no workers, everything stays in the order in which it is written."""
+    """Sort the tests for workers; without workers the order is unchanged."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: _turn(_file(item.nodeid)))
 
 
 def unit(nodeid: str) -> str:
-    """What a test is shared out with."""
+    """The unit that a test is distributed with: its file, or all files with the shared Spark session."""
     file = _file(nodeid)
     return _SPARK if _shares_spark(file) else file
 
@@ -59,6 +59,6 @@ def _shares_spark(file: str) -> bool:
 
 
 def _turn(file: str) -> int:
-    """When a file is to begin: first the shared session, then the long folders and files, then all others."""
+    """The position of a file: first the shared session, then the long folders and files, then all others."""
     place = next((place for place, long in enumerate(_LONG) if file.startswith(long)), len(_LONG))
     return -1 if _shares_spark(file) else place

@@ -61,7 +61,7 @@ def test_reads_go_on_without_zookeeper_and_writes_are_refused_at_once(own_zookee
         until(lambda: bool(health(server)["status"] == "ok"), SOON)
 
 
-def test_a_server_whose_session_ended_registers_again_and_misses_nothing(
+def test_a_server_whose_session_ended_registers_again_and_misses_no_change(
     serve: Serve, znodes: KazooClient, zookeeper: ZooKeeper
 ) -> None:
     one, other = serve(1), serve(2)
@@ -111,9 +111,7 @@ def test_a_znode_that_others_wrote_is_not_written_over(serve: Serve, znodes: Kaz
         assert written == {"retention.ms": "1000", "segment.ms": "5", "flush.ms": "7"}
 
 
-def test_what_was_changed_while_no_server_ran_is_journalled_at_the_next_start(
-    serve: Serve, znodes: KazooClient
-) -> None:
+def test_changes_while_no_server_ran_are_journaled_at_the_next_start(serve: Serve, znodes: KazooClient) -> None:
     server = serve(1)
     with Admin(server.bootstrap) as admin:
         admin.create("orders", configs={"retention.ms": "1000", "segment.ms": "5"})

@@ -94,7 +94,7 @@ def test_the_feed_of_every_server_is_the_same(two: tuple[Admin, Admin]) -> None:
     assert changes(one, 0).revisions == changes(other, 0).revisions
 
 
-def test_one_who_waits_on_another_server_is_woken(two: tuple[Admin, Admin]) -> None:
+def test_a_reader_that_waits_on_another_server_is_woken(two: tuple[Admin, Admin]) -> None:
     one, other = two
     one.create("orders")
     until(lambda: overrides(other, "orders") is not None, SOON)

@@ -124,7 +124,7 @@ def test_a_server_that_was_stopped_past_its_session_is_stale_from_its_first_mome
 
 
 def _described(wire: Admin) -> tuple[object, bool]:
-    """The value, or the code; and whether the answer says that it may be old."""
+    """The value or the error code, and whether the response is marked as possibly stale."""
     _, answer = read_response(BY_NAME["DescribeConfigs"], 4, wire.receive())
     (result,) = answer.results
     return result.error_code or result.configs[0].value, answer.stale

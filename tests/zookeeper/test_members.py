@@ -11,7 +11,7 @@ SOON = 60.0
 
 
 def brokers(admin: Admin) -> dict[int, int]:
-    """Ports by id, as Metadata tells them; DescribeCluster must tell the same."""
+    """Ports by id, from Metadata; DescribeCluster must return the same."""
     metadata = {each.node_id: each.port for each in admin.ask("Metadata", 12, topics=[]).brokers}
     cluster = {
         each.broker_id: each.port
@@ -47,7 +47,7 @@ def test_replicas_are_spread_over_the_servers_and_a_killed_one_is_offline(serve:
         assert all((set(each.isr_nodes), list(each.offline_replicas)) == ({1, 2}, [3]) for each in topic.partitions)
 
 
-def test_a_stopped_server_is_gone_at_once_and_comes_back(serve: Serve) -> None:
+def test_a_stopped_server_is_unregistered_at_once_and_registers_again(serve: Serve) -> None:
     one, other = serve(1), serve(2)
     with Admin(one.bootstrap) as admin:
         until(lambda: brokers(admin).keys() == {1, 2}, SOON)

@@ -87,7 +87,7 @@ def outside(admin: Admin) -> list[tuple[str, str, str | None]]:
     ]
 
 
-def test_what_others_write_is_shown_and_journalled_in_order(following: Admin, znodes: KazooClient) -> None:
+def test_external_changes_are_shown_and_journaled_in_order(following: Admin, znodes: KazooClient) -> None:
     write(znodes, "topics/orders", {"retention.ms": "1"})
     until(lambda: overrides(following, "orders") == {"retention.ms": "1"}, SOON)
     write(znodes, "topics/payments", {"retention.ms": "2"})
@@ -131,7 +131,7 @@ def test_the_singular_types_of_the_proposal_are_followed(following: Admin, znode
 
 
 def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes: KazooClient) -> None:
-    """On an ensemble without brokers, by a watch: the store alone, which nobody polls at an interval."""
+    """On an ensemble without brokers, by a watch: nothing polls the store."""
     announced = Event()
     store = open_store(zookeeper_url)
     store.on_change(announced.set)
@@ -229,7 +229,7 @@ def test_quotas_users_and_acls_of_others_are_followed(following: Admin, znodes: 
     until(lambda: set(outside(following)) == wanted, SOON)
 
 
-def test_a_topic_made_and_grown_by_others_is_known(beside: Admin, znodes: KazooClient) -> None:
+def test_a_topic_created_and_grown_by_other_tools_is_known(beside: Admin, znodes: KazooClient) -> None:
     made = {"version": 3, "topic_id": "EBAQEBAQEBAQEBAQEBAQAQ", "partitions": {"0": [1]}}
     znodes.create("/config/topics/theirs", b'{"version":1,"config":{"retention.ms":"5"}}')
     znodes.create("/brokers/topics/theirs", json.dumps(made).encode())
@@ -254,7 +254,7 @@ def test_a_change_from_outside_is_journalled_once_among_servers(
         assert outside(following) == outside(other) == [("orders", "retention.ms", "1")]
 
 
-def test_what_kconf_writes_itself_is_no_change_from_outside(following: Admin, znodes: KazooClient) -> None:
+def test_writes_of_kconf_are_not_external_changes(following: Admin, znodes: KazooClient) -> None:
     set_key(following, "orders", "1")
     following.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))
     write(znodes, "topics/payments", {"retention.ms": "1"})
@@ -276,7 +276,7 @@ def test_a_restarted_server_reads_everything_without_notifications(serve: Serve,
     assert "ignored a notification" not in server.log()
 
 
-def test_what_others_put_among_our_marks_stops_nobody(serve: Serve, znodes: KazooClient) -> None:
+def test_foreign_nodes_among_the_markers_are_ignored(serve: Serve, znodes: KazooClient) -> None:
     server = serve(1)
     server.stop()
     for name, data in (("a", b""), ("b", b"{}"), ("c", b'["x", 1]'), ("d", b"\xff"), ("e", b"[[null], 2]")):
@@ -287,7 +287,7 @@ def test_what_others_put_among_our_marks_stops_nobody(serve: Serve, znodes: Kazo
     assert server.log().count(": not a revision mark") == 5
 
 
-def test_rights_that_brokers_cannot_read_are_told_of(serve: Serve, znodes: KazooClient) -> None:
+def test_acls_that_brokers_cannot_read_are_reported(serve: Serve, znodes: KazooClient) -> None:
     server = serve(1001, properties=AUTHORIZER)
     znodes.create("/brokers/ids/1", json.dumps(DOCUMENT).encode(), ephemeral=True)
     with Admin(server.bootstrap) as admin:

@@ -63,7 +63,7 @@ def test_nothing_is_purged_that_a_live_server_has_not_passed(zookeeper_url: str,
 def test_a_server_that_does_not_answer_holds_the_purge_until_its_session_ends(
     zookeeper_url: str, znodes: KazooClient
 ) -> None:
-    """Its znode says how far it is: here one that never moves."""
+    """A server whose published position never changes."""
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
     store.join(ClusterMember(1, {}))
@@ -86,7 +86,7 @@ def test_a_server_that_does_not_answer_holds_the_purge_until_its_session_ends(
 def test_a_purge_of_very_many_lets_others_through(
     zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is committed and nobody followed meanwhile: so young ones are not looked at, and old ones go in parts."""
+    """The store cannot commit or poll meanwhile, so new ones are not read, and old ones are deleted in parts."""
     monkeypatch.setattr(notification_purger, "_MAX_PER_CALL", 300)
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
@@ -122,7 +122,7 @@ def test_a_server_alone_purges_notifications_after_the_configured_time(serve: Se
         assert overrides(admin, "orders") == {"retention.ms": "2"}
 
 
-def test_of_very_many_own_notifications_the_newest_stay_without_brokers(
+def test_without_brokers_only_the_newest_own_notifications_are_retained(
     zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notification_purger, "MAX_OWN", 3)

@@ -70,7 +70,7 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     assert [each.number for each in other.changes(0)] == [1, 2, 3]
 
 
-def test_what_was_written_while_nobody_was_there_is_told_though_another_was_faster(
+def test_writes_while_nobody_was_there_are_recorded_even_if_another_server_was_faster(
     zookeeper_url: str, stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that starts finds a foreign write; before it has put that down, another commits something else."""

@@ -66,7 +66,7 @@ def test_numbers_are_read_as_the_proposal_writes_them(
     assert overrides(zookeeper_url, APP) == {"producer_byte_rate": "1000", "consumer_byte_rate": "2000"}
 
 
-def test_a_number_is_told_of_where_a_broker_would_not_start_with_it(store: ZookeeperStore, znodes: KazooClient) -> None:
+def test_a_json_number_is_reported_if_a_broker_could_not_read_it(store: ZookeeperStore, znodes: KazooClient) -> None:
     endpoint = {"endpoints": ["PLAINTEXT://127.0.0.1:1"], "host": "127.0.0.1", "port": 1, "version": 5}
     znodes.create("/brokers/ids/1", json.dumps(endpoint).encode(), ephemeral=True)
     write(znodes, "clients/app", document(producer_byte_rate=1000))
@@ -137,7 +137,7 @@ def test_what_kconf_writes_next_is_readable_again(
     assert znodes.get_children("/kconf/marks") == []
 
 
-def test_what_was_written_while_no_server_ran_leaves_what_the_journal_has(
+def test_writes_while_no_server_ran_do_not_change_the_journal(
     store: ZookeeperStore, znodes: KazooClient, zookeeper_url: str
 ) -> None:
     store.close()

@@ -27,7 +27,7 @@ from tests.zookeeper.conftest import Serve
 SOON = 60.0
 
 
-def test_a_request_larger_than_zookeeper_takes_is_cut_between_its_topics(serve: Serve) -> None:
+def test_a_request_larger_than_zookeeper_accepts_is_split_between_its_topics(serve: Serve) -> None:
     one, other = serve(1), serve(2)
     names = [f"topic-{number:04}" for number in range(3000)]
     with Admin(one.bootstrap, timeout=120) as admin, Admin(other.bootstrap, timeout=120) as second:
@@ -63,7 +63,7 @@ def test_one_resource_that_is_too_large_is_refused_and_others_are_not(serve: Ser
         assert admin.alter((BROKER, ""), ("custom.0", DELETE, None)).error_code == 0
 
 
-def test_a_user_made_on_one_server_logs_in_on_another_and_has_its_rights_there(serve: Serve) -> None:
+def test_a_user_created_on_one_server_logs_in_on_another_with_its_rights(serve: Serve) -> None:
     options = {
         "properties": {
             "sasl.enabled.mechanisms": "SCRAM-SHA-256",

@@ -43,6 +43,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
     "server": {
         "serve": "commands.serve",
+        "console": "commands.console",
         "policy": "commands.policy",
         "backup": "commands.backup",
         "store": "commands.store",

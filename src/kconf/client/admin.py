@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
     from kconf.client.transport.revisions import ClientRevision
+    from kconf.configdef.releases.detect import ClusterRelease
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
     from kconf.model.cluster import (
@@ -245,9 +246,18 @@ class AdminClient(KconfMethods):
 
     async def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
         """The features of the cluster, and the APIs of the node that answers."""
-        from kconf.client.calls.features import DescribeFeatures
+        from kconf.client.calls.cluster import DescribeFeatures
 
         return await self._send(DescribeFeatures(), timeout)
+
+    async def cluster_release(self, *, timeout: float | None = None) -> ClusterRelease:
+        """The release of Kafka whose keys the cluster has, as far as its nodes tell. Asks only if not connected yet."""
+        from kconf.configdef.releases.detect import common_release, release_of
+
+        if not self._pool.nodes:
+            await self.describe_features(timeout=timeout)
+        nodes = list(self._pool.nodes.values())
+        return common_release([release_of(each.features, each.versions) for each in nodes])
 
     async def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
         """The groups of all brokers."""

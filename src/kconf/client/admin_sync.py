@@ -15,7 +15,7 @@ from kconf.client.retries import random_jitter
 from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff
-from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import KconfError, RequestTimedOut, UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
     from kconf.client.transport.revisions import ClientRevision
+    from kconf.configdef.releases.detect import ClusterRelease
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
     from kconf.model.cluster import (
@@ -252,9 +253,18 @@ class SyncAdminClient(SyncKconfMethods):
 
     def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
         """The features of the cluster, and the APIs of the node that answers."""
-        from kconf.client.calls.features import DescribeFeatures
+        from kconf.client.calls.cluster import DescribeFeatures
 
         return self._send(DescribeFeatures(), timeout)
+
+    def cluster_release(self, *, timeout: float | None = None) -> ClusterRelease:
+        """The release of Kafka whose keys the cluster has, as far as its nodes tell. Asks only if not connected yet."""
+        from kconf.configdef.releases.detect import common_release, release_of
+
+        if not self._pool.nodes:
+            self.describe_features(timeout=timeout)
+        nodes = list(self._pool.nodes.values())
+        return common_release([release_of(each.features, each.versions) for each in nodes])
 
     def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
         """The groups of all brokers."""

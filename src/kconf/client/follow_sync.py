@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from kconf.client.kraft.follower import LogEvent, LogFollower
 from kconf.client.kraft.revisions import STEP_TIMEOUT, RevisionQueue
 from kconf.client.transport.requests import Backoff
-from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.client.transport.selector.pool import SyncConnectionPool
 
 if TYPE_CHECKING:
     from kconf.client.kraft.checkpoint import Checkpoint

@@ -46,13 +46,29 @@ def keys_for(kind: ResourceType) -> Mapping[str, ConfigKey]:
 
 
 def known_key(kind: ResourceType, name: str) -> ConfigKey | None:
-    """The definition of a key. A broker key may have a listener prefix, `listener.name.<listener>.`."""
-    keys = keys_for(kind)
+    """The definition of a key. A broker key may have a listener prefix, `listener.name.<listener>.`.
+
+    Of a key that only a release after the base release has, this is what kconf knows of it.
+    """
     if kind is ResourceType.BROKER and name.startswith("listener.name."):
         from kconf.configdef.dynamic import base_name
 
-        return keys.get(base_name(name))
-    return keys.get(name)
+        name = base_name(name)
+    found = keys_for(kind).get(name)
+    return found if found is not None else _newer_key(kind, name)
+
+
+def release_key(kind: ResourceType, name: str, release: str) -> ConfigKey | None:
+    """The definition of a key in a release, or else in another; None: no release that kconf knows has it."""
+    from kconf.configdef.releases.keys import key_in_release
+
+    return key_in_release(kind, name, release) or known_key(kind, name)
+
+
+def _newer_key(kind: ResourceType, name: str) -> ConfigKey | None:
+    from kconf.configdef.releases.history import newer_keys
+
+    return newer_keys(kind).get(name)
 
 
 def similar_key(kind: ResourceType, name: str) -> str | None:

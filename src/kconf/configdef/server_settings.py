@@ -33,6 +33,10 @@ SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 AUTHENTICATION_RIGHT: Final = "authentication.configs.super.users.only"
 FILE_DIRECTORIES: Final = "dynamic.files.directories"
+SCRAM_LOGINS: Final = "gateway.scram.logins"
+BROKER_PORTS: Final = "gateway.broker.ports"
+RELAY_TIMEOUT: Final = "gateway.request.timeout.ms"
+DELEGATION_TOKENS: Final = "gateway.delegation.tokens"
 
 
 class ServerSetting(NamedTuple):
@@ -67,6 +71,25 @@ def principals(text: str) -> frozenset[str]:
     return frozenset(each.strip() for each in text.split(";") if each.strip())
 
 
+def _test_ports(value: Value) -> None:
+    read_ports(str(value))
+
+
+def read_ports(text: str) -> tuple[int, int] | None:
+    """`9200-9299`, or `9200` for no end; None for `none`. Raises InvalidValue."""
+    if text.strip() == "none":
+        return None
+    first, dash, last = (each.strip() for each in text.partition("-"))
+    numbers = (first, last) if dash else (first, "65535")
+    if not all(each.isascii() and each.isdecimal() for each in numbers):
+        raise InvalidValue("must be a port, a range of ports such as 9200-9299, or none")
+    low, high = map(int, numbers)
+    if not 0 < low <= high <= 65535:
+        raise InvalidValue("must be ports from 1 to 65535, the lower one first")
+    return low, high
+
+
+PORTS: Final = Validator("FIRST, FIRST-LAST or none", _test_ports)
 LIMIT: Final = Validator("at least 1, or -1", _test_limit)
 PRINCIPALS: Final = Validator("TYPE:NAME;TYPE:NAME;…", _test_principals)
 
@@ -100,8 +123,12 @@ _ROWS: Final = (
     ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
     ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that control authentication; false follows Kafka: ALTER_CONFIGS on the cluster is enough.")),
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
+    ServerSetting(_key(SCRAM_LOGINS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) logs in the users of its cluster by SCRAM with their own passwords. Their keys are read from the metadata log and kept in memory only.")),
+    ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "Of a gateway: the ports at which it answers for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client names it (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
+    ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "Of a gateway: how long a broker may take to answer a request that is passed on; then the client's connection is closed.")),
+    ServerSetting(_key(DELEGATION_TOKENS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) makes each change as the user who requested it, with a delegation token of the cluster, instead of with its own account.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
-    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=0", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
+    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),

@@ -86,7 +86,7 @@ def data_loss(key: str, old: str | None, new: str | None) -> str:
 
 
 def topic_risks(key: str, old: str | None, new: str | None, replicas: int | None = None) -> list[Risk]:
-    """The risks for a topic, other than data loss. Without `replicas`, those of their number are left out."""
+    """The risks for a topic, other than data loss. Without `replicas`, risks that depend on them are not checked."""
     if new is None or (key not in _WORDS and _limit(new) == inf):  # the cluster rejects what is not a number
         return []
     if key == MIN_INSYNC and replicas is not None:
@@ -106,7 +106,7 @@ def topic_risks(key: str, old: str | None, new: str | None, replicas: int | None
 
 
 def state_risks(key: str, value: str | None, replicas: int | None) -> list[Risk]:
-    """The risks that a topic has by a value that is in effect."""
+    """The risks for a topic that an effective value has."""
     return topic_risks(key, "0" if key == MIN_INSYNC else "false", value, replicas) if key in STATE_KEYS else []
 
 

@@ -14,8 +14,9 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.lake.location import LakeError, local_path
-from kconf.lake.schemas import DRIFT, HISTORY, RUNS, Table
+from kconf.lake.location import LakeError, NoLake, located, storage_options
+from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, Table
+from kconf.lake.store_errors import store_error
 from kconf.model.resource import Resource
 
 if TYPE_CHECKING:
@@ -65,10 +66,9 @@ class LakeTables:
     """A lake, for reading. Raises LakeError if there is none, or no finished run."""
 
     def __init__(self, uri: str) -> None:
-        local = local_path(uri)
-        self.uri = str(local) if local is not None else uri.rstrip("/")
-        runs = self._open(RUNS, None)
-        last = _rows(runs, "SELECT run, finished, versions, inputs FROM t ORDER BY run DESC LIMIT 1")
+        self.uri = located(uri)
+        self._runs = self._open(RUNS, None)
+        last = _rows(self._runs, "SELECT run, finished, round, versions, inputs FROM t ORDER BY run DESC LIMIT 1")
         if not last:
             raise LakeError(f"no run of the pipeline has finished on the lake {self.uri}")
         self.run: Row = last[0]
@@ -97,6 +97,19 @@ class LakeTables:
         text += (f" GROUP BY {group}" if group else "") + (f" ORDER BY {order}" if order else "")
         text += f" LIMIT {limit}" if limit is not None else ""
         return _rows(found, text)
+
+    def delta_table(self, table: Table) -> DeltaTable | None:
+        """A table as of the last run; None if there is none. Runs record no version of `files`: it may be newer."""
+        if table == RUNS:
+            return self._runs
+        if not self.has(table) and table != FILES:
+            return None
+        try:
+            return self._open(table, self._versions.get(table.name))
+        except NoLake:
+            if table == FILES:
+                return None
+            raise
 
     def has(self, table: Table) -> bool:
         """Whether the last run had such a table."""
@@ -182,11 +195,12 @@ class LakeTables:
         except ImportError:
             raise LakeError("reading a lake requires the package deltalake: pip install 'kconf[spark]'") from None
         try:
-            return DeltaTable(f"{self.uri}/{table.path}", version=version)
+            place = f"{self.uri}/{table.path}"
+            return DeltaTable(place, version=version, storage_options=storage_options(place))
         except (TableNotFoundError, FileNotFoundError):
-            raise LakeError(f"no lake at {self.uri}; create one with `kconf pipeline run`") from None
+            raise NoLake(f"no lake at {self.uri}; create one with `kconf pipeline run`") from None
         except (DeltaError, OSError, ValueError) as error:
-            raise LakeError(f"cannot read the lake at {self.uri}: {_first_line(error)}") from None
+            raise LakeError(f"cannot read the lake at {self.uri}: {store_error(error)}") from None
 
 
 def fact(row: Row) -> Fact:
@@ -273,11 +287,7 @@ def _rows(table: DeltaTable, text: str) -> list[Row]:
     try:
         found: Any = QueryBuilder().register("t", table).execute(text).read_all()
     except (DeltaError, OSError) as error:
-        raise LakeError(f"{table.table_uri} cannot be read: {_first_line(error)}") from None
+        raise LakeError(f"{table.table_uri} cannot be read: {store_error(error)}") from None
     names = found.column_names
     columns = [[value.as_py() for value in found.column(name)] for name in names]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

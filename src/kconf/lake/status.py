@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.lake.location import LakeError
+from kconf.lake.location import LakeError, NoLake
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import TABLES
 
 
 def status(uri: str) -> Iterator[str]:
     """Lines: the last run, then each table with its version, rows, files and bytes."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
-
     tables = LakeTables(uri)
     run = tables.run
     yield f"run {run['run']}, finished {run['finished']:%Y-%m-%d %H:%M:%S}Z"
@@ -24,8 +21,11 @@ def status(uri: str) -> Iterator[str]:
         if version is None:
             continue
         try:
-            files = DeltaTable(f"{tables.uri}/{table.path}", version=version).get_add_actions(flatten=True)
-        except TableNotFoundError:
-            raise LakeError(f"the table {table.path} of {tables.uri} is gone") from None
+            found = tables.delta_table(table)
+        except NoLake:
+            found = None
+        if found is None:
+            raise LakeError(f"the table {table.path} of {tables.uri} is gone")
+        files = found.get_add_actions(flatten=True)
         rows, size = (sum(files.column(name).to_pylist()) for name in ("num_records", "size_bytes"))
         yield f"{table.path:<24}{version:>8}{rows:>12}{files.num_rows:>7}{size:>13}"

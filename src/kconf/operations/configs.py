@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.sensitive import HIDDEN, is_sensitive_key
@@ -41,14 +42,21 @@ def alter_request(
 ) -> ChangeRequest:
     """The same alterations for all resources that the selectors match."""
     resources = resolve(admin, selectors)
-    assignments = dict.fromkeys(resources, ops)
+    request = assignments_request(command, admin, dict.fromkeys(resources, ops), reason)
+    return replace(request, confirm=not is_one_resource(selectors), assignments=repr([tuple(each) for each in ops]))
+
+
+def assignments_request(
+    command: str, admin: SyncAdminClient, assignments: Assignments, reason: str | None = None, *, exact: bool = False
+) -> ChangeRequest:
+    """Alterations of named resources, of each its own. `exact`: a kconf server refuses what changed after the plan."""
+    plan = plan_configs(admin, assignments)
     return ChangeRequest(
         command=command,
-        plan=plan_configs(admin, assignments),
-        send=_send(admin, assignments, reason),
-        summary=f"change {_count(resources)}",
-        confirm=not is_one_resource(selectors),
-        assignments=repr([tuple(each) for each in ops]),
+        plan=plan,
+        send=_send(admin, assignments, reason, plan.revision if exact else None),
+        summary=f"change {_count(list(assignments))}",
+        confirm=len(assignments) > 1,
     )
 
 
@@ -65,12 +73,15 @@ def keys_not_set(plan: ChangePlan) -> list[str]:
     return [key for key, changes in by_key.items() if all(each.op == "delete" and each.unchanged for each in changes)]
 
 
-def _send(admin: SyncAdminClient, assignments: Assignments, reason: str | None) -> Send:
+def _send(admin: SyncAdminClient, assignments: Assignments, reason: str | None, revision: int | None) -> Send:
     """IncrementalAlterConfigs, pipelined. A kconf server records the reason in its journal."""
 
     def send(resources: Sequence[Resource], validate_only: bool) -> SendResult:
         failures = admin.incremental_alter_configs(
-            {each: assignments[each] for each in resources}, validate_only=validate_only, reason=reason
+            {each: assignments[each] for each in resources},
+            validate_only=validate_only,
+            expected=None if revision is None else dict.fromkeys(resources, revision),
+            reason=reason,
         ).failures
         return {each: _redacted(failures.get(each), each, assignments[each]) for each in resources}
 
@@ -100,8 +111,11 @@ def _count(resources: Sequence[Resource]) -> str:
 
 
 def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan:
-    """Compare assignments with the configuration of a cluster."""
-    views, failures, unseen = _views(admin, assignments)
+    """Compare assignments with the configuration of a cluster, by the keys of its release."""
+    from kconf.configdef.lookup import release_key
+
+    views, failures, unseen, revision = _views(admin, assignments)
+    release = admin.cluster_release().catalog
     inheritance = Inheritance(admin)
     changes = []
     for resource, ops in assignments.items():
@@ -109,11 +123,12 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
             continue
         entries = {entry.name: entry for entry in views[resource].entries}
         try:
-            planned = [_change(resource, each, entries.get(each.key), inheritance) for each in ops]
+            keys = {each.key: release_key(resource.type, each.key, release) for each in ops}
+            planned = [_change(resource, each, entries.get(each.key), keys[each.key], inheritance) for each in ops]
             changes += [flag_data_loss(_unseen(each) if resource in unseen else each) for each in planned]
         except KafkaError as error:
             failures[resource] = error.failure()
-    return ChangePlan(changes, failures)
+    return ChangePlan(changes, failures, revision=revision)
 
 
 def _unseen(change: PlannedChange) -> PlannedChange:
@@ -125,10 +140,10 @@ def _unseen(change: PlannedChange) -> PlannedChange:
 
 def _views(
     admin: SyncAdminClient, assignments: Assignments
-) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource]]:
+) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource], int | None]:
     """The keys in question. A principal that may alter but not describe gets a plan without the old values.
 
-    The last are the resources that may not be described.
+    The last are the resources that may not be described, and the revision of a kconf server.
     """
     from kconf.model.entry import View
 
@@ -138,13 +153,13 @@ def _views(
     unseen = {each for each, failure in failures.items() if failure.code in _NOT_ALLOWED}
     views = {each: described[each] for each in assignments if each not in failures}
     views.update(dict.fromkeys(unseen, View(())))
-    return views, {each: failure for each, failure in failures.items() if each not in unseen}, unseen
+    failures = {each: failure for each, failure in failures.items() if each not in unseen}
+    return views, failures, unseen, described.revision
 
 
-def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None, inheritance: Inheritance) -> PlannedChange:
-    from kconf.configdef.lookup import known_key
-
-    key = known_key(resource.type, op.key)
+def _change(
+    resource: Resource, op: AlterConfigOp, entry: Entry | None, key: ConfigKey | None, inheritance: Inheritance
+) -> PlannedChange:
     own = own_source(resource)
     is_own = entry is not None and entry.source == own
     word = OpType(op.op).name.lower()
@@ -169,9 +184,10 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before
     from kconf.configdef.key import ConfigKey
     from kconf.engine.configs.list_ops import combined
 
-    if key is None and entry is not None and entry.type is ValueType.LIST:
+    is_unknown = key is None or key.type is ValueType.UNKNOWN
+    if is_unknown and entry is not None and entry.type is ValueType.LIST:
         key = ConfigKey(name=op.key, type=ValueType.LIST)
-    if key is None:
+    elif is_unknown:
         raise InvalidConfig(f"{op.key} is unknown to kconf here; only set and unset work on unknown keys")
     return combined(op.op, key, op.key, before, op.value or "")
 

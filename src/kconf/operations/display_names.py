@@ -1,12 +1,19 @@
-"""Names of resources and keys for display: those of quotas, users and ACLs are JSON or fields in the journal."""
+"""Names and values for display: those of quotas, users, ACLs and topics are JSON or fields in the journal."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kconf.engine.access.acls import ResourcePattern, binding_of
+from kconf.model.journal import ChangeKind
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import shown_iterations
+
+if TYPE_CHECKING:
+    from kconf.model.journal import Change
+
+SENSITIVE: Final = "(sensitive)"
 
 
 def display_names(resource: Resource, key: str) -> dict[str, Any]:
@@ -23,3 +30,25 @@ def display_names(resource: Resource, key: str) -> dict[str, Any]:
         where = "" if fields["host"] == "*" else f" from {fields['host']}"
         return {"resource": f"acl:{fields['resource']}", "key": who + where, "acl": fields}
     return {}
+
+
+def value_of(change: Change, value: str | None) -> str | None:
+    """A value for display; a topic as its number of partitions and replicas."""
+    if value is None:
+        return None
+    if change.sensitive:
+        iterations = shown_iterations(value) if change.resource.type is ResourceType.SCRAM else None
+        return SENSITIVE if iterations is None else f"{SENSITIVE}, iterations={iterations}"
+    return topic_text(value) if change.kind is ChangeKind.TOPIC else value
+
+
+def topic_text(text: str) -> str:
+    from json import loads
+
+    facts = loads(text)
+    replicas = facts.get("replicas")
+    partitions = facts.get("partitions") if replicas is None else len(replicas)
+    copies = facts.get("replication") if replicas is None else len(replicas[0]) if replicas else 0
+    counts = ((partitions, "partition"), (copies, "replica"))
+    known = [f"{number} {what}{'' if number == 1 else 's'}" for number, what in counts if number is not None]
+    return ", ".join(known) or "(exists)"

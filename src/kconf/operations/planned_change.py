@@ -75,11 +75,15 @@ def keys_shown(old_key: str, new_key: str) -> dict[str, str]:
 
 
 class ChangePlan(NamedTuple):
-    """What would be changed, the resources for which it fails, and the policy rules that only warn."""
+    """What would be changed, the resources for which it fails, and the policy rules that only warn.
+
+    `revision` is that of the state it was planned on, if the cluster is a kconf server.
+    """
 
     changes: list[PlannedChange]
     failures: dict[Resource, ApiError]
     warnings: tuple[Finding, ...] = ()
+    revision: int | None = None
 
     @property
     def resources(self) -> list[Resource]:

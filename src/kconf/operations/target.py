@@ -16,13 +16,27 @@ if TYPE_CHECKING:
     from kconf.client.journal.files import ClientJournal
 
 
+class UserCredential(NamedTuple):
+    """What a person logs in with, for SASL."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"UserCredential({self.user!r})"
+
+
 class Target(NamedTuple):
-    """A context and the options that override it. `name` is that of the context, or the address of the cluster."""
+    """A context and the options that override it. `name` is that of the context, or the address of the cluster.
+
+    With a `credential` the client logs in with it, and with nothing that the context has.
+    """
 
     context: Context
     command_config: str | None = None
     timeout: float | None = None
     reason: str | None = None
+    credential: UserCredential | None = None
 
     @property
     def name(self) -> str:
@@ -67,9 +81,12 @@ class Target(NamedTuple):
 
     def _client(self) -> tuple[dict[str, str], str]:
         """The properties of a client, and its bootstrap servers."""
-        from kconf.client.contexts.config_providers import bootstrap, client_properties
+        from kconf.client.contexts.config_providers import bootstrap, client_properties, user_properties
 
-        properties = client_properties(self.context)
+        if self.credential is not None:
+            properties = user_properties(self.context, *self.credential)
+        else:
+            properties = client_properties(self.context)
         if self.command_config is not None:
             from kconf.client.properties import read_file
 

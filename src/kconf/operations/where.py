@@ -1,7 +1,8 @@
 """Selects resources by value: `--where 'retention.ms>30d'`.
 
 Values are effective ones, inherited or not. Numbers compare as numbers and accept units; -1 of a retention key is above
-every amount. Lists are equal in any order. A value that a cluster does not show matches nothing.
+every amount. Lists are equal in any order. A value that a cluster does not show matches nothing. The type of a key that
+kconf does not know is what the cluster says.
 """
 
 from __future__ import annotations
@@ -34,11 +35,20 @@ _FACTS: Final = {name: ConfigKey(name=name, type=ValueType.INT) for name in ("pa
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A comparison of a key's value; `operand` is what the value is compared with."""
+    """A comparison of a key's value; `operand` is what the value is compared with, read from `text`."""
 
     key: ConfigKey
     operator: str
     operand: Value
+    text: str = ""
+
+    def typed(self, kind: ValueType) -> Condition:
+        """The same comparison of a key that kconf does not know, of which the cluster says the type."""
+        return _comparison(replace(self.key, type=kind), self.operator, self.text)
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.key.type is ValueType.UNKNOWN
 
     def holds(self, values: Mapping[str, str]) -> bool:
         """Whether it holds for the values of a resource, which has one of this key."""
@@ -68,7 +78,7 @@ class Matches:
 
 
 def parse_conditions(texts: Sequence[str], kind: ResourceType) -> list[Condition]:
-    """Conditions on resources of one type; all must hold. A key that the type does not have is an error."""
+    """Conditions on resources of one type; all must hold."""
     return [_condition(each, kind) for each in texts]
 
 
@@ -77,9 +87,16 @@ def _condition(text: str, kind: ResourceType) -> Condition:
     if match is None:
         raise ConfigurationError(f"--where takes KEY OPERATOR VALUE, for example 'retention.ms>30d', not {text!r}")
     name, operator, value = match[1], match[2].replace("==", "="), match[3]
-    key = _key(kind, name)
+    return _comparison(_key(kind, name), operator, value)
+
+
+def _comparison(key: ConfigKey, operator: str, value: str) -> Condition:
+    name = key.name
     if key.sensitive:
         raise ConfigurationError(f"--where: {name} is a secret; Kafka does not show it")
+    if key.type is ValueType.UNKNOWN:
+        return Condition(key, operator, value, value)
+    key = _wide(key)
     if key.type not in NUMBERS and operator not in ("=", "!="):
         raise ConfigurationError(f"--where: {name} is not a number; compare it with = or !=")
     try:
@@ -87,7 +104,7 @@ def _condition(text: str, kind: ResourceType) -> Condition:
     except InvalidValue as error:
         message = str(error)
         raise ConfigurationError(f"--where: {message if name in message else f'{name}: {message}'}") from None
-    return Condition(key, operator, operand)
+    return Condition(key, operator, operand, value)
 
 
 def _key(kind: ResourceType, name: str) -> ConfigKey:
@@ -96,12 +113,12 @@ def _key(kind: ResourceType, name: str) -> ConfigKey:
     if kind is ResourceType.BROKER_LOGGER:
         return ConfigKey(name=name, type=ValueType.STRING)
     key = known_key(kind, name)
-    if key is None:
-        near = similar_key(kind, name)
-        advice = f"did you mean {near}?" if near else "docs/reference/keys.md lists the keys"
-        raise ConfigurationError(f"--where: {name} is not a key of a {kind.word}; {advice}")
-    wide = key.type in (ValueType.INT, ValueType.SHORT)  # a bound may be above what the key takes
-    return replace(key, name=name, type=ValueType.LONG) if wide else replace(key, name=name)
+    return ConfigKey(name=name, type=ValueType.UNKNOWN) if key is None else replace(key, name=name)
+
+
+def _wide(key: ConfigKey) -> ConfigKey:
+    """A bound may be above what the key takes."""
+    return replace(key, type=ValueType.LONG) if key.type in (ValueType.INT, ValueType.SHORT) else key
 
 
 # -- on a cluster ----------------------------------------------------------------------------------------------------
@@ -111,7 +128,9 @@ def find_matching(admin: SyncAdminClient, resources: Sequence[Resource], conditi
     """The resources for which all conditions hold."""
     found = Matches()
     facts = _facts(admin, resources, conditions, found)
-    configs = _configs(admin, [each for each in resources if each not in found.failures], conditions, found)
+    present = [each for each in resources if each not in found.failures]
+    configs, types = _configs(admin, present, conditions, found)
+    conditions = [_known(each, types, resources) if each.is_unknown else each for each in conditions]
     for resource in resources:
         if resource in found.failures:
             continue
@@ -122,6 +141,19 @@ def find_matching(admin: SyncAdminClient, resources: Sequence[Resource], conditi
         if not hidden and all(each.holds(values) for each in conditions):
             found.values[resource] = {each.key.name: values[each.key.name] for each in conditions}
     return found
+
+
+def _known(condition: Condition, types: Mapping[str, ValueType], resources: Sequence[Resource]) -> Condition:
+    """A condition on a key that kconf does not know. If the cluster does not show it either, it is misspelled."""
+    name = condition.key.name
+    if name in types:
+        return condition.typed(types[name] if types[name] is not ValueType.UNKNOWN else ValueType.STRING)
+    kinds = {each.type for each in resources}
+    if not resources or Resource.brokers() in resources:
+        return condition
+    near = next(filter(None, (similar_key(kind, name) for kind in kinds)), None)
+    advice = f"did you mean {near}?" if near else "docs/reference/keys.md lists the keys"
+    raise ConfigurationError(f"--where: {name} is not a key of a {min(kinds).word}; {advice}")
 
 
 def _facts(
@@ -140,22 +172,25 @@ def _facts(
 
 def _configs(
     admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition], found: Matches
-) -> dict[Resource, dict[str, str]]:
+) -> tuple[dict[Resource, dict[str, str]], dict[str, ValueType]]:
+    """The values of each resource, and the types of the keys, as the cluster says."""
     wanted = {each.key.name: each.key for each in conditions if each.key.name not in _FACTS}
     names = tuple(dict.fromkeys([*wanted, *(FOLLOWS[name] for name in wanted if name in FOLLOWS)]))
     if not wanted or not resources:
-        return {}
+        return {}, {}
     described = admin.describe_configs(resources, keys=dict.fromkeys(resources, names), synonyms=True)
     found.failures.update(described.failures)
     inheritance = Inheritance(admin)
     values: dict[Resource, dict[str, str]] = {}
+    types: dict[str, ValueType] = {}
     for resource in resources:
         if resource in found.failures:
             continue
+        types.update({each.name: each.type for each in described[resource].entries})
         entries = {each.name: each for each in described[resource].entries}
         shown = {
             name: inheritance.effective(resource, entry, wanted.get(name)) if name in wanted else entry.value
             for name, entry in entries.items()
         }
         values[resource] = {name: value for name, value in shown.items() if value is not None}
-    return values
+    return values, types

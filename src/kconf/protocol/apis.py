@@ -70,6 +70,8 @@ _ROWS: Final = (
     Api(35, "DescribeLogDirs", 0, 5, 2, "describe_log_dirs"),
     Api(36, "SaslAuthenticate", 0, 2, 2, "sasl_authenticate"),
     Api(37, "CreatePartitions", 0, 3, 2, "create_partitions"),
+    Api(38, "CreateDelegationToken", 1, 3, 2, "create_delegation_token"),
+    Api(39, "RenewDelegationToken", 1, 2, 2, "renew_delegation_token"),
     Api(41, "DescribeDelegationToken", 0, 3, 2, "describe_delegation_token"),
     Api(42, "DeleteGroups", 0, 2, 2, "delete_groups"),
     Api(43, "ElectLeaders", 0, 2, 2, "elect_leaders"),
@@ -82,6 +84,7 @@ _ROWS: Final = (
     Api(50, "DescribeUserScramCredentials", 0, 0, 0, "describe_user_scram_credentials"),
     Api(51, "AlterUserScramCredentials", 0, 0, 0, "alter_user_scram_credentials"),
     Api(55, "DescribeQuorum", 0, 2, 0, "describe_quorum"),
+    Api(57, "UpdateFeatures", 0, 2, 0, "update_features"),
     Api(59, "FetchSnapshot", 0, 1, 0, "fetch_snapshot"),
     Api(60, "DescribeCluster", 0, 2, 0, "describe_cluster"),
     Api(61, "DescribeProducers", 0, 0, 0, "describe_producers"),
@@ -103,3 +106,14 @@ _ROWS: Final = (
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _ROWS}
 BY_NAME: Final[dict[str, Api]] = {api.name: api for api in _ROWS}
+
+OPAQUE: Final[dict[int, str]] = {
+    8: "OffsetCommit",
+    13: "LeaveGroup",
+    77: "ShareGroupDescribe",
+    89: "StreamsGroupDescribe",
+    90: "DescribeShareGroupOffsets",
+    91: "AlterShareGroupOffsets",
+    92: "DeleteShareGroupOffsets",
+}
+"""APIs that a gateway passes on and nothing here decodes."""

@@ -22,7 +22,7 @@ from kconf.model.resource import Overrides, Resource
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
-    from kconf.server.upstream_client import UpstreamClient
+    from kconf.server.upstream.client import UpstreamClient
     from kconf.service import Service, State
 
 log = getLogger(__name__)
@@ -91,9 +91,16 @@ class BrokerProxy:
         async with self._client(self.members.brokers[number]) as client:
             return (await client.describe_configs([Resource.logger(number)]))[Resource.logger(number)]
 
-    async def alter_loggers(self, number: int, alterations: Sequence[AlterConfigOp], *, validate_only: bool) -> None:
+    async def alter_loggers(
+        self, principal: str, number: int, alterations: Sequence[AlterConfigOp], *, validate_only: bool
+    ) -> None:
         """All or none; raises the error that the broker returns."""
         resource = Resource.logger(number)
+        upstream = self._upstream
+        if upstream is not None and await upstream.alter_as(
+            principal, resource, alterations, validate_only=validate_only
+        ):
+            return
         async with self._client(self.members.brokers[number]) as client:
             answer = await client.incremental_alter_configs({resource: alterations}, validate_only=validate_only)
             answer[resource]

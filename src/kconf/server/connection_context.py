@@ -47,17 +47,26 @@ class ConnectionContext:
         "listener",
         "long_poll",
         "mute_ms",
+        "node",
         "principal",
         "waiting",
     )
 
-    def __init__(self, host: str, advertised_host: str, advertised_port: int, listener: str = "PLAINTEXT") -> None:
+    def __init__(
+        self,
+        host: str,
+        advertised_host: str,
+        advertised_port: int,
+        listener: str = "PLAINTEXT",
+        node: int | None = None,
+    ) -> None:
         self.principal = ANONYMOUS
         self.authorize: Authorize = allow_all
         self.host = host
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
         self.listener = listener
+        self.node = node  # of a gateway: the broker that the client means to reach, if it named one
         self.long_poll = LongPollTimer()
         self.mute_ms = 0  # the connection is not read for this long after the response (api/throttling.py)
         self.waiting: Future[None] | None = None  # a large request that is not worked on yet

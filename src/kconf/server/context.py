@@ -26,7 +26,7 @@ from kconf.model.journal import RequestContext
 from kconf.server.auth.authorizer import alters_authentication, authorizer_of
 from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
 from kconf.server.broker_proxy import BrokerProxy
-from kconf.server.connection_context import LongPollTimer
+from kconf.server.connection_context import ConnectionContext, LongPollTimer
 from kconf.server.counters import Counters
 from kconf.server.journal.audit_log import AuditLog
 from kconf.server.journal.change_feed import ChangeFeed
@@ -34,7 +34,8 @@ from kconf.server.log_levels import LogLevels
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
-from kconf.server.upstream_client import UpstreamClient
+from kconf.server.upstream.addresses import BrokerAddresses
+from kconf.server.upstream.client import UpstreamClient
 from kconf.service import Service, State
 from kconf.store.base import elr_version_of
 from kconf.util.slice_scheduler import SliceScheduler
@@ -86,6 +87,7 @@ class ServerContext:
     counters: Counters = field(default_factory=Counters)
     scheduler: SliceScheduler = field(default_factory=SliceScheduler)
     upstream: UpstreamClient | None = None  # of a gateway
+    addresses: BrokerAddresses = field(default_factory=BrokerAddresses)
 
     @classmethod
     def over(
@@ -113,13 +115,16 @@ class ServerContext:
             upstream=upstream,
         )
 
-    def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
-        """This server, for a change requested by this principal."""
+    def node(self, state: State, principal: str, check: StartCheck | None, named: int | None = None) -> AlterTarget:
+        """This server, for a change requested by this principal; of a gateway, the broker that was named."""
+        brokers = self.brokers.resolvers(state)
+        if named is not None:
+            brokers = {number: each for number, each in brokers.items() if number == named}
         return AlterTarget(
-            self.node_id,
+            self.node_id if named is None else named,
             self.service.stored_resolver(state),
             check,
-            self.brokers.resolvers(state),
+            brokers,
             alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
             has_elr=elr_version_of(self.service.store) > 0,
         )
@@ -146,6 +151,12 @@ class ApiRequest(NamedTuple):
     long_poll: LongPollTimer | None = None
     listener: str = "PLAINTEXT"
     surplus: int = 0  # bytes after the body
+    connection: ConnectionContext | None = None
+
+    @property
+    def node(self) -> int | None:
+        """Of a gateway: the broker that the client means to reach, if it named one."""
+        return None if self.connection is None else self.connection.node
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""

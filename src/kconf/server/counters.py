@@ -6,7 +6,7 @@ network/connection_registry.py, requests in api/router.py.
 
 from __future__ import annotations
 
-from kconf.protocol.apis import APIS
+from kconf.protocol.apis import APIS, OPAQUE
 
 
 class Counters:
@@ -16,6 +16,7 @@ class Counters:
         "connections",
         "failed_handshakes",
         "failed_logins",
+        "failed_relays",
         "failed_requests",
         "fast_path",
         "idle_connections",
@@ -33,6 +34,7 @@ class Counters:
         self.invalid_requests = 0  # connections closed because of what they sent
         self.idle_connections = 0  # closed after connections.max.idle.ms
         self.fast_path = 0  # DescribeConfigs requests answered by the fast path
+        self.failed_relays = 0  # connections closed since a broker behind a gateway was away
         self.failed_requests = 0  # handlers that raised an unexpected exception
 
     def count_request(self, frame: bytes) -> None:
@@ -40,4 +42,8 @@ class Counters:
         self.requests[key] = self.requests.get(key, 0) + 1
 
     def by_api(self) -> dict[str, int]:
-        return {APIS[int.from_bytes(key, "big")].name: count for key, count in self.requests.items()}
+        return {_name(int.from_bytes(key, "big")): count for key, count in self.requests.items()}
+
+
+def _name(key: int) -> str:
+    return APIS[key].name if key in APIS else OPAQUE[key]

@@ -1,7 +1,8 @@
 """The features of Kafka that a cluster is initialized with: eligible.leader.replicas.version (KIP-966).
 
-It is chosen when a store is created, by `kconf serve --feature`, and recorded in it. With level 1 the cluster default
-of min.insync.replicas is always set, as in Kafka: the server sets it when it first starts, to the static value.
+Its level is chosen when a store is created, by `kconf serve --feature`, and recorded in it; without a choice it is that
+of a new Kafka 4.3 cluster. UpdateFeatures changes it later. With level 1 the cluster default of min.insync.replicas is
+always set, and no broker has its own, as in Kafka: the server ensures both when it starts and when the level changes.
 """
 
 from __future__ import annotations
@@ -9,16 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kconf.engine.configs.alter import MIN_INSYNC, AlterTarget, plan_alter
+from kconf.engine.configs.alter import MIN_INSYNC
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import ConfigurationError
-from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
-from kconf.model.journal import RequestContext
-from kconf.model.resource import Resource
-from kconf.service import Service
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+from kconf.service import Service, State
 from kconf.store.base import FeatureStore, Store, elr_version_of
 
+METADATA_VERSION: Final = "metadata.version"
+_LEVEL: Final = 30  # the metadata.version of Kafka 4.3, whose keys and rules these are
 ELR: Final = "eligible.leader.replicas.version"
 LEVELS: Final = (0, 1)
+DEFAULT_LEVEL: Final = 1
+"""Of a new store, as of a new Kafka cluster since 4.1. Stores that were created before levels were recorded have 0."""
+
 _CALLER: Final = RequestContext("User:kconf", "kconf", "localhost", "kconf serve", reason=f"{ELR}=1")
 
 
@@ -42,10 +51,10 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
     level = wanted.get(ELR)
     if not isinstance(store, FeatureStore):
         if level:
-            raise ConfigurationError(f"{store.url} cannot have {ELR}={level}: only SQLite stores record features")
+            raise ConfigurationError(f"{store.url} cannot have {ELR}={level}: such stores record no features")
         return
     if store.elr_version is None and store.is_new and not read_only:
-        store.record_elr_version(level or 0)
+        store.record_elr_version(DEFAULT_LEVEL if level is None else level)
     found = elr_version_of(store)
     if level is not None and level != found:
         raise ConfigurationError(
@@ -53,17 +62,58 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
         )
 
 
-async def set_min_insync(service: Service) -> None:
-    """Set the cluster's min.insync.replicas, unless it is set: its static value, or 1."""
-    if not elr_version_of(service.store) or not service.writable:
+def supported_features(store: Store) -> dict[str, tuple[int, int]]:
+    """The features of this cluster and their lowest and highest levels. Kafka's layout in ZooKeeper has none."""
+    return {METADATA_VERSION: (_LEVEL, _LEVEL), ELR: LEVELS} if isinstance(store, FeatureStore) else {}
+
+
+def finalized_features(store: Store) -> dict[str, int]:
+    """The features that are enabled, with their levels."""
+    if not isinstance(store, FeatureStore):
+        return {}
+    level = elr_version_of(store)
+    return {METADATA_VERSION: _LEVEL, **({ELR: level} if level else {})}
+
+
+async def set_elr_version(service: Service, level: int, caller: RequestContext) -> None:
+    """Change the level of an existing store. Raises StoreError."""
+    store = service.store
+    if not isinstance(store, FeatureStore) or level == elr_version_of(service.store):
         return
-    if MIN_INSYNC in service.state.snapshot.overrides(Resource.brokers()):
-        return
-    value = service.state.resolver.static.get(MIN_INSYNC) or "1"
-    wish = ResourceAlterations(Resource.brokers(), [AlterConfigOp(OpType.SET, MIN_INSYNC, value)])
-    await service.submit(
-        lambda state, _: plan_alter(
-            state.snapshot, [wish], AlterTarget(service.node_id, state.resolver), replace=False
-        ),
-        _CALLER,
-    )
+    if level:  # before it is recorded, so that no moment is without the value that it needs
+        await _set_min_insync(service, caller)
+    service.check_writable()
+    await service.in_store(lambda _: store.record_elr_version(level))
+    await enforce_min_insync(service)
+
+
+async def enforce_min_insync(service: Service) -> None:
+    """With level 1: set the cluster's min.insync.replicas, unless it is set, and remove those of brokers, as Kafka."""
+    if elr_version_of(service.store) and service.writable:
+        await _set_min_insync(service, _CALLER)
+
+
+async def _set_min_insync(service: Service, caller: RequestContext) -> None:
+    resolver = service.state.resolver
+    value = ConfigResolver(resolver.catalog, resolver.static, {}, {}).value(MIN_INSYNC) or "1"
+
+    def plan(state: State, _: PolicyHooks) -> Plan[None]:
+        changes = _min_insync_changes(state.snapshot, value)
+        changed = state.snapshot.changed
+        return Plan(None, changes, {each.resource: changed.get(each.resource, 0) for each in changes})
+
+    if _min_insync_changes(service.state.snapshot, value):
+        await service.submit(plan, caller)
+
+
+def _min_insync_changes(snapshot: Snapshot, value: str) -> list[Change]:
+    everywhere = Resource.brokers()
+    found = []
+    if MIN_INSYNC not in snapshot.overrides(everywhere):
+        found.append(Change(ChangeKind.CONFIG, everywhere, MIN_INSYNC, None, value, "set"))
+    for name in snapshot.names(ResourceType.BROKER):
+        resource = Resource(ResourceType.BROKER, name)
+        before = snapshot.overrides(resource).get(MIN_INSYNC)
+        if name and before is not None:
+            found.append(Change(ChangeKind.CONFIG, resource, MIN_INSYNC, before, None, "delete"))
+    return found

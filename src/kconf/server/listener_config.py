@@ -51,12 +51,16 @@ class SocketAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndPoint:
-    """`advertised` None: clients get the address at which they reached the server."""
+    """`advertised` None: clients get the address at which they reached the server.
+
+    `node`: of a gateway, the broker for which connections to this address are.
+    """
 
     name: str
     protocol: SecurityProtocol
     address: SocketAddress
     advertised: SocketAddress | None = None
+    node: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name}://{self.address}"

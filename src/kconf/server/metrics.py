@@ -55,6 +55,11 @@ class ServerCollector(Collector):
             "kconf_refused_connections", "Connections closed because of an invalid request.", counted.invalid_requests
         )
         yield CounterMetricFamily(
+            "kconf_failed_relays",
+            "Of a gateway: connections closed because a broker was away or did not answer.",
+            counted.failed_relays,
+        )
+        yield CounterMetricFamily(
             "kconf_connections_rejected",
             "Connections rejected because of a limit on their IP address.",
             counted.rejected_connections,

@@ -8,11 +8,19 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import getLogger
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
+from kconf.configdef.server_settings import (
+    DELEGATION_TOKENS,
+    RELAY_TIMEOUT,
+    SCRAM_LOGINS,
+    flag_setting,
+    int_setting,
+)
+from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -21,23 +29,30 @@ from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
+from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
-from kconf.server.features import choose_features, set_min_insync
+from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
+from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream_client import UpstreamClient
+from kconf.server.upstream.brokers import UpstreamBrokers
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import PoolLimits
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
+
+if TYPE_CHECKING:
+    from kconf.store.upstream.identities import Identities
 
 log = getLogger(__name__)
 
@@ -77,14 +92,27 @@ def _brokers_catalog(store: Store) -> Catalog:
     return catalog_of(store.brokers_release or "3.9")
 
 
-async def _open_store(settings: ServerSettings) -> Store:
+async def _open_store(
+    settings: ServerSettings, credentials: UpstreamCredentials | None, identities: Identities | None
+) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
         from kconf.store.upstream.store import UpstreamStore
 
-        return await in_daemon_thread(lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers))
+        return await in_daemon_thread(
+            lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers, credentials, identities)
+        )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
+
+
+def _identities(settings: ServerSettings) -> Identities | None:
+    """With which a gateway acts as its users; None: it uses its own account for all."""
+    if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
+        return None
+    from kconf.store.upstream.identities import Identities
+
+    return Identities(settings.upstream.brokers)
 
 
 class Server:
@@ -102,14 +130,18 @@ class Server:
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
+        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
+        self._credentials = UpstreamCredentials() if reads_keys else None
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
+        self._broker_listeners: BrokerListeners | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
 
     async def __aenter__(self) -> Server:
         settings = self.settings
-        store = await _open_store(settings)
+        identities = _identities(settings)
+        store = await _open_store(settings, self._credentials, identities)
         try:
             check_gateway(settings.static, store.brokers_static)
             choose_features(store, settings.features, read_only=settings.read_only)
@@ -118,7 +150,7 @@ class Server:
             self._close_listeners()
             store.close()
             raise
-        upstream = None if settings.upstream is None else UpstreamClient(settings.upstream.brokers)
+        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store, identities)
         service = Service(
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
@@ -130,7 +162,7 @@ class Server:
         )
         try:
             await service.start()
-            await set_min_insync(service)
+            await enforce_min_insync(service)
             await self._open(service, upstream)
         except BaseException:
             self._close_listeners()
@@ -143,6 +175,10 @@ class Server:
         if self.archiver is not None:
             self.archiver.start()
         self._start(housekeep(service), "housekeeping")
+        if upstream is not None:
+            self._start(upstream.brokers.follow(), "versions of the brokers")
+        if self._broker_listeners is not None:
+            self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
         if self._retention is not None:
             self._start(trim(self._retention, service, self.archiver), "journal retention")
@@ -195,6 +231,8 @@ class Server:
         context = self.context = ServerContext.over(service, now, self._policies, upstream)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
         handler = RequestPipeline(context)
+        if upstream is not None:
+            await upstream.brokers.refresh()
         if self._archive_settings is not None:
             self.archiver = Archiver(self._archive_settings, service, context.audit_log)
         for endpoint in self.settings.endpoints:
@@ -202,12 +240,25 @@ class Server:
                 listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
             await listener.open()
+        if upstream is not None:
+            await self._open_broker_listeners(service)
         await service.in_store(lambda store: store.join(self._member()))
+
+    def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
+        limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
+        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits)
+        return UpstreamClient(settings.brokers, brokers, identities)
+
+    async def _open_broker_listeners(self, service: Service) -> None:
+        """A port for each broker behind a gateway."""
+        listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
+        self._broker_listeners = listeners
+        await listeners.open(self.listeners)
 
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
         tls = self.context.security.open(endpoint)
-        authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now)
+        authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now, self._credentials)
         return Listener(endpoint, self._sockets[endpoint], authenticator, handler, self.registry, tls)
 
     @contextmanager
@@ -221,9 +272,10 @@ class Server:
                 (Resource.broker(self.settings.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
-            if not any(level for _, level in levels):
+            # What this server set itself, for eligible leader replicas, concerns no listener.
+            where = " and ".join(str(resource) for resource, level in levels if level.keys() - {MIN_INSYNC})
+            if not where:
                 raise
-            where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
                 f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
                 "them, `kconf store unset` removes one"
@@ -238,6 +290,8 @@ class Server:
         return ClusterMember(self.settings.node_id, endpoints, self.context.rack)
 
     def _close_listeners(self) -> None:
+        if self._broker_listeners is not None:
+            self._broker_listeners.close()
         for listener in self.listeners:
             listener.close()
         for sockets in self._sockets.values():

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from kconf.configdef.broker import BROKER
-from kconf.configdef.server_settings import FILE_DIRECTORIES, check_settings, text_setting
+from kconf.configdef.server_settings import (
+    FILE_DIRECTORIES,
+    SCRAM_LOGINS,
+    check_settings,
+    flag_setting,
+    text_setting,
+)
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.security.allowed_files import AllowedFiles
@@ -91,8 +97,11 @@ def check_static(static: Mapping[str, str]) -> None:
                 raise ConfigurationError(f"server.properties: {error}") from None
 
 
-def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None) -> None:
-    """Refuse a gateway that would lend its rights to everybody, or lets nobody in. `brokers` None: it is no gateway."""
+def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None, *, reads_log: bool = True) -> None:
+    """Refuse a gateway that would lend its rights to everybody, or lets nobody in. `brokers` None: it is no gateway.
+
+    `reads_log`: it follows the metadata log, which has the keys of SCRAM.
+    """
     if brokers is None:
         return
     if brokers.get(_AUTHORIZER, "").strip():
@@ -104,7 +113,18 @@ def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None) -> 
             )
     for name, value in own.items():
         if name.endswith(_MECHANISMS) and "SCRAM" in value:
-            raise ConfigurationError(
-                f"{name}={value}: a gateway cannot log users in by SCRAM, since it reads the log of the cluster without"
-                " their keys; use PLAIN or TLS client certificates"
-            )
+            _check_scram(f"{name}={value}", own, reads_log=reads_log)
+
+
+def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
+    if not reads_log:
+        raise ConfigurationError(
+            f"{what}: without --controllers a gateway cannot log in the cluster's users by SCRAM, since only the"
+            " metadata log has their keys; use users of the gateway's own: PLAIN, OAUTHBEARER or TLS client"
+            " certificates"
+        )
+    if not flag_setting(own, SCRAM_LOGINS):
+        raise ConfigurationError(
+            f"{what}: set {SCRAM_LOGINS}=true to let the gateway read the SCRAM keys of the cluster's users from the"
+            " metadata log, or use PLAIN, OAUTHBEARER or TLS client certificates"
+        )

@@ -151,6 +151,11 @@ class Store(Protocol):
         ...
 
     @property
+    def elr_version(self) -> int | None:
+        """The cluster's level of eligible.leader.replicas.version; None: it was never recorded, or cannot be."""
+        ...
+
+    @property
     def outside_revisions(self) -> int:
         """How many revisions of another cluster did not come through this server."""
         ...
@@ -229,6 +234,7 @@ class OwnStateMixin:
     brokers_static: Overrides | None = None
     brokers_release: str | None = None
     outside_revisions = 0
+    elr_version: int | None = None
 
     def validate(self, pending: PendingCommit) -> Refusals:
         return {}
@@ -275,9 +281,6 @@ class SingleServerMixin(OwnStateMixin):
 class FeatureStore(Protocol):
     """A store that records which features its cluster was initialized with. Kafka's layout in ZooKeeper has none."""
 
-    elr_version: int | None
-    """The level of eligible.leader.replicas.version; None if it was never recorded."""
-
     @property
     def is_new(self) -> bool:
         """Whether nothing was ever committed."""
@@ -290,7 +293,7 @@ class FeatureStore(Protocol):
 
 def elr_version_of(store: Store) -> int:
     """The level of eligible.leader.replicas.version of a store's cluster; 0: eligible leader replicas are disabled."""
-    return (store.elr_version or 0) if isinstance(store, FeatureStore) else 0
+    return store.elr_version or 0
 
 
 class InitialIdentity(NamedTuple):

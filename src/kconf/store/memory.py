@@ -22,9 +22,17 @@ class MemoryStore(SingleServerMixin, MemoryJournal):
 
     def __init__(self) -> None:
         super().__init__()
+        self.elr_version: int | None = None
         self.cluster_id = encode_id(uuid4())
         self._snapshot = Snapshot.EMPTY
         self._store_key = token_bytes(32)
+
+    @property
+    def is_new(self) -> bool:
+        return self._snapshot.revision == 0
+
+    def record_elr_version(self, level: int) -> None:
+        self.elr_version = level
 
     def load(self) -> Snapshot:
         return self._snapshot

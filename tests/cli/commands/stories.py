@@ -23,7 +23,7 @@ from tests.cli.conftest import Ran, run_in_process
 
 
 class People:
-    """kconf at one cluster, which is its current context, in this process. `admin` looks at what was done."""
+    """kconf on one cluster, its current context, in this process. `admin` checks the results."""
 
     def __init__(self, directory: Path, bootstrap: str, properties: Mapping[str, str] | None = None) -> None:
         self.directory, self.bootstrap, self.properties = directory, bootstrap, dict(properties or {})
@@ -64,7 +64,7 @@ class People:
             until(lambda: set(names) <= set(admin.list_topics()), True)
 
     def overrides(self, word: str) -> dict[str, str]:
-        """What a resource sets itself, as `describe` tells it."""
+        """The overrides of a resource, as `describe` prints them."""
         return {each["key"]: each["value"] for each in self.items(f"describe {word}")}
 
 
@@ -328,7 +328,7 @@ def rules_of_the_context_hold_on_any_cluster(people: People) -> None:
 def read_only_and_protected_contexts_are_safe(people: People) -> None:
     name = a_name()
     people.topics(name)
-    people.add_context("archive", read_only=True, bootstrap="127.0.0.1:1")  # nobody listens there: it is not dialled
+    people.add_context("archive", read_only=True, bootstrap="127.0.0.1:1")  # nothing listens there: it must not connect
     people.add_context("prod", protected=True)
 
     for line in (

@@ -1,4 +1,4 @@
-"""A server that dies in the middle, a person who interrupts, secrets that are refused, bytes that are no text."""
+"""A server that is killed during a command, Ctrl-C, refused secrets, and bytes that are not text."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_server_that_dies_leaves_a_command_that_can_be_resumed(own: tuple[Kcon
     assert {each["value"] for each in described} == {"3600000"}
 
 
-def test_an_interrupted_command_tells_what_was_done(own: tuple[KconfProcess, People]) -> None:
+def test_an_interrupted_command_reports_what_was_done(own: tuple[KconfProcess, People]) -> None:
     _, people = own
     status, whole, _ = half_done(people, lambda process: os.kill(process.pid, signal.SIGINT))
 
@@ -108,7 +108,7 @@ def test_a_secret_comes_from_a_variable_or_a_pipe(people: People) -> None:
     assert people("set topic:x segment.ms=env:KCONF_TEST_NOT_SET", status=2).err.count("KCONF_TEST_NOT_SET") == 1
 
 
-def test_a_command_line_that_is_no_text_is_refused(people: People) -> None:
+def test_a_command_line_that_is_not_utf8_is_refused(people: People) -> None:
     words = [sys.executable.encode(), b"-m", b"kconf", b"describe", b"topic:\xff"]
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, b"not UTF-8" in done.stderr) == (2, True)
@@ -146,7 +146,7 @@ def test_a_command_line_that_is_no_text_is_refused(people: People) -> None:
         "dance",
     ],
 )
-def test_what_makes_no_sense_is_one_sentence_and_exit_code_2(people: People, line: str) -> None:
+def test_invalid_arguments_are_one_sentence_and_exit_code_2(people: People, line: str) -> None:
     ran: Ran = people(line, status=2)
     assert ran.out == ""
     assert ran.err.splitlines()[-1].startswith("kconf")

@@ -1,4 +1,4 @@
-"""What a beginner gets wrong is answered in a sentence that says what to do next."""
+"""Common mistakes get a message that says what to do next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def a_web_server() -> Iterator[str]:
         thread.join()
 
 
-def test_a_port_of_a_web_server_is_told_from_kafkas() -> None:
+def test_a_web_server_port_is_distinguished_from_kafka() -> None:
     with a_web_server() as address:
         ran = run_program("describe", "topic:x", "-b", address)
 
@@ -61,7 +61,15 @@ def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_hints(people: 
     assert people.whole(f"set topic:{name} segment.bytes=1", status=1)["notes"] == []
 
 
-def test_who_named_no_cluster_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_kconf_does_not_know_is_left_to_the_broker(people: People) -> None:
+    note = "my.custom.key: kconf does not know this key; the broker decides"
+
+    assert people.whole("set broker:default my.custom.key=1 --dry-run")["notes"] == [note]
+    assert people.whole("set broker:default log.retention.ms=7d --dry-run")["notes"] == []
+    assert note in people.whole("describe broker:default --key my.custom.key")["notes"]
+
+
+def test_a_command_without_a_cluster_explains_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "none.yaml"))
     away = ConnectionFailed("cannot connect")
@@ -72,7 +80,7 @@ def test_who_named_no_cluster_is_told_how(tmp_path: Path, monkeypatch: pytest.Mo
     assert hints(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
 
 
-def test_a_listener_that_wants_a_login_or_speaks_no_tls(tmp_path: Path) -> None:
+def test_a_listener_that_requires_a_login_or_has_no_tls(tmp_path: Path) -> None:
     properties = {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
     tls = tmp_path / "tls.properties"
     tls.write_text("security.protocol=SSL\n")

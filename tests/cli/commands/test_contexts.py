@@ -1,4 +1,4 @@
-"""`kconf context` and how a cluster is chosen; what is wrong with the file is told with its line."""
+"""`kconf context` and how a cluster is selected; errors in the file are reported with their line."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_file_keeps_its_comments(config: Path) -> None:
         ("contexts: {a: {bootstrap: 'x:1', properties: {a: [1]}}}", "the value of a must be a string"),
     ],
 )
-def test_what_is_wrong_with_the_file_is_told(config: Path, text: str, said: str) -> None:
+def test_errors_in_the_file_are_reported(config: Path, text: str, said: str) -> None:
     config.parent.mkdir()
     config.write_text(text)
     config.chmod(0o600)
@@ -97,7 +97,7 @@ def test_others_must_not_read_the_file(people: People) -> None:
 
 
 def test_flag_then_variable_then_current_context(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
-    """-b wins over everything; nobody listens at the others."""
+    """-b takes precedence; no server listens at the other addresses."""
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
     people("topic list")
     monkeypatch.setenv("KCONF_CONTEXT", "nowhere")
@@ -145,7 +145,7 @@ def test_references_are_looked_up_and_never_shown(people: People, monkeypatch: p
     assert "failed with exit code 3" in people("topic list -C failing", status=2).err
 
 
-def test_a_context_tells_what_can_be_done(people: People) -> None:
+def test_a_context_shows_what_is_possible(people: People) -> None:
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
     found = {each["capability"]: each["result"] for each in people.items("context test")}
     assert found == {
@@ -177,7 +177,7 @@ def test_a_password_from_a_command_logs_in(people: People, tmp_path: Path) -> No
         assert os.environ["HOME"] not in refused.err
 
 
-def test_two_contexts_where_one_is_meant_are_refused(people: People) -> None:
+def test_two_contexts_are_refused_where_one_is_needed(people: People) -> None:
     people.add_context("other")
 
     one = people.whole("topic create x -C here -C other", status=2)

@@ -1,4 +1,4 @@
-"""Every example of `--help` is run, on a kconf process that has what the examples speak of."""
+"""Every example of `--help` is run, on a kconf process with the resources that the examples name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.process import KconfProcess
 PEOPLES = {
     name: COMMANDS[name] for group in ("configuration", "interactive use") for name in GROUPS[group] if name != "quota"
 }
-SERVERS = ("serve", "policy", "backup", "store", "archive")
+SERVERS = ("serve", "console", "policy", "backup", "store", "archive")
 ELSEWHERE = (*SERVERS, "pipeline", "lake", "config-command", "kafka", "scram-credentials")
 """Commands that the table of clusters leaves out: kconf's own servers and lakes, and other tools' command lines."""
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -108,7 +108,7 @@ def test_every_command_has_a_line_in_the_help() -> None:
     assert [name for name in COMMANDS if f"\n    {name} " not in text and f"\n    {name}\n" not in text] == []
 
 
-def test_every_command_for_people_is_told_where_it_works() -> None:
+def test_every_command_names_the_clusters_on_which_it_works() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/works-on.md").read_text()
     wanted = [name for name in COMMANDS if name not in ELSEWHERE]
     assert len(wanted) > 20

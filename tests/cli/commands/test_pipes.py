@@ -1,4 +1,4 @@
-"""Commands whose output nobody reads to its end, as in `| head`."""
+"""Commands whose output is not read to the end, as in `| head`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_unread(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("words", [("describe", "broker:1", "--all"), ("describe", "broker:1", "--all", "-o", "json")])
-def test_a_reader_that_has_seen_enough_is_no_failure(people: People, words: tuple[str, ...]) -> None:
+def test_a_reader_that_stops_early_is_not_a_failure(people: People, words: tuple[str, ...]) -> None:
     assert run_unread(*words) == (0, "")
 
 
@@ -36,7 +36,7 @@ def test_a_failure_stays_one(people: People) -> None:
     assert told == "topic:not-there: Unknown topic or partition\nlist topics with `kconf topic list`\n"
 
 
-def test_a_failure_stays_one_if_nobody_reads_that_either(people: People) -> None:
+def test_a_failure_is_still_one_if_stderr_is_closed_too(people: People) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     words = [sys.executable, "-m", "kconf", "describe", "topic:not-there", "broker:1", "--all"]

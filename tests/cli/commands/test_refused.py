@@ -1,4 +1,4 @@
-"""What a cluster refuses is told item by item: someone with few rights, as on a managed cluster."""
+"""A user with few rights, as on a managed cluster: each refused part is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def someone(secured: Secured, directory: Path, user: User) -> People:  # noqa: F
     return People(directory, secured.server.address("SASL_PLAINTEXT"), properties)
 
 
-def test_who_may_do_little_is_told_so(
+def test_missing_rights_are_reported(
     secured: Secured,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -52,7 +52,7 @@ def test_who_may_do_little_is_told_so(
     assert root.overrides("topic:rights.a") == {"segment.ms": "7200000"}
 
 
-def test_a_rule_that_cannot_be_judged_is_not_taken_for_kept(
+def test_a_rule_that_cannot_be_evaluated_does_not_count_as_satisfied(
     secured: Secured,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -56,7 +56,7 @@ _VARYING = ("context", "contexts", "bootstrap", "file", "message", "detail", "to
 
 
 def shape(told: Any, name: str = "") -> Any:
-    """What is told, with a type in place of what differs from run to run."""
+    """The output, with a type in place of values that differ from run to run."""
     if name in _VARYING and told is not None:
         return f"<{type(told).__name__}>"
     if isinstance(told, dict):
@@ -79,7 +79,7 @@ def server() -> Any:
 
 
 def test_every_shape_is_as_it_was(people: People) -> None:
-    """In one go, since one command makes what the next one tells."""
+    """All commands in one run, because each needs the result of the one before."""
     people.topics("shape")
     found = {name: told(people, name) for name in LINES}
     assert found == {path.stem: path.read_text() for path in SHAPES.glob("*.json")}

@@ -9,7 +9,7 @@ from tests.cli.conftest import run_program
 from tests.support.terminal import Terminal
 
 
-def test_a_script_is_carried_out_line_by_line(people: People) -> None:
+def test_a_script_is_executed_line_by_line(people: People) -> None:
     name = a_name()
     people.topics(name)
 

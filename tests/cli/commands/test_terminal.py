@@ -39,7 +39,7 @@ def test_a_protected_context_asks_for_its_name(people: People, answer: str, stat
     assert bool(people.overrides(f"topic:{name}")) is (status == 0)
 
 
-def test_a_table_is_no_wider_than_the_terminal(people: People) -> None:
+def test_a_table_is_not_wider_than_the_terminal(people: People) -> None:
     name = a_name()
     people.topics(name)
     with terminal("describe", f"topic:{name}", "--all", columns=60, environment={"NO_COLOR": "1"}) as screen:

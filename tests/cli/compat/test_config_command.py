@@ -123,7 +123,7 @@ def test_the_connection_may_come_from_repeated_properties(server: KconfProcess) 
     assert run_in_process(main, words).status == 0
 
 
-def test_a_long_value_goes_on_below() -> None:
+def test_a_long_value_wraps() -> None:
     *_, first, second = table("TOPIC", "t", [Row("k", "x" * 100, False, True, "Default config")])
 
     assert first[63:133] == "x" * 70
@@ -143,7 +143,7 @@ def test_a_long_value_goes_on_below() -> None:
         ("--bootstrap-server x:1 --zookeeper x:1 --entity-type topics --describe", "arguments: --zookeeper"),
     ],
 )
-def test_what_argparse_refuses(line: str, said: str) -> None:
+def test_errors_of_argparse(line: str, said: str) -> None:
     done = run_program("config-command", *line.split())
 
     assert done.status == 2
@@ -166,7 +166,7 @@ def test_what_argparse_refuses(line: str, said: str) -> None:
         "--entity-type topics --entity-name nowhere --alter --add-config a=b=c",
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(command: Run, line: str) -> None:
+def test_invalid_arguments_are_reported_in_one_sentence(command: Run, line: str) -> None:
     done = command(line)
 
     assert (done.status, done.err.count("\n")) == (1, 1)

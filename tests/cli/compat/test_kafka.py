@@ -122,7 +122,7 @@ class TestShell:
         assert shell.do("show") == ["cleanup.policy=compact,delete", "retention.ms=5"]
         assert len(shell.do("history")) == 1
 
-    def test_undo_takes_back_an_edit_or_stages_the_reverse(self, admin: SyncAdminClient, topic: str) -> None:
+    def test_undo_reverts_an_edit_or_stages_the_reverse(self, admin: SyncAdminClient, topic: str) -> None:
         shell = Kip21Shell(admin)
         for line in (f"use topic {topic}", "set flush.ms=1", "set flush.ms=2", "undo", "apply", "undo"):
             shell.do(line)
@@ -193,14 +193,14 @@ class TestShell:
         assert went_on.status == 1
         assert went_on.lines == [f'Updated config for topic: "{topic}".', "flush.ms=3"]
 
-    def test_what_is_left_staged_is_not_lost_in_silence(self, server: KconfProcess, topic: str) -> None:
+    def test_staged_changes_are_not_lost_silently(self, server: KconfProcess, topic: str) -> None:
         done = run_program(
             *("kafka", "--shell", "--broker-list", server.bootstrap), stdin=f"use topic {topic}\nset flush.ms=3\n"
         )
 
         assert (done.status, done.err) == (1, "discarded staged edits that were not applied\n")
 
-    def test_on_a_terminal_mistakes_are_told_and_the_session_goes_on(self, server: KconfProcess, topic: str) -> None:
+    def test_on_a_terminal_errors_are_printed_and_the_session_continues(self, server: KconfProcess, topic: str) -> None:
         near, far = os.openpty()
         termios.tcsetwinsize(far, (40, 200))
         words = [sys.executable, "-m", "kconf", "kafka", "--shell", "--broker-list", server.bootstrap]

@@ -45,7 +45,7 @@ class TestTopics:
             "  retention.ms=5000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=5000}",
         ]
 
-    def test_all_has_what_is_not_set_here(self, configs: Command, topic: str) -> None:
+    def test_all_includes_inherited_values(self, configs: Command, topic: str) -> None:
         described = configs("--describe", "--topic", topic, "--all")
 
         assert described.lines[0] == f"All configs for topic {topic} are:"
@@ -130,13 +130,13 @@ class TestTopics:
         assert altered.status == 1
         assert re.fullmatch(r"UnknownTopicOrPartitionException: .*\n", altered.err)
 
-    def test_deleting_what_is_not_set_is_pointed_out(self, configs: Command, topic: str) -> None:
+    def test_deleting_a_key_that_is_not_set_causes_a_note(self, configs: Command, topic: str) -> None:
         done = configs("--alter", "--topic", topic, "--delete-config", "retention.mss,segment.ms")
 
         assert done.status == 0
         assert [line.split()[5].rstrip(";") for line in done.err.splitlines()] == ["retention.mss", "segment.ms"]
 
-    def test_others_are_told_where_one_is_missing(self, configs: Command, topic: str) -> None:
+    def test_other_topics_are_described_if_one_is_missing(self, configs: Command, topic: str) -> None:
         done = configs("--describe", "--entity-type", "topics", "--entity-name", topic, "--entity-name", "nowhere")
 
         assert done.status == 1
@@ -154,7 +154,7 @@ class TestTopics:
 
 
 class TestDryRun:
-    def test_it_tells_old_and_new_and_changes_nothing(self, configs: Command, topic: str) -> None:
+    def test_it_prints_old_and_new_and_changes_nothing(self, configs: Command, topic: str) -> None:
         configs("--alter", "--topic", topic, "--add-config", "segment.ms=60000,flush.ms=9")
         before = configs("--describe", "--topic", topic).out
 
@@ -180,7 +180,7 @@ class TestDryRun:
         ]
         assert configs("--describe", "--topic", topic).out == before
 
-    def test_the_server_has_its_say(self, configs: Command, topic: str) -> None:
+    def test_a_dry_run_is_validated_by_the_server(self, configs: Command, topic: str) -> None:
         tried = configs("--alter", "--topic", topic, "--add-config", "segment.ms=soon", "--dry-run")
 
         assert tried.status == 1
@@ -373,7 +373,7 @@ class TestBrokersAndTheRest:
         assert configs("--alter", "--broker-defaults", "--delete-config", "message.max.bytes").status == 0
         assert configs("--describe", "--broker-defaults").lines == ["Default configs for brokers in the cluster are:"]
 
-    def test_brokers_are_told_one_by_one_and_then_their_default(self, configs: Command) -> None:
+    def test_brokers_are_listed_before_their_default(self, configs: Command) -> None:
         heads = [line for line in configs("--describe", "--entity-type", "brokers").lines if not line.startswith(" ")]
 
         assert heads == ["Dynamic configs for broker 1 are:", "Default configs for brokers in the cluster are:"]
@@ -385,7 +385,7 @@ class TestBrokersAndTheRest:
         assert (done.status, done.err.split(":")[0]) == (1, "InvalidRequestException")
         assert key in done.err
 
-    def test_a_password_of_a_listener_is_told_as_sensitive(self, configs: Command) -> None:
+    def test_a_password_of_a_listener_is_marked_sensitive(self, configs: Command) -> None:
         key = "listener.name.internal.ssl.truststore.password"
         done = configs("--alter", "--broker", "1", "--add-config", f"{key}=hush")
 
@@ -440,7 +440,7 @@ class TestTheProgram:
         assert (done.status, done.err) == (0, "")
         assert "examples:" in done.out
 
-    def test_without_arguments_the_options_are_told(self) -> None:
+    def test_without_arguments_the_options_are_printed(self) -> None:
         done = run_program("kafka-configs")
 
         assert (done.status, done.out) == (1, "")
@@ -455,14 +455,14 @@ class TestTheProgram:
             assert (done.status, done.err) == (0, ""), line
         assert len(found) == 9
 
-    def test_nobody_answers(self) -> None:
+    def test_no_node_responds(self) -> None:
         done = run_program("kafka-configs", "--bootstrap-server", "127.0.0.1:1", "--describe", "--topic", "t")
 
         assert (done.status, done.err.count("\n")) == (1, 1)
         assert "127.0.0.1:1" in done.err
 
     @pytest.mark.parametrize("address", ["localhost", "", "a:b", "127.0.0.1:99999"])
-    def test_an_address_that_is_none(self, address: str) -> None:
+    def test_an_invalid_address(self, address: str) -> None:
         done = run_program("kafka-configs", "--bootstrap-server", address, "--describe", "--topic", "t")
 
         assert (done.status, done.err.count("\n")) == (1, 1)
@@ -473,7 +473,7 @@ class TestTheProgram:
         assert (done.status, done.err) == (1, "The command line is not UTF-8\n")
 
     def test_properties_of_the_client(self, server: KconfProcess, tmp_path: Path) -> None:
-        """Addresses in the file do not count; what is wrong in it is told."""
+        """Addresses in the file are ignored; errors in it are reported."""
         good, bad = tmp_path / "good.properties", tmp_path / "bad.properties"
         good.write_text("bootstrap.servers=nowhere.invalid:1\nclient.id=me\n")
         bad.write_text("security.protocol=BAD\n")
@@ -502,7 +502,7 @@ class TestTheProgram:
             ["--alter", "--user", "u", "--add-config", "producer_byte_rate=1e999"],
         ],
     )
-    def test_nonsense_is_one_sentence(self, configs: Command, words: list[str]) -> None:
+    def test_invalid_input_is_reported_in_one_sentence(self, configs: Command, words: list[str]) -> None:
         done = configs(*words)
 
         assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)
@@ -516,7 +516,7 @@ class TestTheProgram:
         assert (done.status, done.err) == (0, "")
         assert r"\u03a9mega" in done.out
 
-    def test_a_secret_in_a_file_is_not_told_either(self, configs: Command, tmp_path: Path) -> None:
+    def test_a_secret_in_a_file_is_not_printed_either(self, configs: Command, tmp_path: Path) -> None:
         file = tmp_path / "secret.properties"
         file.write_text("ssl.keystore.password=hush-hush\nlog.retention.ms=soon\n")
         done = configs("--alter", "--broker", "1", "--add-config-file", str(file))

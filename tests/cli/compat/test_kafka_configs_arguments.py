@@ -128,20 +128,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_what_makes_no_sense_is_refused_in_one_sentence(line: str) -> None:
+def test_invalid_input_is_refused_in_one_sentence(line: str) -> None:
     with pytest.raises(InvalidArguments, match=REFUSED[line]) as refused:
         check(read(line))
     assert "\n" not in str(refused.value)
 
 
-def test_hosts_need_not_resolve_where_one_says_so() -> None:
+def test_hosts_need_not_resolve_if_the_option_is_set() -> None:
     assert check(read("--describe --ip RFC2606.invalid --no-resolve")).names == ("RFC2606.invalid",)
 
 
 @pytest.mark.parametrize(
     "line", ["", "--topic t", "--describe --alter --topic t", "--describe --topic t --add-config a=b"]
 )
-def test_without_one_clear_action_the_options_are_told(line: str) -> None:
+def test_without_exactly_one_action_the_options_are_printed(line: str) -> None:
     with pytest.raises(InvalidArguments) as refused:
         check(read(line))
     assert refused.value.usage
@@ -227,7 +227,7 @@ class TestCredentials:
         for text in ("password=a,b=c", "iterations=-1,password=a,b=c"):
             assert parse_credential("SCRAM-SHA-256", text) == (Mechanism.SCRAM_SHA_256, 4096, "a,b=c")
 
-    def test_a_blank_behind_the_comma_is_no_crime(self) -> None:
+    def test_a_blank_after_the_comma_is_accepted(self) -> None:
         """KIP-248's own example has one; Kafka's parser refuses it."""
         text = "iterations=8192, password=alice-secret"
 
@@ -242,13 +242,13 @@ class TestCredentials:
             parse_credential("SCRAM-SHA-256", "iterations=4,password=x")
 
     @pytest.mark.parametrize("text", ["hush", "iterations=hush,password=hush", "iterations=4096", "password:hush"])
-    def test_a_wrong_form_is_told_without_the_secret(self, text: str) -> None:
+    def test_a_wrong_syntax_is_reported_without_the_secret(self, text: str) -> None:
         for strict in (False, True):
             with pytest.raises(InvalidArguments, match="Invalid credential property SCRAM_SHA_256=") as refused:
                 parse_credential("SCRAM-SHA-256", text, strict=strict)
             assert "hush" not in str(refused.value)
 
-    def test_a_password_may_stand_elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_password_may_be_in_a_file_or_a_variable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "secret").write_text("from a file\n")
         monkeypatch.setenv("ALICE", "from the environment")
 
@@ -274,7 +274,7 @@ class TestSecrets:
         )
         assert masked(["--add-config", "password=[hush,a=b"], "users") == "--add-config [hidden]"
 
-    def test_a_broker_key_that_nobody_knows_is_one(self) -> None:
+    def test_an_unknown_broker_key_is_a_custom_one(self) -> None:
         assert masked(["--add-config", "my.thing=x,log.retention.ms=5"], "brokers") == (
             "--add-config my.thing=[hidden],log.retention.ms=5"
         )

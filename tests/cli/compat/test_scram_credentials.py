@@ -76,7 +76,7 @@ def test_both_mechanisms_go_together(command: Run, user: str) -> None:
         "--describe --username nobody",
     ],
 )
-def test_what_is_refused_is_one_sentence_without_the_secret(command: Run, line: str) -> None:
+def test_a_refusal_is_one_sentence_without_the_secret(command: Run, line: str) -> None:
     done = command(line)
 
     assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)

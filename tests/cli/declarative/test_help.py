@@ -1,4 +1,4 @@
-"""Every example of `--help` is run, on a kconf process and in a directory that have what the examples speak of."""
+"""Every example of `--help` is run, on a kconf process and in a directory with what the examples name."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def test_the_examples_work(place: Path, name: str) -> None:
 
 
 def test_a_watch_goes_on_until_it_is_interrupted(place: Path) -> None:
-    for words in examples("watch", place):
+    lines = examples("watch", place)
+    assert lines
+    for words in lines:
         command = [sys.executable, "-m", "kconf", *words]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as watch:
             assert watch.stderr is not None

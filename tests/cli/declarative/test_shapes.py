@@ -45,7 +45,7 @@ _VARYING = ("cluster", "file", "message", "time", "revision", "host", "lines", "
 
 
 def shape(told: Any, name: str = "") -> Any:
-    """What is told, with a type in place of what differs from run to run."""
+    """The output, with a type in place of values that differ from run to run."""
     if name in _VARYING and told is not None:
         return f"<{type(told).__name__}>"
     if isinstance(told, dict):
@@ -56,7 +56,7 @@ def shape(told: Any, name: str = "") -> Any:
 
 
 def all_told(people: People) -> dict[str, str]:
-    """In one go, since one command makes what the next one tells."""
+    """All commands in one run, because each needs the result of the one before."""
     place = people.directory
     (place / "files").mkdir()
     (place / "files" / "a.yaml").write_text(FILES)

@@ -64,7 +64,7 @@ def test_several_clusters_at_once_and_one_that_does_not_answer(people: People) -
     assert people.whole(f"snapshot -C prod-c --out {people.directory}/snapshots", status=4)["items"] == []
 
 
-def test_a_place_that_is_no_directory_is_told(people: People) -> None:
+def test_a_path_that_is_not_a_directory_is_reported(people: People) -> None:
     assert "file:///" in people.whole("snapshot --out s3://bucket/x", status=2)["message"]
     (people.directory / "taken").write_text("")
     assert "cannot be written" in people.whole(f"snapshot --out {people.directory}/taken", status=2)["message"]

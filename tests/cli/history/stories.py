@@ -224,7 +224,7 @@ def a_watch_tells_changes_as_they_come(people: People, *more: str) -> list[dict[
     assert watch.stdout is not None
     assert watch.stderr is not None
     try:
-        assert watch.stderr.readline()  # it has begun, and says how
+        assert watch.stderr.readline()  # it has started and prints how
         people(f"set topic:{name} segment.ms=1h")
         first = watch.stdout.readline()
         people(f"set topic:{name} segment.ms=2h")

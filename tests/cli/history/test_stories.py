@@ -21,7 +21,7 @@ def test_a_watch_follows_the_feed(people: People) -> None:
     assert {each["principal"] for each in lines} == {"User:ANONYMOUS"}
 
 
-def test_a_server_with_a_journal_needs_no_record_of_ours(people: People) -> None:
+def test_nothing_is_recorded_for_a_server_with_a_journal(people: People) -> None:
     people.add_context("here", journal=str(people.directory / "journal"))
     people("topic create no-record-needed --partitions 1 --replication-factor 1")
 

@@ -1,4 +1,4 @@
-"""A journal that no longer reaches back: what is left is told, and nobody is led back to a time that is not known."""
+"""A trimmed journal: the rest is shown, and a rollback to an unknown time is refused."""
 
 from __future__ import annotations
 

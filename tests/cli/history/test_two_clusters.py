@@ -1,4 +1,4 @@
-"""`kconf diff --against`: two clusters that differ, compared by what holds and not by what is spelled."""
+"""`kconf diff --against`: two clusters, compared by effective values and not by spelling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.cli.commands.stories import People
 from tests.support.process import KconfProcess
 
 
-def test_two_clusters_are_compared_by_what_holds(people: People) -> None:
+def test_two_clusters_are_compared_by_effective_values(people: People) -> None:
     here = people.bootstrap
     with KconfProcess() as other:
         people.topics("d.same", configs=[("retention.ms", "604800000")])  # what the other one inherits

@@ -47,6 +47,7 @@ SERVED = (
     "DescribeAcls",
     "CreateAcls",
     "DeleteAcls",
+    "UpdateFeatures",
     *DATA_PLANE,
 )
 """What this lab asks for; quotas and credentials have their own tests."""

@@ -56,6 +56,7 @@ def _entity(parts: Tree) -> str:
 _SORTED = frozenset(["CreatableTopicConfigs"])
 
 _WORDS = frozenset(["documentation", "error_message"])
+_SAME_WORDS = " while ELR is enabled."  # sentences about eligible leader replicas are Kafka's, word by word
 _OWN = frozenset(["cluster_id", "port"])
 
 
@@ -104,7 +105,7 @@ def tree(side: Side, value: Any, field: str = "") -> Tree:
     if field == "topic_id":
         return "none" if not any(value) else f"id of {side.topics[value]}" if value in side.topics else "some id"
     if field in _WORDS:
-        return "text" if value else value
+        return value if not value or _SAME_WORDS in value else "text"
     if field in _OWN:
         return "own" if value else value
     if isinstance(value, str):

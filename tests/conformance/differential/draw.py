@@ -38,9 +38,10 @@ BAD_NAMES = ("", ".", "..", "a b", "ä", "x" * 250, "a/b", "a:b", "a,b", "\x00")
 class Draw:
     """Everything random about one scenario comes from its seed; the names it uses are its own."""
 
-    def __init__(self, seed: str, versions: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, seed: str, versions: Mapping[str, Sequence[int]], *, has_elr: bool = False) -> None:
         self.random = Random(seed)
         self.versions = versions
+        self._has_elr = has_elr
         self._prefix = seed.replace("/", "-")
         self._names = 0
 
@@ -97,6 +98,11 @@ class Draw:
             for kind, name, configs in wishes
         ]
         return self.ask("AlterConfigs", AlterConfigsRequest(resources, validate_only), **more)
+
+    def clear_brokers(self) -> Ask:
+        """Nothing is set at broker 1 and at all, but what eligible leader replicas need."""
+        kept = [("min.insync.replicas", "2")] if self._has_elr else []
+        return self.replace((BROKER, "1", []), (BROKER, "", kept))
 
     def create(
         self, *topics: CreatableTopic, timeout_ms: int = 30_000, validate_only: bool = False, **more: Any

@@ -54,6 +54,7 @@ class Duel:
     kconf: Side
     score: Score = field(default_factory=Score)
     accepted: tuple[Accepted, ...] = ACCEPTED
+    elr_version: int = 0
 
     def play(self, scenario: str, asks: Iterable[Ask]) -> None:
         for ask in asks:

@@ -58,14 +58,21 @@ SETTINGS: Mapping[str, str] = {
 
 @contextmanager
 def duel(
-    properties: Mapping[str, str] | None = None, *, score: Score | None = None, version: str = "4.3.1"
+    properties: Mapping[str, str] | None = None,
+    *,
+    score: Score | None = None,
+    version: str = "4.3.1",
+    elr_version: int = 0,
 ) -> Iterator[Duel]:
     """Both, fresh and empty; `properties` has the last word in the file that they share."""
-    with KafkaBroker(version, properties=properties) as broker:
+    with KafkaBroker(version, properties=properties, elr_version=elr_version) as broker:
         shared = read_properties(broker.properties_path.read_text())
-        with KconfProcess(properties=shared, node_id=broker.node_id) as process:
+        with KconfProcess(
+            properties=shared, node_id=broker.node_id, elr_version=0 if elr_version == 0 else None
+        ) as process:
             sides = Side("kafka", broker.host, broker.port), Side("kconf", process.host, process.port)
-            pair = Duel(*sides, score or Score(), ACCEPTED if version.startswith("4.") else ACCEPTED_39)
+            accepted = ACCEPTED if version.startswith("4.") else ACCEPTED_39
+            pair = Duel(*sides, score or Score(), accepted, elr_version)
             try:
                 yield pair
             finally:

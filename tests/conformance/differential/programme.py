@@ -16,15 +16,18 @@ from tests.conformance.differential.duel import Duel
 from tests.conformance.differential.scenarios import (
     broker_configs,
     data_plane,
+    features,
     frames,
     groups,
     metadata,
+    min_insync,
     mixed,
     old,
     others,
     stalls,
     tiering,
     topic_configs,
+    topicctl,
     topics,
 )
 from tests.conformance.differential.side import Side
@@ -38,6 +41,7 @@ DRAWN: Mapping[str, Scenario] = {
     "broker-configs": broker_configs.changes,
     "brokers-odd": broker_configs.odd,
     "listeners": broker_configs.listeners,
+    "min-insync": min_insync.changes,
     "groups": groups.changes,
     "topics": topics.create,
     "growth": topics.grow,
@@ -77,6 +81,8 @@ OLD_VERSIONS: Versions = {
 """What kconf serves and 4.3.1 does not."""
 
 LAST: Mapping[str, Scenario] = {
+    "topicctl": topicctl.apply,
+    "features": features.updates,
     "coordinators": data_plane.coordinators,
     "huge": stalls.huge,
     "spelling": stalls.spelling,
@@ -118,7 +124,7 @@ def named(name: str) -> Scenario:
 
 def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Versions) -> None:
     for name, scenario in scenarios:
-        duel.play(name, scenario(Draw(name, versions)))
+        duel.play(name, scenario(Draw(name, versions, has_elr=duel.elr_version > 0)))
 
 
 def common_versions(duel: Duel) -> dict[str, range]:

@@ -29,7 +29,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def test_what_a_killed_benchmark_started_ends_with_it(tmp_path: Path) -> None:
+def test_processes_of_a_killed_benchmark_end_with_it(tmp_path: Path) -> None:
     directory = tmp_path / "files"
     directory.mkdir()
     command = [sys.executable, "-c", _HOLDER, str(directory)]
@@ -44,7 +44,7 @@ def test_what_a_killed_benchmark_started_ends_with_it(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
-def test_one_that_was_dismissed_does_nothing(tmp_path: Path) -> None:
+def test_a_dismissed_guard_kills_nothing(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as server:
         Guard(server.pid, tmp_path).dismiss()
         assert is_running(server.pid)

@@ -1,4 +1,4 @@
-"""One line per event, whatever it says; an exception is shown without its words."""
+"""One line per event, whatever its text; an exception is logged without its message."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_exception_is_shown_by_its_kind_and_places(written: io.StringIO) -> N
     assert "because of ValueError at test_logs.py:" in line
 
 
-def test_what_the_system_says_is_shown(written: io.StringIO) -> None:
+def test_the_error_of_the_operating_system_is_shown(written: io.StringIO) -> None:
     try:
         raise OSError(28, "No space left on device")
     except OSError:

@@ -1,4 +1,4 @@
-"""A broker made of a script: it says what a test wants it to say, in any range of versions, or nothing at all."""
+"""A scripted broker: it sends the responses that a test defines, in any range of versions, or none."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def end(admin: Any, watch: Any) -> None:
         watch.close()
 
 
-def test_changes_come_with_who_what_and_why(admin: Any, topic: str) -> None:
+def test_changes_have_principal_key_and_reason(admin: Any, topic: str) -> None:
     current = admin.list_changes(-1).current
     put(admin, topic, 5, reason="ticket 12")
 
@@ -104,7 +104,7 @@ def test_a_wait_for_nothing_ends(kind: str, own_server: KconfProcess) -> None:
     assert 0.5 < time.monotonic() - began < 50  # long before the 60 s that were asked for
 
 
-def test_a_waiting_call_does_not_keep_others_of_its_line_waiting(own_server: KconfProcess) -> None:
+def test_a_waiting_call_does_not_block_others_on_its_connection(own_server: KconfProcess) -> None:
     async def story() -> float:
         async with AdminClient(own_server.bootstrap) as admin:
             await admin.list_topics()
@@ -118,7 +118,7 @@ def test_a_waiting_call_does_not_keep_others_of_its_line_waiting(own_server: Kco
     assert asyncio.run(story()) < 15  # before the 20 s that the first one would wait
 
 
-def test_a_watch_begins_now_and_tells_what_comes(kind: str, server: KconfProcess, admin: Any, topic: str) -> None:
+def test_a_watch_starts_now_and_prints_new_changes(kind: str, server: KconfProcess, admin: Any, topic: str) -> None:
     put(admin, topic, 5)
     watch = entered(admin, admin.watch_changes(about=[Resource.topic(topic)]))
     put(admin, topic, 6)
@@ -200,7 +200,7 @@ def test_a_journal_that_begins_later_is_named(kind: str, own_server: KconfProces
 def test_the_past_is_described_by_revision_and_by_time(admin: Any, topic: str) -> None:
     orders, never = Resource.topic(topic), Resource.topic("never")
     made = admin.list_changes(-1).current
-    time.sleep(0.005)  # revisions of one millisecond cannot be told apart by time
+    time.sleep(0.005)  # revisions of one millisecond have the same time
     between = datetime.now(UTC)
     time.sleep(0.005)
     put(admin, topic, 5)

@@ -1,4 +1,4 @@
-"""Both clients against a scripted broker: old versions, broken lines, silence, and who may go on afterwards."""
+"""Both clients on a scripted broker: old versions, broken connections, missing responses, and the calls after them."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_the_controller_moves(kind: str) -> None:
         assert [name for name, _ in two.asked] == ["CreateTopics"]
 
 
-def test_brokers_are_asked_side_by_side(kind: str) -> None:
+def test_brokers_are_queried_concurrently(kind: str) -> None:
     with FakeBroker() as one, FakeBroker(node_id=2) as two, driver(kind, one.address, batch=10) as admin:
         one.brokers = two.brokers = [one, two]
         one.delay = two.delay = 0.02
@@ -260,14 +260,14 @@ def test_brokers_are_asked_side_by_side(kind: str) -> None:
         assert len(two.asked) == 11
 
 
-def test_a_line_that_breaks_is_replaced(kind: str, broker: FakeBroker) -> None:
+def test_a_broken_connection_is_replaced(kind: str, broker: FakeBroker) -> None:
     broker.handlers["DescribeConfigs"] = in_turn(CLOSE, described)
     with driver(kind, broker.address) as admin:
         assert retention(admin) == "5"
     assert broker.connections == 2
 
 
-def test_an_idle_line_that_was_closed_is_replaced_even_for_what_must_not_be_repeated(
+def test_a_closed_idle_connection_is_replaced_even_for_requests_that_must_not_be_repeated(
     kind: str, broker: FakeBroker
 ) -> None:
     broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
@@ -281,7 +281,7 @@ def test_an_idle_line_that_was_closed_is_replaced_even_for_what_must_not_be_repe
         assert admin.create_topics(["t"])["t"].name == "t"
 
 
-def test_what_may_have_been_done_is_not_done_twice(kind: str, broker: FakeBroker) -> None:
+def test_a_possibly_applied_change_is_not_applied_twice(kind: str, broker: FakeBroker) -> None:
     broker.handlers["CreateTopics"] = lambda asked, version: CLOSE
     with driver(kind, broker.address) as admin, pytest.raises(ConnectionFailed, match="before the response"):
         admin.create_topics(["t"])
@@ -306,7 +306,7 @@ def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -
 
 
 def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
-    """The kernel accepts the connection, and nobody answers ApiVersions."""
+    """The kernel accepts the connection, but no server answers ApiVersions."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
@@ -319,7 +319,7 @@ def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
     assert (str(raised.value), raised.value.sent) == (said, False)
 
 
-def test_a_silent_port_is_not_waited_for_without_a_word(
+def test_waiting_for_an_unresponsive_port_is_logged(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for module in (failures, asyncio_pool):
@@ -347,7 +347,7 @@ def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeB
     assert [name for name, _ in broker.asked].count("DescribeConfigs") == 2
 
 
-def test_a_slow_broker_is_no_silent_one(kind: str, broker: FakeBroker) -> None:
+def test_a_slow_broker_is_not_unresponsive(kind: str, broker: FakeBroker) -> None:
     """Each answer comes in time, all of them together do not."""
     broker.delay = 0.4
     resources = [Resource.topic(f"t{number}") for number in range(6)]
@@ -356,7 +356,7 @@ def test_a_slow_broker_is_no_silent_one(kind: str, broker: FakeBroker) -> None:
     assert broker.connections == 1
 
 
-def test_a_throttled_line_is_not_a_dead_one(kind: str, broker: FakeBroker) -> None:
+def test_a_throttled_connection_is_not_closed_as_idle(kind: str, broker: FakeBroker) -> None:
     def throttling(asked: Any, version: int) -> DescribeConfigsResponse:
         body = described(asked, version)
         body.throttle_time_ms = 2500
@@ -373,7 +373,7 @@ def test_a_throttled_line_is_not_a_dead_one(kind: str, broker: FakeBroker) -> No
     assert broker.connections == 1
 
 
-def test_nobody_listens(kind: str) -> None:
+def test_a_port_without_a_listener(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with (
@@ -383,7 +383,7 @@ def test_nobody_listens(kind: str) -> None:
         retention(admin)
 
 
-def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broker: FakeBroker) -> None:
+def test_the_second_address_is_used_when_the_first_is_gone(kind: str, broker: FakeBroker) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         gone = f"127.0.0.1:{closed.getsockname()[1]}"
     with driver(kind, [gone, broker.address]) as admin:
@@ -398,7 +398,7 @@ def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broke
         (b"", "Kafka"),
     ],
 )
-def test_what_is_no_broker_is_told(kind: str, said: bytes, told: str) -> None:
+def test_a_server_that_is_not_a_broker_is_reported(kind: str, said: bytes, told: str) -> None:
     with (
         answering(said) as address,
         driver(kind, address, timeout=30) as admin,
@@ -408,7 +408,7 @@ def test_what_is_no_broker_is_told(kind: str, said: bytes, told: str) -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"\0\0\0\4plain"])
-def test_a_listener_without_tls_is_told(kind: str, said: bytes) -> None:
+def test_a_listener_without_tls_is_reported(kind: str, said: bytes) -> None:
     with (
         answering(said) as address,
         driver(kind, address, properties={"security.protocol": "SSL"}) as admin,
@@ -437,7 +437,7 @@ def answering(said: bytes) -> Iterator[str]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-def test_an_answer_that_makes_no_sense_ends_the_call_and_the_line(kind: str, broker: FakeBroker) -> None:
+def test_an_invalid_response_fails_the_call_and_closes_the_connection(kind: str, broker: FakeBroker) -> None:
     broker.handlers["DescribeConfigs"] = in_turn(b"\0\0\0\0\x09nonsense", described)
     with driver(kind, broker.address) as admin:
         with pytest.raises(ProtocolError, match="DescribeConfigsResponse"):
@@ -475,7 +475,7 @@ def test_the_reason_of_a_new_topic_is_sent_to_kconf_alone(kind: str) -> None:
             assert [each.reason for each in broker.requests if hasattr(each, "reason")] == [sent]
 
 
-def test_a_describe_tells_the_revision_that_kconf_told(kind: str, broker: FakeBroker) -> None:
+def test_a_describe_shows_the_revision_that_kconf_returned(kind: str, broker: FakeBroker) -> None:
     def at(asked: Any, version: int) -> DescribeConfigsResponse:
         body = described(asked, version)
         body.revision = 42
@@ -494,7 +494,7 @@ def test_a_closed_client_opens_again(kind: str, broker: FakeBroker) -> None:
         assert retention(admin) == "5"
 
 
-def test_what_a_client_needs_at_its_start(kind: str) -> None:
+def test_the_requests_of_a_starting_client(kind: str) -> None:
     for wrong in ((), "nonsense", "host:0", "host:99999"):
         with pytest.raises(ConfigurationError), driver(kind, wrong):
             pass
@@ -504,7 +504,7 @@ def test_what_a_client_needs_at_its_start(kind: str) -> None:
         pass
 
 
-def test_a_cancelled_call_leaves_the_line_in_use(broker: FakeBroker) -> None:
+def test_a_cancelled_call_leaves_the_connection_usable(broker: FakeBroker) -> None:
     gate = threading.Event()
 
     def waits(asked: Any, version: int) -> DescribeConfigsResponse:
@@ -542,7 +542,7 @@ def test_a_call_cancelled_while_connecting_leaves_the_next_one_free() -> None:
         asyncio.run(run(f"127.0.0.1:{silent.getsockname()[1]}", broker))
 
 
-def test_a_deadline_holds_while_others_keep_the_line_busy(broker: FakeBroker) -> None:
+def test_a_deadline_holds_while_others_keep_the_connection_busy(broker: FakeBroker) -> None:
     broker.handlers["DescribeConfigs"] = lambda asked, version: SILENCE
 
     async def run() -> None:
@@ -558,7 +558,7 @@ def test_a_deadline_holds_while_others_keep_the_line_busy(broker: FakeBroker) ->
     asyncio.run(run())
 
 
-def test_what_a_token_callable_raises_reaches_the_caller(kind: str, broker: FakeBroker) -> None:
+def test_an_exception_of_a_token_callable_reaches_the_caller(kind: str, broker: FakeBroker) -> None:
     def broken() -> str:
         raise LookupError("no token today")
 
@@ -578,7 +578,7 @@ def test_uvloop_serves_as_well(broker: FakeBroker) -> None:
     uvloop.run(run())
 
 
-def test_a_hundred_tasks_share_one_line(broker: FakeBroker) -> None:
+def test_a_hundred_tasks_share_one_connection(broker: FakeBroker) -> None:
     async def run() -> None:
         async with AdminClient(broker.address) as admin:
             names = [Resource.topic(f"t{number}") for number in range(100)]

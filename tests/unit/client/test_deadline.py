@@ -65,7 +65,7 @@ class DrippingBroker(FakeBroker):
 
 @contextlib.contextmanager
 def dripping_server(start: bytes) -> Iterator[int]:
-    """Sends these bytes to whoever connects, and then single ones; yields its port."""
+    """Sends these bytes to every client, and then single bytes; yields its port."""
 
     def serve() -> None:
         with contextlib.suppress(OSError):

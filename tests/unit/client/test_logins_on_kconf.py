@@ -66,7 +66,7 @@ def test_a_login_over_tls(secured: Secured, kind: str, mechanism: str) -> None:
     assert "wr0ng" not in str(raised.value)
 
 
-def test_a_certificate_that_nobody_vouches_for(secured: Secured, kind: str) -> None:
+def test_an_untrusted_certificate(secured: Secured, kind: str) -> None:
     with (
         driver(kind, secured.sasl, tls=Tls(), sasl=LOGINS["PLAIN"]("")) as admin,
         pytest.raises(AuthenticationFailed, match="certificate"),

@@ -39,6 +39,7 @@ from kconf import (
     scram_upsertion,
 )
 from kconf.client.calls.effective_quotas import DescribeQuotas
+from kconf.configdef.releases.detect import ClusterRelease
 from tests.support.process import KconfProcess
 from tests.unit.client.drivers import driver
 
@@ -150,7 +151,7 @@ def test_a_dry_run_of_quotas_and_of_configs_changes_nothing(admin: Any, topic: s
     assert value(admin, orders, "segment.ms") == "604800000"
 
 
-def test_an_entry_says_whether_it_is_default_sensitive_and_read_only(admin: Any) -> None:
+def test_an_entry_shows_whether_it_is_default_sensitive_and_read_only(admin: Any) -> None:
     """KIP-133's ConfigEntry."""
     view = admin.describe_configs([Resource.broker(1)])[Resource.broker(1)]
 
@@ -240,7 +241,7 @@ def test_quotas_are_altered_and_described(admin: Any) -> None:
     assert list(admin.describe_client_quotas(of_user)) == [pair]
 
 
-def test_the_quota_that_holds_comes_with_its_level_and_the_losers(admin: Any) -> None:
+def test_the_effective_quota_has_its_level_and_the_overridden_ones(admin: Any) -> None:
     user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
     pair, alone = QuotaEntity.of({"user": user, "client-id": client}), QuotaEntity.of({"user": user})
     app, address = QuotaEntity.of({"client-id": client}), QuotaEntity.of({"ip": "10.0.0.1"})
@@ -282,7 +283,7 @@ def test_both_ways_to_resolve_quotas_agree(admin: Any, server: KconfProcess) -> 
         admin.alter_quotas({each: {RATE: None} for each in levels}).raise_for_failures()
 
 
-def test_what_kip_248_cannot_say_is_not_sent(admin: Any) -> None:
+def test_values_that_kip_248_cannot_express_are_not_sent(admin: Any) -> None:
     user = QuotaEntity.of({"user": "u"})
     wrong = [QuotaEntity.of({"user": ""}), QuotaEntity.of({}), QuotaEntity.of({"x": "y"})]
 
@@ -297,7 +298,7 @@ def test_what_kip_248_cannot_say_is_not_sent(admin: Any) -> None:
         admin.what_if(QuotaEntity.of({"ip": "10.0.0.1"}), {"connection_creation_rate": 1.0})
 
 
-def test_who_would_get_another_quota(admin: Any, server: KconfProcess) -> None:
+def test_whose_quota_would_change(admin: Any, server: KconfProcess) -> None:
     client = f"c-{uuid4().hex[:8]}"
     app = QuotaEntity.of({"client-id": client})
     with SyncAdminClient(server.bootstrap, client_id=client) as seen:
@@ -313,7 +314,7 @@ def test_who_would_get_another_quota(admin: Any, server: KconfProcess) -> None:
             admin.what_if(app, {RATE: -1.0}, pairs=pairs)
 
 
-def test_scram_credentials_are_set_told_and_deleted(admin: Any) -> None:
+def test_scram_credentials_are_set_described_and_deleted(admin: Any) -> None:
     user = f"u-{uuid4().hex[:8]}"
     both = [scram_upsertion(user, each, "secret") for each in (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)]
 
@@ -340,7 +341,7 @@ def test_ten_thousand_topics(kind: str) -> None:
         assert [found[each]["retention.ms"].value for each in resources] == [str(n) for n in range(10_000)]
 
 
-def test_a_server_that_comes_back_is_found_again(kind: str) -> None:
+def test_a_server_that_returns_is_used_again(kind: str) -> None:
     with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
         admin.create_topics(["t"]).raise_for_failures()
         own.kill()
@@ -362,3 +363,12 @@ def test_threads_share_a_client(server: KconfProcess) -> None:
             each.join()
 
         assert set(names) <= set(admin.list_topics())
+
+
+def test_the_release_of_a_cluster_costs_a_connected_client_nothing(admin: Any) -> None:
+    assert admin.cluster_release() == ClusterRelease("4.3", "4.3")
+    client = getattr(admin, "client", admin)
+
+    client.describe_features = None  # nothing more is asked
+
+    assert admin.cluster_release().is_exact

@@ -46,7 +46,7 @@ def test_the_settings_of_a_file(tmp_path: Path) -> None:
         ({"bootstrap.servers": "a:1", "security.protocol": "SSL", "ssl.truststore.location": "/nowhere"}, "/nowhere"),
     ],
 )
-def test_what_is_wrong_is_named(properties: dict[str, str], says: str) -> None:
+def test_invalid_properties_are_named(properties: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         settings_from_properties(properties)
 

@@ -41,7 +41,7 @@ def test_a_server_may_hold_a_request_back_for_less_than_the_request_may_take() -
     ]
 
 
-def test_who_a_client_is() -> None:
+def test_the_identity_of_a_client() -> None:
     assert SecuritySettings().is_anonymous
     assert SecuritySettings(Tls()).is_anonymous
     assert not SecuritySettings(Tls(certificate="me.pem")).is_anonymous

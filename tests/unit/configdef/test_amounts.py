@@ -60,7 +60,7 @@ def test_an_amount(name: str, text: str, value: int) -> None:
         ("x.ms", "", "expected an integer"),
     ],
 )
-def test_what_is_no_amount(name: str, text: str, reason: str) -> None:
+def test_invalid_amounts(name: str, text: str, reason: str) -> None:
     with pytest.raises(InvalidValue, match=reason):
         read(name, text)
 

@@ -84,7 +84,7 @@ def test_a_broker_key_is_looked_up_under_its_aliases(name: str, names: tuple[str
     assert broker_synonyms(name) == names
 
 
-def test_writable_is_told_by_the_exact_name() -> None:
+def test_the_exact_name_decides_whether_a_key_is_writable() -> None:
     """As Kafka does, although only the second can be altered."""
     assert "ssl.keystore.location" in kafka_43().dynamic
     assert "listener.name.x.ssl.keystore.location" not in kafka_43().dynamic
@@ -111,7 +111,7 @@ def test_broker_defaults_of_groups_have_the_same_bounds() -> None:
     assert {f"group.{name}": pair for name, pair in dynamic.GROUP_BOUNDS.items()} == dynamic.BROKER_BOUNDS
 
 
-def test_defaults_lie_within_their_bounds() -> None:
+def test_defaults_are_within_their_bounds() -> None:
     for name, (lowest, highest) in dynamic.BROKER_BOUNDS.items():
         value = int(BROKER[name].default or 0)
         assert lowest is None or int(BROKER[lowest].default or 0) <= value

@@ -1,4 +1,4 @@
-"""The tables against what Kafka 4.3.1 says of itself: how many of each kind, and a few known by heart."""
+"""The tables compared with Kafka 4.3.1: how many keys of each kind, and a few well-known ones."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_only_broker_keys_have_a_mode() -> None:
 
 
 @every_key
-def test_a_default_passes_its_own_check_and_is_printed_as_it_stands(key: ConfigKey) -> None:
+def test_a_default_passes_its_own_check_and_is_printed_unchanged(key: ConfigKey) -> None:
     if key.default is None:
         return
 
@@ -122,13 +122,13 @@ def test_a_default_passes_its_own_check_and_is_printed_as_it_stands(key: ConfigK
 
 
 @every_key
-def test_every_key_says_in_a_sentence_what_it_is_for(key: ConfigKey) -> None:
+def test_every_key_has_a_description(key: ConfigKey) -> None:
     assert 15 <= len(key.about) < 200
     assert key.about.endswith(".")
     assert key.about == key.about.strip()
 
 
-def test_no_two_keys_of_a_table_say_the_same() -> None:
+def test_no_two_keys_of_a_table_have_the_same_description() -> None:
     for keys in (*CURRENT.values(), TOPIC_REMOVED, BROKER_REMOVED):
         repeated = [about for about, count in Counter(key.about for key in keys.values()).items() if count > 1]
         assert repeated == []

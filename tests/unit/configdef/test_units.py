@@ -58,7 +58,7 @@ def test_a_unit_that_does_not_fit_is_refused_with_the_key(key: str, text: str, s
     assert said in str(raised.value)
 
 
-def test_what_is_not_in_the_catalogue_is_for_the_server_to_judge() -> None:
+def test_keys_that_are_not_in_the_catalog_are_validated_by_the_server() -> None:
     assert raw_value(None, "7d") == "7d"
     assert raw_value(TOPIC["segment.bytes"], "14") == "14"
     assert shown_value("cleanup.policy", None) == ""

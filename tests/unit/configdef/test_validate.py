@@ -60,5 +60,5 @@ def test_a_refusal_of_a_long_value_is_short() -> None:
         (TAGS, "a,,z", "a,,z"),
     ],
 )
-def test_what_is_stored_is_printed_whatever_it_is(key: ConfigKey, stored: str, printed: str) -> None:
+def test_any_stored_value_can_be_printed(key: ConfigKey, stored: str, printed: str) -> None:
     assert normalize(key, stored) == printed

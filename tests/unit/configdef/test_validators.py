@@ -1,4 +1,4 @@
-"""Each check takes and refuses what Kafka 4.3.1's validator of the same key does."""
+"""Each validator accepts and refuses the same values as that of Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_equal_ranges_are_one_object() -> None:
     assert between(1, 17) is checks.LZ4_LEVEL
 
 
-def test_a_check_says_what_it_wants() -> None:
+def test_a_failed_check_names_the_valid_values() -> None:
     assert str(between(1)) == "at least 1"
     assert between(1, 9).describe() == "from 1 to 9"
     assert str(one_of("a", "b")) == "one of a, b"
@@ -55,7 +55,7 @@ def test_a_refusal_gives_the_reason() -> None:
         list_of("a", "b")(("a", "c"))
 
 
-def test_a_set_of_strings_minds_the_case() -> None:
+def test_a_set_of_strings_is_case_sensitive() -> None:
     assert passes(one_of("CreateTime", "LogAppendTime"), "CreateTime")
     assert not passes(one_of("CreateTime", "LogAppendTime"), "createtime")
     assert passes(one_of_any_case("UPGRADE"), "Upgrade")

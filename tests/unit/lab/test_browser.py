@@ -33,21 +33,23 @@ def test_a_browser_is_found_by_any_of_its_names(path: Path, name: str) -> None:
     assert browser.browser() == str(there)
 
 
-def test_no_browser_is_said_with_the_package_to_install(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_browser_is_reported_with_the_package_to_install(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert browser.main() == 1
     assert capsys.readouterr().err == (
         "The report is tried in a real browser, and there is none: install the package chromium.\n"
     )
 
 
-def test_what_apt_get_complains_of_is_said(path: Path) -> None:
+def test_an_error_of_apt_get_is_reported(path: Path) -> None:
     tool(path, "apt-get", "echo 'Reading lists' >&2; echo 'E: no such host' >&2; exit 100")
 
     with pytest.raises(LabError, match=r"apt-get could not install chromium.*: E: no such host$"):
         browser.install()
 
 
-def test_a_browser_that_ends_at_once_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_exits_at_once_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(path, "chromium", "exit 7")
     monkeypatch.setenv("PATH", f"{path}:/bin:/usr/bin")
     before = set(os.listdir("/dev/fd"))
@@ -57,7 +59,7 @@ def test_a_browser_that_ends_at_once_is_said(path: Path, monkeypatch: pytest.Mon
     assert set(os.listdir("/dev/fd")) == before
 
 
-def test_what_it_cannot_do_is_said_and_it_goes_on() -> None:
+def test_an_impossible_step_is_reported_and_the_rest_continues() -> None:
     with Browser() as real:
         with pytest.raises(LabError, match=r"The browser does not Page\.fly: "):
             real.call("Page.fly")

@@ -51,11 +51,11 @@ def test_an_old_compiler_is_refused_with_its_version(home: Path) -> None:
         java.javac()
 
 
-def test_no_java_at_all_is_said(home: Path) -> None:
+def test_missing_java_is_reported(home: Path) -> None:
     with pytest.raises(LabError, match="no `java` is in JAVA_HOME or on the PATH"):
         java.java()
 
 
-def test_no_maven_is_said(home: Path) -> None:
+def test_missing_maven_is_reported(home: Path) -> None:
     with pytest.raises(LabError, match="no `mvn` on the PATH"):
         java.maven()

@@ -1,4 +1,4 @@
-"""How tests are shared out: files whole, those of the shared Spark session together, and no name that nothing has."""
+"""Tests are distributed by files, those with the shared Spark session together, and all listed names exist."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_every_name_is_that_of_a_file_or_folder() -> None:
     assert [each for each in named if not (ROOT / each).exists()] == []
 
 
-def test_every_file_with_the_shared_spark_session_is_shared_out_with_it() -> None:
-    """Those of tests/spark are; here are those elsewhere."""
+def test_every_file_with_the_shared_spark_session_runs_on_its_worker() -> None:
+    """All files of tests/spark do; this checks files elsewhere."""
     files = [
         each for each in (ROOT / "tests").rglob("test_*.py") if re.search(r"\bspark: SparkSession", each.read_text())
     ]
@@ -40,11 +40,11 @@ def test_every_file_with_the_shared_spark_session_is_shared_out_with_it() -> Non
         ("tests/spark/test_whole_way.py::test_a_run", "tests/spark/test_whole_way.py"),
     ],
 )
-def test_what_stays_together(nodeid: str, together: str) -> None:
+def test_the_unit_of_a_test(nodeid: str, together: str) -> None:
     assert workers.unit(nodeid) == together
 
 
-def test_the_long_begin_first_and_only_among_workers() -> None:
+def test_long_files_start_first_if_there_are_workers() -> None:
     written = ["unit/test_a", "archive/test_b", "spark/test_prepared", "docs/test_c", "spark/test_tables"]
     items = [SimpleNamespace(nodeid=f"tests/{each}.py::test") for each in written]
     alone = list(items)

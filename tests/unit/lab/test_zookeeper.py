@@ -13,7 +13,7 @@ from lab.zookeeper import Ensemble, ZooKeeper, expire
 
 
 @pytest.mark.parametrize("end", [ZooKeeper.stop, ZooKeeper.kill])
-def test_a_server_that_ended_comes_back_on_its_port_with_its_data(end: object) -> None:
+def test_a_restarted_server_has_its_port_and_its_data(end: object) -> None:
     with ZooKeeper() as server:
         port, client = server.port, _client(server.address)
         client.create("/kept", b"as it was")

@@ -29,7 +29,7 @@ def test_an_entry_prints_its_value_and_source() -> None:
     assert repr(PASSWORD) == "Entry('ssl.key.password', None, STATIC_BROKER_CONFIG, read_only=True, sensitive=True)"
 
 
-def test_a_view_prints_what_is_not_a_default() -> None:
+def test_a_view_prints_values_that_are_not_defaults() -> None:
     many = View(tuple(Entry(f"key{number}", "1", Source.TOPIC) for number in range(9)))
 
     assert repr(View((POLICY, RETENTION, PASSWORD))) == (

@@ -28,7 +28,7 @@ def test_no_repr_shows_a_sensitive_value() -> None:
     assert "before='[hidden]', after='[hidden]'" in repr(SECRET)
 
 
-def test_that_a_sensitive_value_is_not_set_is_no_secret() -> None:
+def test_an_unset_sensitive_value_is_shown_as_unset() -> None:
     assert "before=None, after='[hidden]'" in repr(SECRET._replace(before=None))
 
 
@@ -47,7 +47,7 @@ def test_a_redacted_value_shows_only_equality() -> None:
     assert (redacted.resource, redacted.key, redacted.op, redacted.sensitive) == (Resource.brokers(), "pw", "SET", True)
 
 
-def test_what_is_not_set_stays_not_set() -> None:
+def test_unset_values_stay_unset() -> None:
     assert redact_change(SECRET._replace(after=None), KEY).after is None
 
 

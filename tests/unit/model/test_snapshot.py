@@ -30,7 +30,7 @@ def test_apply_gives_the_next_one_and_leaves_the_first() -> None:
     assert (second.revision, second.overrides(ORDERS), second.changed[ORDERS]) == (2, {"a": "2", "b": "3"}, 2)
 
 
-def test_what_did_not_change_is_shared() -> None:
+def test_unchanged_values_are_shared() -> None:
     brokers = Resource.brokers()
     first = Snapshot.EMPTY.apply([put(ORDERS, "a", "1"), put(brokers, "b", "1")], 1)
     second = first.apply([put(ORDERS, "a", "2")], 2)
@@ -60,7 +60,7 @@ def test_topics_are_known_by_name_and_by_id() -> None:
     assert (len(gone.topics), len(gone.topic_ids), gone.changed[ORDERS]) == (0, 0, 3)
 
 
-def test_a_topic_made_again_has_its_new_id_only() -> None:
+def test_a_recreated_topic_has_only_its_new_id() -> None:
     new = Topic("orders", UUID(int=9), ((1,),))
     after = replay([(1, [turn(SMALL)]), (2, [turn(SMALL, gone=True), turn(new)])])
 
@@ -73,7 +73,7 @@ def test_making_a_topic_keeps_its_overrides() -> None:
     assert after.overrides(ORDERS) == {"a": "1"}
 
 
-def test_replay_goes_on_from_a_snapshot() -> None:
+def test_replay_continues_from_a_snapshot() -> None:
     history = [(number, [put(ORDERS, f"k{number % 3}", str(number))]) for number in range(1, 10)]
 
     assert replay(history[4:], replay(history[:4])) == replay(history)
@@ -95,7 +95,7 @@ def test_names_are_those_with_overrides_of_one_type() -> None:
     assert after.names(ResourceType.BROKER) == []
 
 
-def test_a_topic_goes_through_json() -> None:
+def test_a_topic_round_trips_through_json() -> None:
     assert topic_from_json("orders", topic_to_json(GROWN)) == GROWN
 
 

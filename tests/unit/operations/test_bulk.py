@@ -22,19 +22,19 @@ class Clock:
         self.now += seconds
 
 
-def test_a_rate_is_kept() -> None:
+def test_a_rate_is_enforced() -> None:
     clock = Clock()
     times = [clock.now for _ in paced([[1] * 50] * 5, 100.0, clock, clock.sleep)]
     assert times == [100.0, 100.5, 101.0, 101.5, 102.0]
 
 
-def test_without_a_rate_nobody_waits() -> None:
+def test_without_a_rate_no_client_is_throttled() -> None:
     clock = Clock()
     assert len(list(paced([[1]] * 9, None, clock, clock.sleep))) == 9
     assert clock.now == 100.0
 
 
-def test_what_is_done_is_left_out_by_the_same_command_only(tmp_path: Path) -> None:
+def test_completed_changes_are_skipped_only_by_the_same_command(tmp_path: Path) -> None:
     path = str(tmp_path / "done")
     a, b = Resource.topic("a"), Resource.topic("b")
     first = ResumeFile(path, "set", "segment.ms=1")

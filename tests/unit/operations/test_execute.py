@@ -63,7 +63,7 @@ def statuses(outcomes: Iterator[ChangeOutcome]) -> list[tuple[Resource, str]]:
     return [(each.change.resource, each.status.value) for each in outcomes]
 
 
-def test_what_is_to_change_is_sent_and_the_rest_is_reported() -> None:
+def test_changes_are_sent_and_the_rest_is_reported() -> None:
     cluster = Cluster({B: REFUSED})
     asked = request(cluster, change(A), change(B), change(C, "2"), failures={Resource.topic("gone"): REFUSED})
 
@@ -85,7 +85,7 @@ def test_a_dry_run_is_validated_by_the_cluster_and_needs_no_confirmation() -> No
     assert cluster.sent == [([A, B], True)]
 
 
-def test_a_dry_run_of_what_no_cluster_validates_sends_nothing() -> None:
+def test_a_dry_run_of_a_change_that_clusters_cannot_validate_sends_nothing() -> None:
     cluster = Cluster()
     asked = replace(request(cluster, change(A)), validates=False)
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 import pytest
 
+from kconf.client.admin_sync import SyncAdminClient
 from kconf.errors import ConfigurationError
-from kconf.model.resource import ResourceType
-from kconf.operations.where import parse_conditions
+from kconf.model.entry import Entry, Source, ValueType, View
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
+from kconf.operations.where import find_matching, parse_conditions
 
 DAY = 86_400_000
 
@@ -35,7 +41,7 @@ def test_numbers_compare_with_units_and_no_limit_is_above_all(text: str, raw: st
     assert holds(text, retention_ms=raw) is expected
 
 
-def test_a_bound_may_be_above_what_the_key_takes() -> None:
+def test_a_bound_may_be_above_the_maximum_of_the_key() -> None:
     assert holds("segment.bytes<10GiB", segment_bytes="1073741824")
 
 
@@ -54,8 +60,6 @@ def test_lists_are_equal_in_any_order_and_booleans_in_any_case() -> None:
     ("text", "kind", "message"),
     [
         ("retention.ms", ResourceType.TOPIC, "takes KEY OPERATOR VALUE"),
-        ("retention.mss>1d", ResourceType.TOPIC, "not a key of a topic; did you mean retention.ms?"),
-        ("retention.ms>1d", ResourceType.BROKER, "not a key of a broker"),
         ("cleanup.policy>delete", ResourceType.TOPIC, "is not a number; compare it with = or !="),
         ("retention.ms>1GB", ResourceType.TOPIC, "retention.ms is a time: its units are ms"),
         ("retention.ms>long", ResourceType.TOPIC, "retention.ms: expected an integer"),
@@ -63,7 +67,57 @@ def test_lists_are_equal_in_any_order_and_booleans_in_any_case() -> None:
         ("ssl.key.password=x", ResourceType.BROKER, "ssl.key.password is a secret"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(text: str, kind: ResourceType, message: str) -> None:
+def test_incomparable_keys_are_refused(text: str, kind: ResourceType, message: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         parse_conditions([text], kind)
     assert message in str(error.value)
+
+
+class NewerCluster:
+    """Has keys that kconf does not know."""
+
+    def __init__(self, entries: Mapping[Resource, Entry]) -> None:
+        self._entries = entries
+
+    def describe_configs(
+        self, resources: list[Resource], *, keys: Mapping[Resource, tuple[str, ...]], **_: Any
+    ) -> Results[Resource, View]:
+        named = {each: self._entries.get(each) for each in resources}
+        return Results(
+            {each: View((entry,) if entry and entry.name in keys[each] else ()) for each, entry in named.items()}
+        )
+
+
+def matching(text: str, entries: Mapping[Resource, Entry]) -> list[str]:
+    kind = next(iter(entries)).type
+    admin = cast(SyncAdminClient, NewerCluster(entries))
+    return [each.name for each in find_matching(admin, list(entries), parse_conditions([text], kind)).values]
+
+
+def test_a_key_that_only_the_cluster_knows_has_the_type_that_it_says() -> None:
+    lag = {
+        Resource.topic(name): Entry("new.lag.ms", value, Source.TOPIC, ValueType.LONG)
+        for name, value in (("a", "1000"), ("b", "90000"), ("c", "600000"))
+    }
+
+    assert matching("new.lag.ms>1m", lag) == ["b", "c"]
+    assert matching("new.lag.ms=1s", lag) == ["a"]
+    with pytest.raises(ConfigurationError, match=r"new\.lag\.ms is a time: its units are ms"):
+        matching("new.lag.ms>1GB", lag)
+    word = {Resource.topic("a"): Entry("new.word", "on", Source.TOPIC, ValueType.STRING)}
+    assert matching("new.word=on", word) == ["a"]
+    with pytest.raises(ConfigurationError, match="is not a number; compare it with = or !="):
+        matching("new.word>on", word)
+
+
+def test_a_key_that_not_even_the_cluster_knows_is_misspelled() -> None:
+    here = {Resource.topic("a"): Entry("retention.ms", "1", Source.TOPIC, ValueType.LONG)}
+
+    with pytest.raises(ConfigurationError, match=r"retention\.mss is not a key of a topic; did you mean retention\.ms"):
+        matching("retention.mss>1d", here)
+    with pytest.raises(ConfigurationError, match=r"retention\.ms is not a key of a broker"):
+        matching("retention.ms>1d", {Resource.broker(1): Entry("x", "1", Source.BROKER)})
+
+
+def test_the_default_of_brokers_does_not_tell_whether_a_key_exists() -> None:
+    assert matching("no.such.key=1", {Resource.brokers(): Entry("x", "1", Source.DEFAULT_BROKER)}) == []

@@ -41,7 +41,7 @@ def test_a_flexible_request_has_tags_after_a_classic_client_id() -> None:
     assert read_header(frame[4:], flexible=True) == Header(16, 3, 7, "me", 13)
 
 
-def test_the_body_begins_where_the_header_says() -> None:
+def test_the_body_begins_after_the_header() -> None:
     frame = request(API_VERSIONS, 3, 1, "me", ApiVersionsRequest("kconf", "1.0"))[4:]
     header = read_header(frame, flexible=True)
 
@@ -164,7 +164,7 @@ def test_a_classic_request_cannot_name_a_revision() -> None:
 
 
 @pytest.mark.parametrize(("data", "revision"), [(b"\xff" * 8, -1), (b"\x80" + bytes(7), -1), (bytes(8), 0)])
-def test_a_revision_below_0_is_none(data: bytes, revision: int) -> None:
+def test_a_negative_revision_is_none(data: bytes, revision: int) -> None:
     frame = HEAD + b"\xff\xff" + b"\x01\xc4\xb8\x02\x08" + data
 
     assert read_header(frame, flexible=True).required_revision == revision

@@ -80,7 +80,7 @@ def test_damaged_and_unknown_stores_are_refused(certificates: Certificates, tmp_
         trusted({"ssl.truststore.location": str(store)})
 
 
-def test_without_its_package_pkcs12_says_how_to_convert(
+def test_without_its_package_pkcs12_explains_how_to_convert(
     certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = certificates.pkcs12("client")

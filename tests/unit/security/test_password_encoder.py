@@ -32,7 +32,7 @@ def test_a_password_never_makes_the_same_text_twice() -> None:
     assert encoder.decode(one) == encoder.decode(other) == ("x", True)
 
 
-def test_what_was_written_with_the_old_secret_is_told_apart() -> None:
+def test_values_encrypted_with_the_old_secret_are_recognized() -> None:
     rolling = PasswordEncoder(Secrets("new", "s"))
     assert rolling.decode(OF_KAFKA) == ("pä𝄞x", False)
     again = rolling.renewed(OF_KAFKA)
@@ -58,13 +58,13 @@ def test_what_was_written_with_the_old_secret_is_told_apart() -> None:
         OF_KAFKA.replace("salt:EQ/1", "salt:!!!!"),
     ],
 )
-def test_what_does_not_open_is_refused_without_being_shown(text: str) -> None:
+def test_a_value_that_cannot_be_decrypted_is_refused_without_printing_it(text: str) -> None:
     with pytest.raises(UndecodablePassword) as raised:
         PasswordEncoder(Secrets("s")).decode(text)
     assert not text or text not in str(raised.value)
 
 
-def test_what_the_file_asks_for() -> None:
+def test_settings_of_the_password_encoder() -> None:
     static = {
         "password.encoder.secret": "s",
         "password.encoder.cipher.algorithm": "AES/GCM/NoPadding",
@@ -89,12 +89,12 @@ def test_what_the_file_asks_for() -> None:
         ("iterations", "1"),
     ],
 )
-def test_what_cannot_be_done_is_named(name: str, value: str) -> None:
+def test_operations_that_are_impossible_are_named(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"password.encoder.{name}"):
         PasswordEncoder.of({"password.encoder.secret": "s", f"password.encoder.{name}": value})
 
 
-def test_without_the_package_a_sentence_says_what_to_install() -> None:
+def test_without_the_package_a_message_names_what_to_install() -> None:
     script = (
         "import sys; sys.modules['cryptography'] = None\n"
         "from kconf.security.password_encoder import PasswordEncoder\n"

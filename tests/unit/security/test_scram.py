@@ -37,7 +37,7 @@ def kept(mechanism: Mechanism, password: str, salt: bytes = SALT, iterations: in
     return credential(mechanism, salted_password(mechanism, password, salt, iterations), salt, iterations)
 
 
-def test_the_client_says_what_rfc_7677_says() -> None:
+def test_the_client_sends_the_messages_of_rfc_7677() -> None:
     client = ScramClient(SHA_256, "user", "pencil", NONCE)
 
     assert client.first() == FIRST
@@ -45,7 +45,7 @@ def test_the_client_says_what_rfc_7677_says() -> None:
     client.verify(SERVER_FINAL)
 
 
-def test_the_server_says_what_rfc_7677_says() -> None:
+def test_the_server_sends_the_messages_of_rfc_7677() -> None:
     server = ScramServer(SHA_256, read_client_first(FIRST), kept(SHA_256, "pencil"), SERVER_NONCE)
 
     assert server.first() == SERVER_FIRST
@@ -66,7 +66,7 @@ def test_both_ends_agree(mechanism: Mechanism, user: str, password: str) -> None
 
 
 @BOTH
-def test_a_wrong_password_is_no_proof(mechanism: Mechanism) -> None:
+def test_a_wrong_password_fails_the_proof(mechanism: Mechanism) -> None:
     client = ScramClient(mechanism, "user", "wrong", "abc")
     server = ScramServer(mechanism, read_client_first(client.first()), kept(mechanism, "right"), "def")
 
@@ -182,7 +182,7 @@ def test_scramp_is_a_server_that_we_can_log_in_to(mechanism: Mechanism) -> None:
 
 
 @BOTH
-def test_scramp_is_a_client_that_we_can_let_in(mechanism: Mechanism) -> None:
+def test_a_client_that_uses_scramp_logs_in(mechanism: Mechanism) -> None:
     scramp: Any = import_module("scramp")
     client = scramp.ScramClient([mechanism.word], "user", "pencil")
 

@@ -17,7 +17,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
-def test_tls_is_as_strict_as_it_is_told(certificates: Certificates) -> None:
+def test_tls_verifies_as_configured(certificates: Certificates) -> None:
     strict, lax = Tls(str(certificates.ca)).context(), Tls(str(certificates.ca), check_hostname=False).context()
 
     assert (strict.check_hostname, lax.check_hostname) == (True, False)

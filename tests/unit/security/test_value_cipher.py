@@ -49,7 +49,7 @@ def test_modified_bytes_are_not_decrypted() -> None:
             assert cipher.decrypt("p", spoiled) is None
 
 
-def test_what_is_secret() -> None:
+def test_secret_keys() -> None:
     assert is_broker_secret(KEY)
     assert is_broker_secret("my.own.key")
     assert not is_broker_secret("log.retention.ms")

@@ -87,7 +87,7 @@ def test_every_resource_of_a_failed_request_gets_its_own_unknown_server_error(
 
 
 def test_an_answer_that_cannot_be_written_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of more than 32,767 bytes cannot be said in Kafka's protocol."""
+    """A string of more than 32,767 bytes cannot be encoded in Kafka's protocol."""
     api = BY_NAME["ListConfigResources"]
     too_long = api.response(0, 0, [_listed("x" * 40_000)])
     monkeypatch.setitem(HANDLERS, api.key, lambda *_: too_long)
@@ -105,7 +105,7 @@ def _listed(name: str) -> Any:
 
 
 @pytest.mark.parametrize(("key", "version"), SERVED, ids=[f"{APIS[key].name}-v{version}" for key, version in SERVED])
-def test_every_api_can_say_that_it_failed(key: int, version: int) -> None:
+def test_every_api_has_an_error_response(key: int, version: int) -> None:
     api = APIS[key]
 
     answer = error_response(api, fullest(api.request, version))

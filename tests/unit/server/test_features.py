@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -18,11 +20,18 @@ from kconf.model.snapshot import Snapshot
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
 from kconf.server.api import api_versions
 from kconf.server.context import ApiRequest, ServerContext
-from kconf.server.features import ELR, choose_features, read_features, set_min_insync
+from kconf.server.features import (
+    ELR,
+    choose_features,
+    enforce_min_insync,
+    finalized_features,
+    read_features,
+    set_elr_version,
+    supported_features,
+)
 from kconf.service import Service
-from kconf.store.base import elr_version_of
+from kconf.store.base import Store, elr_version_of
 from kconf.store.copy import copy_store
-from kconf.store.memory import MemoryStore
 from kconf.store.sqlite.store import SqliteStore
 
 KEY = "min.insync.replicas"
@@ -32,6 +41,19 @@ SET, DELETE = OpType.SET, OpType.DELETE
 
 def url(path: Path, name: str = "kconf.db") -> str:
     return f"sqlite:///{path / name}"
+
+
+async def altered(service: Service, resource: Resource, *ops: AlterConfigOp) -> ApiError | None:
+    outcome = await service.submit(
+        lambda state, _: plan_alter(
+            state.snapshot,
+            [ResourceAlterations(resource, list(ops))],
+            AlterTarget(1, state.resolver, has_elr=elr_version_of(service.store) > 0),
+            replace=False,
+        ),
+        RequestContext(),
+    )
+    return outcome[0]
 
 
 def test_the_command_line_names_a_feature_and_its_level() -> None:
@@ -46,7 +68,7 @@ def test_another_feature_or_level_is_refused(words: list[str]) -> None:
         read_features(words)
 
 
-@pytest.mark.parametrize(("wanted", "level"), [({}, 0), ({ELR: 0}, 0), ({ELR: 1}, 1)])
+@pytest.mark.parametrize(("wanted", "level"), [({}, 1), ({ELR: 0}, 0), ({ELR: 1}, 1)])
 def test_a_new_store_records_the_level_for_good(tmp_path: Path, wanted: dict[str, int], level: int) -> None:
     store = SqliteStore.open(url(tmp_path))
     choose_features(store, wanted, read_only=False)
@@ -73,12 +95,28 @@ def test_a_copy_of_a_store_has_its_level(tmp_path: Path) -> None:
     copy.close()
 
 
-def test_a_store_that_does_not_record_features_has_none() -> None:
-    store = MemoryStore()
+def test_a_store_that_was_used_before_levels_were_recorded_has_none(tmp_path: Path) -> None:
+    async def scene() -> None:
+        service = Service(SqliteStore.open(url(tmp_path)), node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        await altered(service, ALL, AlterConfigOp(SET, "log.retention.ms", "1"))
+        await service.stop()
 
+    asyncio.run(scene())
+    store = SqliteStore.open(url(tmp_path))
+    choose_features(store, {}, read_only=False)
+    assert (store.elr_version, elr_version_of(store)) == (None, 0)
+    store.close()
+
+
+def test_a_store_that_does_not_record_features_has_none() -> None:
+    store = cast(Store, SimpleNamespace(url="zookeeper://z"))
+
+    choose_features(store, {}, read_only=False)
     choose_features(store, {ELR: 0}, read_only=False)
     assert elr_version_of(store) == 0
-    with pytest.raises(ConfigurationError, match="only SQLite stores record features"):
+    assert (supported_features(store), finalized_features(store)) == ({}, {})
+    with pytest.raises(ConfigurationError, match="such stores record no features"):
         choose_features(store, {ELR: 1}, read_only=False)
 
 
@@ -91,8 +129,8 @@ def test_the_first_start_sets_the_default_of_the_cluster_once(
         choose_features(store, {ELR: 1}, read_only=False)
         service = Service(store, node_id=1, catalog=kafka_43(), static=static)
         await service.start()
-        await set_min_insync(service)
-        await set_min_insync(service)
+        await enforce_min_insync(service)
+        await enforce_min_insync(service)
         assert service.state.snapshot.overrides(ALL) == {KEY: value}
         assert service.state.snapshot.revision == 1
         context = ServerContext.over(service, lambda: 0.0)
@@ -112,10 +150,10 @@ def test_the_first_start_sets_the_default_of_the_cluster_once(
 def test_with_level_0_nothing_is_set_and_the_feature_is_not_finalized(tmp_path: Path) -> None:
     async def scene() -> None:
         store = SqliteStore.open(url(tmp_path))
-        choose_features(store, {}, read_only=False)
+        choose_features(store, {ELR: 0}, read_only=False)
         service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
-        await set_min_insync(service)
+        await enforce_min_insync(service)
         assert service.state.snapshot.revision == 0
         context = ServerContext.over(service, lambda: 0.0)
         names = []
@@ -130,6 +168,34 @@ def test_with_level_0_nothing_is_set_and_the_feature_is_not_finalized(tmp_path: 
         await service.stop()
 
     asyncio.run(scene())
+
+
+def test_a_level_that_is_changed_later_brings_the_value_of_the_cluster_with_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = SqliteStore.open(url(tmp_path))
+        choose_features(store, {ELR: 0}, read_only=False)
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        assert await altered(service, ONE, AlterConfigOp(SET, KEY, "2")) is None
+        caller = RequestContext("User:ops")
+
+        await set_elr_version(service, 1, caller)
+
+        assert (service.state.snapshot.overrides(ALL), service.state.snapshot.overrides(ONE)) == ({KEY: "1"}, {})
+        (revision,) = await service.in_store(lambda store: store.changes(1, 9))
+        assert revision.caller.principal == "User:ops"
+        assert await altered(service, ALL, AlterConfigOp(DELETE, KEY)) == CANNOT_REMOVE
+
+        await set_elr_version(service, 0, caller)
+
+        assert service.state.snapshot.overrides(ALL) == {KEY: "1"}
+        assert await altered(service, ALL, AlterConfigOp(DELETE, KEY)) is None
+        await service.stop()
+
+    asyncio.run(scene())
+    again = SqliteStore.open(url(tmp_path))
+    assert elr_version_of(again) == 0
+    again.close()
 
 
 def outcome(

@@ -83,7 +83,7 @@ def test_loopback_is_not_exposed(host: str) -> None:
         (["SSL://a:1"], {"advertised.listeners": "SSL://0.0.0.0:1"}, "clients cannot connect"),
     ],
 )
-def test_what_cannot_be_listened_on(given: list[str], static: dict[str, str], why: str) -> None:
+def test_addresses_that_cannot_be_bound(given: list[str], static: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         read_listeners(given, static)
 
@@ -118,7 +118,7 @@ def test_a_describe_shows_the_addresses_that_were_bound() -> None:
     assert shown([], {"listeners": "PLAINTEXT://a:0"}, 9) == ("PLAINTEXT://a:9", "PLAINTEXT://a:9")
 
 
-def test_a_describe_shows_the_files_own_words_where_they_are_what_was_bound() -> None:
+def test_a_describe_shows_the_text_of_the_file_where_it_is_the_bound_address() -> None:
     static = {"listeners": "INSIDE://:9092, C://:9093", "controller.listener.names": "C", MAP: "INSIDE:PLAINTEXT"}
 
     assert shown([], static) == ("INSIDE://:9092, C://:9093", None)

@@ -33,6 +33,6 @@ def test_a_file_is_read_or_the_reason_is_given(name: str, fault: str | None) -> 
         (f"{1:020}-{1:020}-{9:020}.jsonl", None),
     ],
 )
-def test_a_file_of_a_follower_says_which_offsets_it_covers(name: str, found: LogRange | None) -> None:
+def test_a_file_of_a_follower_names_the_offsets_it_covers(name: str, found: LogRange | None) -> None:
     assert log_range(f"/archive/cluster/{name}") == found
     assert log_range(f"s3a://bucket/archive/cluster/{name}") == found

@@ -47,7 +47,7 @@ def test_records_become_what_they_were() -> None:
     assert read_attempt(5, stored(attempt_record(ATTEMPT))) == ATTEMPT
 
 
-def test_what_a_newer_version_added_to_a_record_is_ignored() -> None:
+def test_fields_of_newer_versions_in_a_record_are_ignored() -> None:
     newer = "10.0.0.9"
 
     assert read_revision(3, [*stored(revision_record(99, ALICE, "kconf", [CHANGE])), newer]) == REVISION

@@ -37,7 +37,7 @@ def test_a_key_ends_at_a_sign_or_a_blank(text: str, properties: dict[str, str]) 
 
 
 @pytest.mark.parametrize("text", ["# a=b", "! a=b", "  \t# a=b", "#a=b\\\n#c=d", "#", "!\r#"])
-def test_a_comment_is_skipped_and_never_goes_on(text: str) -> None:
+def test_a_comment_is_skipped_and_has_no_continuation_line(text: str) -> None:
     assert read_properties(text + "\nx=1") == {"x": "1"}
 
 
@@ -94,7 +94,7 @@ def test_half_a_character_becomes_a_replacement() -> None:
     assert read_properties(r"a=x\ud83dy") == {"a": "x\ufffdy"}
 
 
-def test_a_lone_backslash_at_the_end_is_nothing() -> None:
+def test_a_single_backslash_at_the_end_is_ignored() -> None:
     """Java makes a property without name and value of it, which is of no use to anyone."""
     assert read_properties("a=b\n\\") == {"a": "b"}
 

@@ -184,7 +184,7 @@ def test_requests_are_admitted_by_their_bytes_and_a_larger_one_alone() -> None:
     assert all(size <= 100 for owner, size in inside if owner != "b")
 
 
-def test_who_leaves_while_it_waits_to_be_admitted_is_forgotten() -> None:
+def test_a_client_that_disconnects_while_it_waits_is_removed() -> None:
     async def scene() -> None:
         scheduler = SliceScheduler(max_admitted=100)
         waiting: list[asyncio.Future[None]] = []
@@ -218,7 +218,7 @@ def test_a_request_that_begins_to_wait_makes_room_and_is_counted_once() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, STEP, STEP + 1, 3 * STEP])
-def test_slices_change_nothing_about_what_is_looped_over(size: int) -> None:
+def test_slices_yield_the_same_elements(size: int) -> None:
     items = list(range(size))
 
     def sizes() -> Iterator[int]:

@@ -95,9 +95,11 @@ def alter(options: argparse.Namespace, result: CommandResult) -> None:
 
     cluster = target(options)
     cluster.check_writable()
-    ops = parse_assignments(options.op, kinds.pop(), rest, prompt_secret)
+    kind = kinds.pop()
+    ops = parse_assignments(options.op, kind, rest, prompt_secret)
     with cluster.open() as admin:
         from kconf.operations.configs import alter_request, keys_not_set, not_described
+        from kconf.operations.key_notes import unknown_key_notes
 
         request = alter_request(result.command, admin, selectors, ops, options.reason)
         result.notes += [
@@ -108,3 +110,5 @@ def alter(options: argparse.Namespace, result: CommandResult) -> None:
             more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
             result.notes.append(f"not authorized to describe {hidden[0]}{more}: the current values are unknown")
         execute(result, options, cluster, admin, request)
+        if options.op is not OpType.DELETE and not result.failed:
+            result.notes += unknown_key_notes(admin.cluster_release(), ((kind, each.key) for each in ops))

@@ -11,6 +11,8 @@ from kconf.cli.common.target import add_target, on_each, targets
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ApiError, ErrorCode
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.key_notes import unknown_key_notes
 from kconf.operations.selection.selectors import is_one_resource, parse_selectors, resolve
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from kconf.cli.output.result import Item
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.entry import Entry, View
-    from kconf.model.resource import Resource
     from kconf.operations.selection.selectors import Selector
     from kconf.operations.where import Condition
 
@@ -92,11 +93,16 @@ def _describe(
             result.add(context=where, **_fields(resource, entry))
         if not shown and not unknown:
             result.notes.append(f"{resource} " + (NO_KEY if options.key else NOTHING))
+    if options.key and _is_default(selectors):
+        result.notes += unknown_key_notes(admin.cluster_release(), ((ResourceType.BROKER, e) for e in options.key))
 
 
 def _unknown_keys(views: Sequence[View], keys: Sequence[str] | None, selectors: Sequence[Selector]) -> list[str]:
-    """The keys that no resource has and that Kafka does not have for these types: misspelled ones."""
-    if not views or not keys:
+    """The keys that no resource has and that Kafka does not have for these types: misspelled ones.
+
+    The default of all brokers shows only what is set there, so that a key it does not show may be a newer one.
+    """
+    if not views or not keys or _is_default(selectors):
         return []
     from kconf.configdef.lookup import known_key
 
@@ -104,6 +110,10 @@ def _unknown_keys(views: Sequence[View], keys: Sequence[str] | None, selectors: 
     kinds = {each.type for each in selectors}
     missing = [each for each in dict.fromkeys(keys) if each not in present]
     return [each for each in missing if not any(known_key(kind, each) for kind in kinds)]
+
+
+def _is_default(selectors: Sequence[Selector]) -> bool:
+    return all(each.resources == [Resource.brokers()] for each in selectors)
 
 
 def _is_own(resource: Resource, entry: Entry) -> bool:

@@ -94,23 +94,13 @@ def _found(word: str, release: str | None) -> dict[str, ConfigKey]:
     if colon and kind not in (*_KINDS, _SERVER):
         raise ConfigurationError(f"{kind!r} is not a resource type; use one of {', '.join(_KINDS)}, {_SERVER}")
     kinds = [kind] if colon else [*_KINDS, _SERVER]
-    found = {each: _definition(_KINDS[each], name) for each in kinds if each != _SERVER}
+    found = {each: known_key(_KINDS[each], name) for each in kinds if each != _SERVER}
     if _SERVER in kinds and name in SERVER_SETTINGS:
         found[_SERVER] = SERVER_SETTINGS[name].key
     known = {each: key for each, key in found.items() if key is not None}
     if not known:
         raise ConfigurationError(f"unknown key {name}{_near(name, kinds)}")
     return known if release is None else _in_release(known, name, release)
-
-
-def _definition(kind: ResourceType, name: str) -> ConfigKey | None:
-    """The definition in the newest release that kconf knows completely; otherwise what is known from a newer one."""
-    key = known_key(kind, name)
-    if key is not None:
-        return key
-    from kconf.configdef.releases.history import newer_keys
-
-    return newer_keys(kind).get(name)
 
 
 def _in_release(known: Mapping[str, ConfigKey], name: str, release: str) -> dict[str, ConfigKey]:

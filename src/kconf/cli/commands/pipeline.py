@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kconf.cli.commands.pipeline_follow import add_follow, run_follow
-from kconf.cli.common.pipeline_options import add_inputs, add_sources, inputs_of, sources_of
-from kconf.cli.common.spark_session import add_session, lake_at, say
+from kconf.cli.common.pipeline.options import add_inputs, add_sources, inputs_of, sources_of
+from kconf.cli.common.pipeline.spark_session import add_session, lake_at, say
 from kconf.errors import ConfigurationError
 
 _MOST_SKIPPED = 10

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
-from kconf.cli.common.pipeline_options import add_inputs, add_sources, cluster_of, inputs_of, sources_of
-from kconf.cli.common.spark_session import spark_settings
+from kconf.cli.common.pipeline.options import add_inputs, add_sources, cluster_of, inputs_of, sources_of
+from kconf.cli.common.pipeline.spark_session import spark_settings
 from kconf.cli.logs import configure
 from kconf.errors import ConfigurationError
 
@@ -184,7 +184,7 @@ def _served(where: str | None, follower: PipelineFollower, sessions: SparkSessio
 async def _listen(host: str, port: int, follower: PipelineFollower, sessions: SparkSessions) -> int:
     from prometheus_client import CollectorRegistry, generate_latest
 
-    from kconf.cli.common.pipeline_metrics import PipelineCollector
+    from kconf.cli.common.pipeline.metrics import PipelineCollector
     from kconf.util.http_endpoint import HttpEndpoint
 
     registry = CollectorRegistry()

@@ -28,6 +28,7 @@ examples:
   kconf serve --listen SASL_SSL://0.0.0.0:9093 --config server.properties
   kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
   kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
+  kconf serve --console 127.0.0.1:8080               with the web console
   kconf serve --config server.properties --recover   without dynamic broker configs; lists them
   kconf serve --upstream kafka:9092 --controllers kafka:9093 --listen :9192 --store sqlite:///gateway.db
 
@@ -67,8 +68,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME=LEVEL",
         action="append",
         default=[],
-        help="level of a Kafka feature for a new store: eligible.leader.replicas.version=1 behaves as a new Kafka 4.3 "
-        "cluster does, whose default of min.insync.replicas cannot be removed or set per broker (default: 0)",
+        help="level of a Kafka feature for a new store: with eligible.leader.replicas.version=1 the cluster default of "
+        "min.insync.replicas is always set and no broker has its own, as in a new Kafka 4.3 cluster; 0 turns it off "
+        "(default: 1)",
     )
     add(
         "--upstream",
@@ -109,6 +111,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         ),
     )
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
+    add(
+        "--console",
+        metavar="HOST:PORT",
+        help=(
+            "serve the web console for this server on this address, which must be a loopback address; with SASL, "
+            "people log in with their own user (requires kconf[console])"
+        ),
+    )
     add(
         "--log-level",
         metavar="LEVEL",
@@ -184,6 +194,11 @@ async def _serve(options: argparse.Namespace) -> None:
                 MetricsServer(server.context, server.registry, server.archiver, metrics_host, metrics_port)
             )
             extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
+        if options.console:
+            from kconf.cli.common.own_console import own_console
+
+            running = await stack.enter_async_context(own_console(options.console, server))
+            extra = f"{extra} console={running.url}"
         settle()
         context = server.context
         if len(server.listeners) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):

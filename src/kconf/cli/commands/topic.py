@@ -169,6 +169,7 @@ def _replicas(topic: TopicDescription) -> dict[str, int]:
 def create(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.model.alteration import NewTopic, OpType
     from kconf.operations.assignments import parse_assignments
+    from kconf.operations.key_notes import unknown_key_notes
     from kconf.operations.selection.selectors import is_one_resource
     from kconf.operations.topics import create_request, topic_selectors
 
@@ -187,6 +188,9 @@ def create(options: argparse.Namespace, result: CommandResult) -> None:
             admin, topics, cluster.context.policy, reason=options.reason, confirm=not is_one_resource(selectors)
         )
         execute(result, options, cluster, admin, request, plan_columns(keys=False))
+        if not result.failed:
+            keys = ((ResourceType.TOPIC, key) for key, _ in configs)
+            result.notes += unknown_key_notes(admin.cluster_release(), keys)
 
 
 def delete(options: argparse.Namespace, result: CommandResult) -> None:

@@ -1,21 +1,26 @@
 """Completion of a command line: commands, options, contexts, resources, keys and values.
 
-Commands and options come from the parsers, keys and values from the catalog, names from the cluster. For the
-completion of bash, zsh and fish, and for `kconf shell`. What cannot be read is not suggested.
+Commands and options come from the parsers, keys and values from the catalog of the cluster's release, names from the
+cluster. For the completion of bash, zsh and fish, and for `kconf shell`. What cannot be read is not suggested.
 """
 
 from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kconf.cli.common.program import Program
 from kconf.errors import KconfError
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.configdef.key import ConfigKey
+
+T = TypeVar("T")
 _TIMEOUT: Final = 3.0  # seconds to list the names of a cluster
 _CHANGES: Final = ("set", "unset", "append", "subtract")
 _ON_RESOURCES: Final = (*_CHANGES, "describe", "history", "blame", "rollback", "watch")
@@ -119,16 +124,14 @@ def _of_resources(command: str, arguments: Sequence[str], last: str, where: Sequ
     chosen = next((each.partition(":")[0] for each in arguments if is_selector(each)), None)
     if chosen is None:
         return [f"{each}:" for each in TYPES]
-    return _of_keys(command, TYPES[chosen], last) if command in _CHANGES else []
+    return _of_keys(command, TYPES[chosen], last, where) if command in _CHANGES else []
 
 
-def _of_keys(command: str, kind: ResourceType, last: str) -> Iterable[str]:
-    from kconf.configdef.lookup import keys_for
-
-    keys = keys_for(kind)
+def _of_keys(command: str, kind: ResourceType, last: str, where: Sequence[str]) -> Iterable[str]:
     name, equals, _ = last.partition("=")
     if equals:
         return [f"{name}={each}" for each in values_of(kind, name)]
+    keys = _keys(kind, where)
     if command in ("append", "subtract"):
         keys = {each: key for each, key in keys.items() if key.type is ValueType.LIST}
     return [each if command == "unset" else f"{each}=" for each in keys]
@@ -153,15 +156,33 @@ def _keys_everywhere() -> list[str]:
     return sorted({name for kind in kinds for name in keys_for(kind)})
 
 
+def _keys(kind: ResourceType, where: Sequence[str]) -> Mapping[str, ConfigKey]:
+    """The keys of the cluster's release; of all releases if the cluster does not answer or there is none."""
+    from kconf.configdef.lookup import keys_for
+
+    release = _asked(where, lambda admin: admin.cluster_release().catalog)
+    if release is None or not keys_for(kind):
+        return keys_for(kind)
+    from kconf.configdef.releases.keys import release_keys
+
+    return release_keys(kind, release) or keys_for(kind)
+
+
 def _names(kind: ResourceType, where: Sequence[str]) -> list[str]:
-    from kconf.cli.common.target import add_target, target
     from kconf.operations.selection.selectors import names_of
+
+    return _asked(where, lambda admin: names_of(admin, kind)) or []
+
+
+def _asked(where: Sequence[str], ask: Callable[[SyncAdminClient], T]) -> T | None:
+    """What the cluster answers; None if it does not."""
+    from kconf.cli.common.target import add_target, target
 
     parser = argparse.ArgumentParser(exit_on_error=False, add_help=False)
     add_target(parser)
     try:
         options, _ = parser.parse_known_args([*where, "--timeout", str(_TIMEOUT)])
         with target(options).open() as admin:
-            return names_of(admin, kind)
+            return ask(admin)
     except (KconfError, argparse.ArgumentError):
-        return []
+        return None

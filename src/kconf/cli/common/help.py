@@ -79,6 +79,7 @@ _SEE = {
     "check": "kconf follow, kconf describe; docs/how-to/follow.md",
     "follow": "kconf watch, kconf history, kconf pipeline; docs/how-to/follow.md",
     "serve": "kconf backup, kconf policy, kconf archive; docs/how-to/run-a-server.md, docs/operations.md",
+    "console": "kconf context, kconf serve, kconf history; docs/how-to/console.md",
     "policy": "kconf serve, kconf set; docs/how-to/write-a-policy.md",
     "backup": "kconf serve, kconf store; docs/operations.md",
     "store": "kconf backup, kconf serve; docs/operations.md",

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import Item, ResultColumn
-from kconf.cli.output.timestamps import parse_time
-from kconf.model.journal import ChangeKind
-from kconf.model.resource import ResourceType
-from kconf.model.scram import shown_iterations
+from kconf.operations.display_names import display_names, value_of
 from kconf.operations.history.sources import SOURCES
 from kconf.util.iso_time import EPOCH, iso_time
+from kconf.util.time_text import parse_time
 
 if TYPE_CHECKING:
     from kconf.model.journal import Change
     from kconf.operations.history.record import Attribution
     from kconf.operations.history.sources import HistoryEntry
 
-SENSITIVE = "(sensitive)"
 UNCERTAIN = "unless changed outside kconf since"
 """Of a secret: who set it last by the record. Whether another tool did since cannot be seen."""
 
@@ -108,29 +105,5 @@ def history_item(entry: HistoryEntry) -> dict[str, Any]:
 
 
 def names_of(change: Change) -> dict[str, Any]:
-    from kconf.operations.display_names import display_names
-
     named = display_names(change.resource, change.key)
     return {"resource": str(change.resource), "key": change.key or None, **named}
-
-
-def value_of(change: Change, value: str | None) -> str | None:
-    """A value for display; a topic as its number of partitions and replicas."""
-    if value is None:
-        return None
-    if change.sensitive:
-        iterations = shown_iterations(value) if change.resource.type is ResourceType.SCRAM else None
-        return SENSITIVE if iterations is None else f"{SENSITIVE}, iterations={iterations}"
-    return topic_text(value) if change.kind is ChangeKind.TOPIC else value
-
-
-def topic_text(text: str) -> str:
-    from json import loads
-
-    facts = loads(text)
-    replicas = facts.get("replicas")
-    partitions = facts.get("partitions") if replicas is None else len(replicas)
-    copies = facts.get("replication") if replicas is None else len(replicas[0]) if replicas else 0
-    counts = ((partitions, "partition"), (copies, "replica"))
-    known = [f"{number} {what}{'' if number == 1 else 's'}" for number, what in counts if number is not None]
-    return ", ".join(known) or "(exists)"

@@ -54,10 +54,14 @@ def print_json(result: CommandResult) -> None:
 def print_csv(result: CommandResult) -> None:
     from csv import writer
 
-    names = [*(each.name for each in result.columns), "error", "message"]
     rows = writer(sys.stdout, lineterminator="\n")
-    rows.writerow(names)
     cell = guarded_cell if result.csv_guard else plain
+    if result.is_plain:
+        rows.writerow(each.name for each in result.columns)
+        rows.writerows([cell(each.text(item)) for each in result.columns] for item in result.items)
+        return
+    names = [*(each.name for each in result.columns), "error", "message"]
+    rows.writerow(names)
     rows.writerows([cell(item.get(name)) for name in names] for item in result.items)
 
 
@@ -65,7 +69,7 @@ def print_table(result: CommandResult) -> None:
     from kconf.cli.output import tables
 
     columns = [each for each in result.columns if each.name not in result.hidden]
-    succeeded = [each for each in result.items if each["error"] is None]
+    succeeded = result.succeeded
     if succeeded and columns:
         headings = [each.heading for each in columns]
         rows = [[each.text(item) for each in columns] for item in succeeded]
@@ -104,7 +108,7 @@ class ItemStream:
         elif self._output == "csv":
             self._print_csv(item)
         else:
-            from kconf.cli.output.safe_text import visible
+            from kconf.util.visible_text import visible
 
             print("  ".join(visible(each.text(item)) for each in self._columns if each.text(item)), flush=True)
         self._count += 1

@@ -72,7 +72,8 @@ class CommandResult:
     """What a command returns. The command fills it; `print` prints it and returns the exit code.
 
     `hidden` columns are in CSV and JSON but not in tables; a `vertical` table has a line per column instead of one per
-    item. With `csv_guard`, no cell of CSV is a formula. A command may set `status` (3: differences).
+    item. With `csv_guard`, no cell of CSV is a formula. Items that are `plain` rows have no `error` and `message`. A
+    command may set `status` (3: differences).
     """
 
     def __init__(self, command: str, columns: Sequence[ResultColumn] = (), output: str = "table") -> None:
@@ -80,6 +81,7 @@ class CommandResult:
         self.hidden: frozenset[str] = frozenset()
         self.vertical = False
         self.csv_guard = False
+        self.is_plain = False
         self.facts: dict[str, Any] = {}
         self.items: list[Item] = []
         self.notes: list[str] = []
@@ -99,7 +101,11 @@ class CommandResult:
 
     @property
     def failed(self) -> list[Item]:
-        return [each for each in self.items if each["error"] is not None]
+        return [] if self.is_plain else [each for each in self.items if each["error"] is not None]
+
+    @property
+    def succeeded(self) -> list[Item]:
+        return self.items if self.is_plain else [each for each in self.items if each["error"] is None]
 
     def exit_code(self) -> int:
         if self.error is not None:

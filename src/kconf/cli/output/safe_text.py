@@ -12,22 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
-_CONTROLS: Final = (
-    *range(0x20),
-    *range(0x7F, 0xA0),
-    *(0x061C, 0x200E, 0x200F),  # marks of direction
-    *range(0x2028, 0x202F),  # separators of lines and paragraphs; embeddings and overrides of direction
-    *range(0x2066, 0x206A),  # isolates
-    0xFEFF,
-)
-UNSAFE: Final = {code: f"\\u{code:04x}" for code in _CONTROLS}
+from kconf.util.visible_text import UNSAFE
+
 _IN_LINES: Final = {code: text for code, text in UNSAFE.items() if chr(code) not in "\n\t"}
-_IN_CELLS: Final = {**UNSAFE, ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
-
-
-def visible(text: str) -> str:
-    """The text in one line, with control characters as escapes."""
-    return text if text.isprintable() else text.translate(_IN_CELLS)
 
 
 def has_controls(text: str) -> bool:

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Collection, Sequence
 from unicodedata import east_asian_width
 
-from kconf.cli.output.safe_text import visible, write_controls
+from kconf.cli.output.safe_text import write_controls
+from kconf.util.visible_text import visible
 
 _GAP = "  "
 _BELOW = "    "

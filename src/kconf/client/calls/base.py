@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from kconf.errors import ApiError, ErrorCode, InvalidRequest
@@ -36,11 +37,15 @@ RETRIABLE: Final = frozenset(
 )
 
 
+_NO_FEATURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType({})
+
+
 class NodeVersions(NamedTuple):
-    """The name of a node, and the range of versions that it supports per API key."""
+    """The name of a node, and the ranges of versions that it supports per API key and per feature."""
 
     name: str
     versions: Mapping[int, tuple[int, int]]
+    features: Mapping[str, tuple[int, int]] = _NO_FEATURES
 
     @property
     def is_kconf(self) -> bool:

@@ -34,6 +34,30 @@ def client_properties(context: Context) -> dict[str, str]:
     return found
 
 
+def user_properties(context: Context, user: str, password: str) -> dict[str, str]:
+    """Properties of a client that logs in as this user, with none of the context's own credentials.
+
+    User and password are taken literally: a reference in them is not resolved.
+    """
+    found = client_properties(_without_login(context))
+    if not found.get("security.protocol", "").strip().upper().startswith("SASL"):
+        raise ConfigurationError(
+            f"{context.name or context.bootstrap} has no logins: its security.protocol has no SASL"
+        )
+    return {**found, "sasl.jaas.config": _jaas(found, user, password)}
+
+
+def _without_login(context: Context) -> Context:
+    given: dict[str, str] = {}
+    if context.properties_file is not None:
+        from kconf.client.properties import read_file
+
+        given.update(read_file(context.properties_file))
+    given.update(context.properties)
+    given.pop("sasl.jaas.config", None)
+    return context._replace(properties_file=None, properties=given, user=None, password=None, password_command=None)
+
+
 def bootstrap(context: Context) -> str:
     return _Resolver(context).resolve(context.bootstrap, "bootstrap")
 

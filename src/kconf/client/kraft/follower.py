@@ -18,6 +18,7 @@ from kconf.client.kraft.calls import FetchedLog, FetchLog, FetchSnapshot, Snapsh
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.image import MetadataImage
 from kconf.client.kraft.image_difference import difference
+from kconf.client.kraft.scram_keys import ScramKeys
 from kconf.client.kraft.snapshot import PartialSnapshot, read_snapshot
 from kconf.client.settings import Address
 from kconf.client.transport.requests import Backoff, NodeRequest, Reply
@@ -103,7 +104,8 @@ class LogFollower:
 
     If an offset is given, the image at that offset is built first from what the cluster has of its log. If that is not
     possible any more, `receive` raises JournalTrimmed; a checkpoint has the image, so that a LogGap is possible then.
-    With `rewrites`, records that set a value to what it was are reported too.
+    With `rewrites`, records that set a value to what it was are reported too. `keys` gets the SCRAM keys of everything
+    that is read; with `keys_only` the image stays as it is, and nothing is reported.
     """
 
     def __init__(
@@ -114,8 +116,11 @@ class LogFollower:
         cluster: str | None = None,
         attempts: int = 3,
         rewrites: bool = False,
+        keys: ScramKeys | None = None,
+        keys_only: bool = False,
     ) -> None:
         self._rewrites = rewrites
+        self._keys, self._keys_only = keys, keys_only
         self._controllers, self._attempts = tuple(controllers), attempts * len(controllers)
         self.image = MetadataImage()
         self.high_watermark = -1
@@ -260,8 +265,11 @@ class LogFollower:
             return []
         self._snapshot = None
         end, epoch = snapshot.position
-        image, time = read_snapshot(snapshot.data(), end)
+        data = snapshot.data()
         begin, old = self._applied, self.image
+        image, time = (old, 0) if self._keys_only else read_snapshot(data, end)
+        if self._keys is not None:
+            self._keys.load(read_batches(data))
         self.image = image
         self._offset = self._applied = end
         self._last_epoch = self._applied_epoch = epoch
@@ -305,7 +313,7 @@ class LogFollower:
                 break
             begin = self._report_from
             is_wanted = begin is not None and (batch.next_offset > begin or self.image.in_transaction)
-            revisions = self.image.apply(batch, report=is_wanted, rewrites=self._rewrites)
+            revisions = self._apply(batch, report=is_wanted)
             self._applied, self._applied_epoch = batch.next_offset, batch.leader_epoch
             if not self.image.in_transaction:
                 self._checkpoint = self._applied, self._applied_epoch
@@ -315,6 +323,11 @@ class LogFollower:
             done += 1
         del self._pending[:done]
         return events
+
+    def _apply(self, batch: RecordBatch, *, report: bool) -> list[Revision]:
+        if self._keys is not None:
+            self._keys.apply(batch)
+        return [] if self._keys_only else self.image.apply(batch, report=report, rewrites=self._rewrites)
 
     def _ready(self) -> list[LogEvent]:
         if self._is_ready or self._report_from is None or self._applied < min(self._report_from, self.high_watermark):

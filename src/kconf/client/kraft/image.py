@@ -27,6 +27,8 @@ from kconf.protocol.records.batches import RecordBatch
 from kconf.protocol.records.metadata import decode_record
 
 ORIGIN: Final = "log"
+IN_LOG: Final = "log:"
+"""In the place of a sensitive value, before the offset of the record that set it."""
 _NOBODY: Final = RequestContext("")
 _DIGEST_KEY: Final = token_bytes(32)
 _CONFIG_TYPES: Final = {
@@ -306,7 +308,7 @@ class MetadataImage:
         if before is not None and self._digests.get(name) == digest:
             return "rewrite", before
         self._digests[name] = digest
-        return "set", f"{shown}log:{at.offset}"
+        return "set", f"{shown}{IN_LOG}{at.offset}"
 
     def _add(
         self,

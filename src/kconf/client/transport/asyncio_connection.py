@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from kconf.client.calls.base import CallResult
+from kconf.client.calls.base import CallResult, NodeVersions
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.failures import disconnect_hint, is_tls_error, not_kafka, reason
 from kconf.client.transport.frames import FrameReader
@@ -80,7 +80,7 @@ class AsyncNodeConnection(asyncio.Protocol):
         error.sent = True
         return error
 
-    async def open(self, login: Login | None) -> None:
+    async def open(self, login: Login | None) -> NodeVersions:
         """Exchange versions and log in."""
         assert self._transport is not None
         assert self._handshake is not None
@@ -100,6 +100,7 @@ class AsyncNodeConnection(asyncio.Protocol):
         self._handshake = None
         self._in_flight = InFlightRequests(session.node, self._settings.client_id, self._revision)
         self._expires_at = session.expires_at(asyncio.get_running_loop().time())
+        return session.node
 
     def _handshake_error(self) -> Exception:
         if isinstance(self._error, ProtocolError):  # not Kafka, or Kafka in another protocol

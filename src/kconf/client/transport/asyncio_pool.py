@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from ssl import SSLCertVerificationError, SSLContext, SSLError
 
+from kconf.client.calls.base import NodeVersions
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.asyncio_connection import AsyncNodeConnection
-from kconf.client.transport.failures import SILENT_AFTER, connect_reason, reason, warn_of_silence
-from kconf.client.transport.handshake import Login
+from kconf.client.transport.connector import Connector
+from kconf.client.transport.failures import SILENT_AFTER, warn_of_silence
 from kconf.client.transport.requests import NodeRequest, Reply, not_sent_in_time
 from kconf.client.transport.revisions import ClientRevision
-from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError
+from kconf.errors import ConnectionFailed, KconfError
 
 _CLOSE_TIMEOUT = 1.0  # seconds
 
@@ -22,9 +22,10 @@ class AsyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self.revision = ClientRevision()
+        self.nodes: dict[Address, NodeVersions] = {}  # what each node said when it was last connected to
         self._connections: dict[Address, AsyncNodeConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
-        self._context: SSLContext | None = None
+        self._connector = Connector(settings)
         self._silent: set[Address] = set()  # that accept connections and have not answered yet
 
     async def close(self) -> None:
@@ -83,15 +84,15 @@ class AsyncConnectionPool:
     async def _open(self, address: Address) -> AsyncNodeConnection:
         """Connect and log in. The caller limits the whole by the deadline of its call."""
         timeouts = self._settings.timeouts
-        login = await self._login(address)
+        login = await self._connector.login(address)
         connection = AsyncNodeConnection(self._settings, address, self.revision)
         word = asyncio.get_running_loop().call_later(SILENT_AFTER, warn_of_silence, address)
         try:
             async with _timeout(timeouts.connect, address):
-                await self._connect(connection, address)
+                await self._connector.connect(connection, address)
             self._silent.add(address)
             async with _timeout(timeouts.request, address):
-                await connection.open(login)
+                self.nodes[address] = await connection.open(login)
             self._silent.discard(address)
         except BaseException:
             connection.abort()
@@ -99,34 +100,6 @@ class AsyncConnectionPool:
         finally:
             word.cancel()
         return connection
-
-    async def _login(self, address: Address) -> Login | None:
-        sasl = self._settings.security.sasl
-        if sasl is None:
-            return None
-        if sasl.blocks:  # fetching a token must not block the event loop
-            return await asyncio.wrap_future(Login.in_thread(sasl, address.host))
-        return Login.start(sasl, address.host)
-
-    async def _connect(self, connection: AsyncNodeConnection, address: Address) -> None:
-        loop = asyncio.get_running_loop()
-        tls = self._settings.security.tls
-        if tls is not None and self._context is None:
-            self._context = tls.context()
-        server_hostname = None if self._context is None else address.host
-        try:
-            await loop.create_connection(
-                lambda: connection, *address, ssl=self._context, server_hostname=server_hostname
-            )
-        except SSLCertVerificationError as error:
-            raise AuthenticationFailed(
-                f"the certificate of {address} is not trusted: {error.verify_message}"
-            ) from error
-        except SSLError as error:
-            raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
-        except OSError as error:
-            why = connect_reason(error, self._settings.security)
-            raise ConnectionFailed(f"cannot connect to {address}: {why}") from error
 
 
 @asynccontextmanager

@@ -95,7 +95,11 @@ def handshake(
     if code:
         raise KafkaError.of(code, f"{address} refused ApiVersions v{version}")
     _, body = read_response(api, version, frame)
-    node = NodeVersions(str(address), {each.api_key: (each.min_version, each.max_version) for each in body.api_keys})
+    node = NodeVersions(
+        str(address),
+        {each.api_key: (each.min_version, each.max_version) for each in body.api_keys},
+        {each.name: (each.min_version, each.max_version) for each in body.supported_features},
+    )
     if not controllers and _is_controller(node):
         raise MismatchedEndpointType(f"{address} is a KRaft controller; use a broker listener")
     lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))

@@ -28,6 +28,22 @@ def catalog_of(release: str) -> Catalog:
     return Catalog(**{kind: _bounded(keys, broker) for kind, keys in found.items()}, broker=broker)
 
 
+@cache
+def every_release() -> Catalog:
+    """The keys of all releases, for what is not about one cluster. A key whose type is unknown is taken for a text."""
+    from kconf.configdef.releases.data import RELEASES
+
+    found: dict[str, dict[str, ConfigKey]] = {kind: {} for kind in KINDS}
+    for release in (*RELEASES, BASE):  # where they differ, the base release counts
+        for kind in KINDS:
+            found[kind].update(getattr(catalog_of(release), kind))
+    return Catalog(**{kind: {name: _typed(key) for name, key in keys.items()} for kind, keys in found.items()})
+
+
+def _typed(key: ConfigKey) -> ConfigKey:
+    return replace(key, type=ValueType.STRING) if key.type is ValueType.UNKNOWN else key
+
+
 def _removed() -> dict[str, ConfigDef]:
     from kconf.configdef.broker import BROKER_REMOVED
     from kconf.configdef.topic import TOPIC_REMOVED

@@ -7,7 +7,7 @@ known, and the answer is a lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kconf.configdef.releases.data import BASE, COMPLETE, RELEASES, release_data
@@ -34,7 +34,16 @@ def release_of(supported: Mapping[str, tuple[int, int]], apis: Mapping[int, tupl
     return _by_apis(apis)
 
 
+def common_release(found: Sequence[ClusterRelease]) -> ClusterRelease:
+    """The release of a cluster, from those of its nodes. During an upgrade they differ: the keys are then the oldest's."""
+    ordered = sorted(dict.fromkeys(found), key=lambda each: RELEASES.index(each.catalog))
+    oldest, newest = ordered[0], ordered[-1]
+    return oldest if len(ordered) == 1 else ClusterRelease(oldest.catalog, f"{oldest.text} to {newest.text}")
+
+
 def _by_level(level: int) -> ClusterRelease:
+    if level == release_data(BASE).metadata_version:  # the usual one, without reading the data of all others
+        return ClusterRelease(BASE, BASE)
     levels = {each: release_data(each).metadata_version for each in RELEASES}
     oldest, newest = RELEASES[0], RELEASES[-1]
     if level < levels[oldest]:

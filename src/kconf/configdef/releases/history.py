@@ -36,6 +36,13 @@ class KeyHistory(NamedTuple):
     until: str | None
     changes: tuple[KeyChange, ...]
 
+    @property
+    def span(self) -> str:
+        """`since 4.1`, `up to 3.9`, `from 4.1 to 4.2`, or nothing of a key that every known release has."""
+        if self.since and self.until:
+            return f"from {self.since} to {self.until}"
+        return f"since {self.since}" if self.since else f"up to {self.until}" if self.until else ""
+
 
 @cache
 def newer_keys(kind: ResourceType) -> Mapping[str, ConfigKey]:

@@ -60,7 +60,7 @@ class _Entry(NamedTuple):
 
 
 class ResourcePattern(NamedTuple):
-    """What ACLs are about: a type, and a name taken literally or as a prefix."""
+    """A resource pattern: a resource type, and a literal name or a prefix of names."""
 
     type: int
     pattern: int
@@ -68,7 +68,7 @@ class ResourcePattern(NamedTuple):
 
     @property
     def resource(self) -> Resource:
-        """How the pattern is named where its ACLs are kept."""
+        """The resource under which the ACLs of this pattern are stored."""
         return Resource(ResourceType.ACL, f"{self.type}:{self.pattern}:{self.name}")
 
     @classmethod
@@ -82,7 +82,7 @@ def pattern_of(binding: AclBinding) -> ResourcePattern:
 
 
 def key_of(binding: AclBinding) -> str:
-    """The key under which a binding is kept at its pattern."""
+    """The key under which a binding is stored in its pattern."""
     return json.dumps(
         [binding.principal, binding.host, int(binding.operation), int(binding.permission)],
         separators=(",", ":"),
@@ -104,7 +104,7 @@ def binding_of(pattern: ResourcePattern, key: str) -> AclBinding:
 
 
 def same_host(text: str) -> str:
-    """An address in the one spelling that is compared: Java writes 0:0:0:0:0:0:0:1 where others write ::1."""
+    """An address in canonical form, for comparison: Java writes 0:0:0:0:0:0:0:1 where others write ::1."""
     if ":" not in text:
         return text
     try:
@@ -118,10 +118,10 @@ _ByPrincipal = dict[str, list[_Entry]]
 
 
 class AclIndex:
-    """All ACLs, found by what they are about. A change of one pattern replaces what is known of it."""
+    """All ACLs, indexed by resource pattern. A change of a pattern replaces all of its ACLs."""
 
     def __init__(self, snapshot: Snapshot = Snapshot.EMPTY) -> None:
-        self.version = 0  # goes up with every change
+        self.version = 0  # incremented by every change
         self._literal: dict[int, dict[str, _ByPrincipal]] = {}  # type → name
         self._prefixed: dict[int, dict[int, dict[str, _ByPrincipal]]] = {}  # type → length of the prefix → prefix
         for resource, overrides in snapshot.configs.items():
@@ -129,7 +129,7 @@ class AclIndex:
                 self.replace(resource, overrides)
 
     def replace(self, resource: Resource, overrides: Overrides) -> None:
-        """Take over what is now kept at a pattern."""
+        """Replace the ACLs of a pattern by those that are stored now."""
         self.version += 1
         kind, pattern, name = ResourcePattern.of(resource)
         if pattern == PatternType.PREFIXED:
@@ -228,7 +228,7 @@ def _question_size(question: _Question) -> int:
 
 
 def bindings(snapshot: Snapshot) -> Iterable[AclBinding]:
-    """Every ACL there is, in the order of their patterns."""
+    """All ACLs, in the order of their patterns."""
     for resource in in_slices(sorted(each for each in in_slices(snapshot.configs) if each.type == ResourceType.ACL)):
         pattern = ResourcePattern.of(resource)
         for key in sorted(snapshot.overrides(resource)):
@@ -236,7 +236,7 @@ def bindings(snapshot: Snapshot) -> Iterable[AclBinding]:
 
 
 def matches(binding: AclBinding, wanted: AclFilter) -> bool:
-    """Whether a filter means this binding. ALL is an operation like any other here, not a wildcard."""
+    """Whether a filter matches this binding. Here the operation ALL is not a wildcard: it matches only ALL."""
     return (
         wanted.resource_type in (AclType.ANY, binding.resource_type)
         and _name_matches(binding, wanted)
@@ -261,7 +261,7 @@ def _name_matches(binding: AclBinding, wanted: AclFilter) -> bool:
 
 
 def check_binding(binding: AclBinding) -> None:
-    """What an ACL must be to be kept."""
+    """Raise if an ACL is not valid."""
     if binding.resource_type in (AclType.UNKNOWN, AclType.ANY):
         raise InvalidRequest("an ACL needs a resource type")
     if binding.resource_type == AclType.CLUSTER and binding.name != CLUSTER_NAME:
@@ -279,7 +279,7 @@ def check_binding(binding: AclBinding) -> None:
 
 
 def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[list[ApiError | None]]:
-    """One outcome per wish, in order. One that is there already is granted and changes nothing."""
+    """One result per requested ACL, in order. Creating an existing ACL succeeds and changes nothing."""
     outcomes: list[ApiError | None] = []
     made: dict[tuple[Resource, str], Change] = {}
     granted: dict[tuple[Resource, str], NewAcl] = {}
@@ -307,7 +307,7 @@ def _with_refusals(
 
 
 def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
-    """What each filter removes; one that two filters mean is reported under both."""
+    """The ACLs that each filter deletes; one that two filters match is reported under both."""
     every = list(bindings(snapshot))
     outcomes = [[binding for binding in in_slices(every) if matches(binding, wish)] for wish in in_slices(wishes)]
     gone: dict[tuple[Resource, str], Change] = {}
@@ -320,7 +320,7 @@ def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[li
 
 
 def _still_there(outcomes: list[list[AclBinding]], refusals: Refusals, _after: Snapshot) -> list[list[AclBinding]]:
-    """What another cluster refused to delete is not reported as deleted."""
+    """Do not report ACLs as deleted that the upstream cluster refused to delete."""
     return [[each for each in found if pattern_of(each).resource not in refusals] for found in outcomes]
 
 

@@ -30,12 +30,12 @@ _KNOWN = {int(each): each for each in Mechanism if each is not Mechanism.UNKNOWN
 
 
 def user_resource(user: str) -> Resource:
-    """How a user is named where its credentials are kept."""
+    """The resource under which the credentials of a user are stored."""
     return Resource(ResourceType.SCRAM, user)
 
 
 def credential_text(snapshot: Snapshot, user: str, mechanism: Mechanism) -> str | None:
-    """A user's stored credential; None: there is none."""
+    """A user's stored credential, or None."""
     return snapshot.overrides(user_resource(user)).get(mechanism.word)
 
 
@@ -44,7 +44,7 @@ def plan_alter_credentials(
     deletions: Sequence[UserScramCredentialDeletion],
     upsertions: Sequence[UserScramCredentialUpsertion],
 ) -> Plan[dict[str, ApiError | None]]:
-    """One outcome per user, by name; a user with any fault has nothing applied."""
+    """One result per user, by name. If one change of a user is invalid, none of that user is applied."""
     wishes: dict[str, list[UserScramCredentialDeletion | UserScramCredentialUpsertion]] = {}
     for deletion in in_slices(deletions):
         wishes.setdefault(deletion.user, []).append(deletion)

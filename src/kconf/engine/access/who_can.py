@@ -38,7 +38,7 @@ class Grant(NamedTuple):
 
 
 def who_can(bindings: Sequence[AclBinding], operation: Operation, kind: AclType, name: str) -> list[Grant]:
-    """The grants by the ACLs that match a resource; `bindings` are all of those, and may be more."""
+    """The grants for a resource. `bindings` must contain all ACLs that match it; others are ignored."""
     return _Question(bindings, operation, kind, name).grants()
 
 
@@ -61,11 +61,11 @@ class _Question:
             refused = [each for each in self._hosts if each not in hosts] if everywhere else []
             exceptions = [*refused, *self._denied_principals(principal, host, hosts)]
             through = self._through(principal, host, hosts)
-            if any(each.principal == principal for each in through):  # or else it is the grant of everyone
+            if any(each.principal == principal for each in through):  # otherwise the grant to everyone covers it
                 yield Grant(principal, host, tuple(exceptions), through)
 
     def _denied_principals(self, principal: str, host: str, hosts: Sequence[str]) -> Iterable[str]:
-        """Of everyone: who may not, though everyone else may."""
+        """For a grant to everyone: the principals and hosts that are denied."""
         if principal != ANYONE:
             return
         for each in self._principals:

@@ -1,9 +1,9 @@
-"""What AlterConfigs and IncrementalAlterConfigs would do. Decides; touches nothing.
+"""Plans AlterConfigs and IncrementalAlterConfigs. Has no side effects.
 
 The order of the checks is Kafka's (docs/protocol.md, "Order of checks"): repeated resources, repeated keys, nulls and
 the name of a broker before rights; rights before everything else. Kafka also checks the values of brokers before
-rights, which shows them to callers without any. One resource's mistake is its own: all or nothing per resource, and
-never a word about the others.
+rights, which shows them to callers without any. Each resource is changed completely or not at all, whatever happens to
+the others in the request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kconf.model.snapshot import Snapshot
 from kconf.util.slices import in_slices
 
 Outcomes = list[ApiError | None]
-"""One per wish, in the order of the request; None: granted."""
+"""One result per resource, in the order of the request; None: it succeeds."""
 
 MIN_INSYNC = "min.insync.replicas"
 _NO_KEYS: ConfigDef = {}
@@ -51,9 +51,9 @@ _SHOWN_KEYS = 5
 
 
 class BrokerChange(NamedTuple):
-    """A change of the configs of this broker, or of all brokers: every property that is set before and after it.
+    """A change of the configs of this broker, or of all brokers: all properties before and after it.
 
-    `overrides` are those of the altered resource alone, after it.
+    `overrides` are those of the altered resource alone, after the change.
     """
 
     before: Overrides
@@ -64,10 +64,10 @@ class BrokerChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlterTarget:
-    """What a decision depends on, besides the state.
+    """What a plan depends on, besides the state.
 
-    `check` may refuse a change with which this server could not start. `others` are brokers for which it decides as
-    well, each with its resolver. `alters_authentication`: whether a caller with ALTER_CONFIGS may also change broker
+    `check` may refuse a change with which this server could not start. `others` are further brokers that are planned
+    for, each with its resolver. `alters_authentication`: whether a caller with ALTER_CONFIGS may also change broker
     configs that control authentication.
     """
 
@@ -122,7 +122,7 @@ def plan_alter(
 
 
 def _set_or_deleted(resource: Resource, changes: Sequence[Change]) -> ResourceAlterations:
-    """What AlterConfigs comes to, key by key."""
+    """The operations, one per key, that are equivalent to an AlterConfigs request."""
     return ResourceAlterations(
         resource,
         [AlterConfigOp(OpType.DELETE if each.after is None else OpType.SET, each.key, each.after) for each in changes],
@@ -137,7 +137,7 @@ def _with_refusals(
 
 
 def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
-    """Compare and set. A revision that does not exist yet was seen elsewhere, for example before a backup
+    """Compare and set. An expected revision that does not exist yet fails as well: it may stem from before a backup
     was restored."""
     last = snapshot.changed.get(resource, 0)
     if last > expected:
@@ -147,7 +147,7 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
 
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
-    """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
+    """KIP-133, as shipped: a resource may occur once in a request, or every occurrence fails. "01" is broker 1."""
     if len(wishes) == 1:
         return set()
     resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
@@ -184,7 +184,7 @@ def check_alterations(alterations: Sequence[AlterConfigOp]) -> None:
 
 
 class _Decision(NamedTuple):
-    """One resource on its way through the checks."""
+    """The checks of one resource of a request."""
 
     snapshot: Snapshot
     node: AlterTarget
@@ -248,7 +248,7 @@ class _Decision(NamedTuple):
         return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
 
     def _check_min_insync(self, stored: Overrides, resulting: Overrides) -> None:
-        """With eligible leader replicas the cluster has one min.insync.replicas, in its default (KIP-966)."""
+        """With eligible leader replicas, min.insync.replicas is set only as cluster-wide default (KIP-966)."""
         if self.resource.name:
             if any(each.key == MIN_INSYNC for each in self.alterations):
                 raise InvalidConfig(f"Broker-level {MIN_INSYNC} cannot be altered while ELR is enabled.")
@@ -277,7 +277,7 @@ class _Decision(NamedTuple):
             raise NotAuthorized(NotAuthorized.stock)
 
     def _authentication_right(self, stored: Overrides, resulting: Overrides) -> None:
-        """Naming a secret is refused even if the value is the same: the answer would confirm a guess."""
+        """Setting a secret is refused even if the value is the same; otherwise the response would confirm a guess."""
         if self.node.alters_authentication:
             return
         named = {each.key for each in self.alterations}
@@ -299,7 +299,7 @@ class _Decision(NamedTuple):
                 raise InvalidConfig(f"{name} is not a topic config")
 
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
-        """All overrides after the wishes. `keys` are those on which list operations work."""
+        """All overrides after the requested operations. `keys` are those that support list operations."""
         resulting = {} if self.replace else dict(stored)
         for op, name, value in in_slices(self.alterations):
             if op == OpType.SET:
@@ -313,7 +313,7 @@ class _Decision(NamedTuple):
         return resulting
 
     def _topic_defaults(self, resulting: Overrides) -> TopicDefaults:
-        """What topics inherit: a cluster default from all brokers that are decided for, else from this one."""
+        """What topics inherit: from all brokers that are planned for, if it is a cluster default, or from this one."""
         everywhere = not self.resource.name
         resolvers = [self.node.resolver, *(self.node.others.values() if everywhere else ())]
         levels = [(each, each.with_level(resulting, everywhere=everywhere)) for each in resolvers]
@@ -326,14 +326,14 @@ class _Decision(NamedTuple):
         topic: Topic | None = None,
         defaults: TopicDefaults | None = None,
     ) -> list[Change]:
-        """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
+        """The last checks of a valid change: the revision that the caller expects, and the policy."""
         if self.expected > -1:
             _check_expected(self.snapshot, self.resource, self.expected)
         self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic, defaults)
         return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
-        """One change per key that moves, in the order of the request; what a replacement drops comes last."""
+        """One change per key whose value changes, in request order; keys that a replacement drops come last."""
         resource, changes = self.resource, []
         for op, name, _ in in_slices(self.alterations):
             before, after = stored.get(name), resulting.get(name)
@@ -351,7 +351,7 @@ _WORDS = {op.value: op.name.lower() for op in OpType}
 
 
 def check_node(name: str, own: int, hint: str, *, empty: bool = False) -> None:
-    """BROKER N and BROKER_LOGGER N are answered by node N only; the number is read as Java reads an int."""
+    """Only node N accepts BROKER N and BROKER_LOGGER N; the number is parsed as Java parses an int."""
     if empty and not name:
         return
     number = java_int(name)
@@ -364,7 +364,7 @@ def check_node(name: str, own: int, hint: str, *, empty: bool = False) -> None:
 
 
 def java_int(text: str) -> int | None:
-    """The number that Integer.parseInt reads ("+1" and "01" too), else None."""
+    """The number as Integer.parseInt parses it (so "+1" and "01" are numbers), or None."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isdecimal() or len(digits) > 30:
         return None

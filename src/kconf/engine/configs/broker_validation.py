@@ -1,7 +1,7 @@
-"""What the dynamic settings of a broker, or of all brokers, must satisfy.
+"""Rules that the dynamic configs of a broker, or of all brokers, must satisfy.
 
 Checked on the broker that receives the request, against the whole property set that the resource would have; the
-would-be configuration of this node is then built and held against the rules of each component. Every failure is
+resulting configuration of this node is then checked against the rules of each component. Every failure is
 INVALID_REQUEST (Kafka's own inconsistency: topics get INVALID_CONFIG).
 """
 
@@ -78,7 +78,7 @@ def _check_values(resolver: ConfigResolver, resulting: Overrides) -> None:
 
 
 Rule = Callable[[ConfigResolver, ConfigResolver, set[str]], None]
-"""(what holds now, what would hold, the names that move)"""
+"""(the values now, the values after the change, the names of the keys that change)"""
 
 
 def _threads(now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
@@ -99,7 +99,7 @@ _NETWORK = "num.network.threads"  # each listener has its own pool
 
 
 def _listener_limits(now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
-    """What holds for each listener that carries data: its own prefixed setting, else the one for all."""
+    """The value for each listener for clients: its own prefixed config, otherwise the one for all listeners."""
     if not any(name.endswith((_NETWORK, *ABOVE_ZERO)) for name in in_slices(moved)):
         return
     controllers = {name.upper() for name in _items(now.value("controller.listener.names"))}
@@ -182,7 +182,7 @@ def _connections(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) ->
             raise InvalidRequest(f"{name} must be at least 1: {then.number(name)}")
 
 
-# An empty host is this one, as for Java.
+# An empty host is the local one, as in Java.
 _HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)?|\[?[0-9a-fA-F:]*:[0-9a-fA-F:.]*\]?")
 
 
@@ -262,7 +262,7 @@ def _listeners(now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> No
 
 
 def _check_kept(now: ConfigResolver, then: ConfigResolver, listener: str) -> None:
-    """A running listener keeps its prefixed settings, but for stores and connection limits."""
+    """The prefixed configs of a running listener cannot change, except key stores and connection limits."""
     prefix = f"listener.name.{listener.lower()}."
     for name, text in then.effective.items():
         if name.startswith(prefix) and name[len(prefix) :] not in LISTENER_MAY_CHANGE and now.static.get(name) != text:

@@ -34,19 +34,19 @@ class ConfigResolver:
     static: Overrides = field(repr=False)  # levels have secrets among them
     everywhere: Overrides = field(repr=False)  # the cluster default
     here: Overrides = field(repr=False)  # this broker's own
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what others derive from this resolver
+    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # caches of other modules
     _views: dict[object, View] = field(default_factory=dict, repr=False)
     _chains: dict[str, tuple[Synonym, ...]] = field(default_factory=dict, repr=False)
 
     def with_level(self, overrides: Overrides, *, everywhere: bool) -> ConfigResolver:
-        """The resolver, were these the overrides of all brokers, or of this one."""
+        """A resolver with these overrides of all brokers, or of this one."""
         if everywhere:
             return ConfigResolver(self.catalog, self.static, overrides, self.here)
         return ConfigResolver(self.catalog, self.static, self.everywhere, overrides)
 
     @cached_property
     def effective(self) -> dict[str, str]:
-        """Every property that is set, by the strongest level; a dynamic one evicts its aliases from below."""
+        """Every property that is set, from the strongest level; a dynamic one hides its synonyms on weaker levels."""
         merged = dict(self.static)
         for level in (self.everywhere, self.here):
             for name, value in level.items():
@@ -57,7 +57,7 @@ class ConfigResolver:
         return merged
 
     def value(self, name: str) -> str | None:
-        """The value of a broker key that is in force here, as a describe prints it."""
+        """The effective value of a broker key on this node, as DescribeConfigs returns it."""
         key = self.catalog.broker[name]
         raw = self.effective.get(name)
         return key.default if raw is None else normalize(key, raw)
@@ -106,7 +106,7 @@ class ConfigResolver:
         return self.catalog.broker.get(name) or self.catalog.broker.get(base_name(name))
 
     def _about(self, name: str) -> str | None:
-        """A key's documentation; as in Kafka, a name with a listener in it has none."""
+        """A key's documentation; as in Kafka, a name with a listener prefix has none."""
         key = self.catalog.broker.get(name)
         return key.about if key is not None and not key.dynamic_only else None
 
@@ -118,7 +118,7 @@ class ConfigResolver:
 
     @cached_property
     def inherited(self) -> dict[str, Entry]:
-        """What each topic key is where the topic has no override, by name, in order."""
+        """The value of each topic key for a topic without overrides, by name, in order."""
         return {name: self._inherit(key) for name, key in sorted(self.catalog.topic.items()) if not key.internal}
 
     def _inherit(self, key: ConfigKey) -> Entry:
@@ -147,7 +147,7 @@ class ConfigResolver:
         return self._shared(frozenset(overrides.items()) if overrides else None, self._topic, overrides)
 
     def _shared(self, identity: object, make: Callable[[Overrides], View], overrides: Overrides) -> View:
-        """Equal overrides, one View; bounded, as topics may have any number of different sets of them."""
+        """A bounded cache with one View per set of overrides; topics may have any number of such sets."""
         view = self._views.get(identity)
         if view is None:
             if len(self._views) >= _MAX_VIEWS:
@@ -168,7 +168,7 @@ class ConfigResolver:
     def _override(self, key: ConfigKey | None, name: str, raw: str) -> Entry:
         if key is None:
             return Entry(name, None, Source.TOPIC, sensitive=True, synonyms=(Synonym(name, None, Source.TOPIC),))
-        value = raw if key.internal else normalize(key, raw)  # as in Kafka: internal ones are shown as they were set
+        value = raw if key.internal else normalize(key, raw)  # as in Kafka, internal keys are shown as they were set
         below = self.chain(key.fallbacks[0].name) if key.fallbacks else ()
         synonyms = (Synonym(name, value, Source.TOPIC), *below)
         return Entry(name, value, Source.TOPIC, key.type, synonyms=synonyms, documentation=key.about)
@@ -191,7 +191,7 @@ class ConfigResolver:
     # -- brokers -----------------------------------------------------------------------------------------------------
 
     def broker(self) -> View:
-        """This broker: every key there is, and every property that is set."""
+        """The View of this broker: every defined key, and every property that is set."""
         view = self._views.get("broker")
         if view is None:
             shown = {name for name, key in self.catalog.broker.items() if not key.internal and not key.dynamic_only}
@@ -209,7 +209,7 @@ class ConfigResolver:
         if sensitive:
             value = None
         elif key is None or key.internal or key.dynamic_only:
-            value = raw  # as in Kafka: what no definition is shown for is not parsed either
+            value = raw  # as in Kafka, values without a definition are not parsed
         else:
             value = key.default if raw is None else normalize(key, raw)
         chain = self.chain(name)

@@ -19,7 +19,7 @@ from kconf.util.slices import in_slices
 
 
 def check_topic(resulting: Overrides, stored: Overrides, resolver: ConfigResolver) -> None:
-    """The whole set of overrides that a topic would have; `stored` is what it has."""
+    """Check all overrides that a topic would have; `stored` are those that it has now."""
     keys = resolver.catalog.topic
     for name in in_slices(resulting):
         if name not in keys:
@@ -35,7 +35,7 @@ _TOGETHER = frozenset({"min.compaction.lag.ms", "max.compaction.lag.ms", _TIERED
 
 
 class _Effective:
-    """A topic's values in force, were these its overrides."""
+    """A topic's effective values with these overrides."""
 
     def __init__(self, overrides: Overrides, resolver: ConfigResolver) -> None:
         self._overrides, self._resolver = overrides, resolver
@@ -78,7 +78,7 @@ def _check_tiered(now: _Effective, resolver: ConfigResolver) -> None:
 
 
 def check_group(resulting: Overrides, resolver: ConfigResolver) -> None:
-    """A group's overrides: known, well formed, inside the brokers' bounds, sessions longer than heartbeats."""
+    """Check a group's overrides: known keys, values within the brokers' bounds, sessions longer than heartbeats."""
     keys = resolver.catalog.group
     for name in in_slices(resulting):
         if name not in keys:
@@ -108,7 +108,7 @@ def check_group(resulting: Overrides, resolver: ConfigResolver) -> None:
 def check_client_metrics(resulting: Overrides, keys: ConfigDef) -> None:
     """A subscription's overrides. As in Kafka: 42 for an unknown key and a number out of range, 40 for other faults.
 
-    Names come first, then what each text is, then the range, and the patterns last.
+    The names are checked first, then the types, then the ranges, and the patterns last.
     """
     for name in in_slices(resulting):
         if name not in keys:

@@ -35,7 +35,7 @@ PERMISSIONS: Final = {each.name: each for each in (Permission.ALLOW, Permission.
 
 
 def _amount(key: ConfigKey, text: str) -> float:
-    """A quota, which may have a unit. A number of bytes with a fraction is possible by KIP-248's request."""
+    """A quota, which may have a unit. Bytes may have a fraction, because KIP-248's request can set one."""
     if key.type is ValueType.LONG and _FRACTION.fullmatch(text.strip()):
         return float(text)
     return float(read_amount(key, text))  # type: ignore[arg-type]  # quotas are numbers
@@ -60,7 +60,7 @@ class AccessReader(DeclarationReader):
                 parts[kind] = None
         entity = QuotaEntity.of(parts)
         try:
-            keys = quota_keys(entity, lambda _: True)  # whether an address is one, the cluster knows
+            keys = quota_keys(entity, lambda _: True)  # only the cluster can tell whether a host resolves
         except InvalidRequest as error:
             raise self.invalid(node, str(error)) from None
         self.once(entity, node, f"the quota of {entity}")

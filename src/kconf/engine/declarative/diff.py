@@ -27,7 +27,7 @@ KeysOf = Callable[[ResourceType], ConfigDef]
 
 
 class Difference(NamedTuple):
-    """A change that would make the cluster match the files, in terms of a journal line.
+    """A change that would make the cluster match the files, with the fields of a journal line.
 
     `before` and `after` are the values set on the resource itself, `old` and `new` the effective ones. Secrets are
     never included: for a credential the iterations are shown. `trouble` is the reason if the change cannot be made.
@@ -53,7 +53,7 @@ class Difference(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """All of them, resource by resource, and what cannot be compared, as sentences."""
+    """All differences by resource, and a sentence for each thing that cannot be compared."""
 
     found: list[Difference]
     notes: list[str]
@@ -67,7 +67,7 @@ def differences(declared: Declared, reading: ClusterState, keys: KeysOf) -> Diff
 
 
 def same(kind: ValueType, one: str | None, other: str | None) -> bool:
-    """Whether two texts are one value of a type."""
+    """Whether two strings are the same value of a type."""
     if one == other:
         return True
     if one is None or other is None:
@@ -79,7 +79,7 @@ def same(kind: ValueType, one: str | None, other: str | None) -> bool:
 
 
 def quota_value(key: str, value: float) -> str:
-    """A quota as it is kept."""
+    """A quota as it is stored."""
     try:
         return quota_text(QUOTA_KEYS[key], value, fractions=True)
     except (KeyError, InvalidRequest):
@@ -142,7 +142,7 @@ class _Compared:
     def _secret(
         self, resource: Resource, key: str, wanted: DesiredConfigs, entry: Entry | None, is_own: bool
     ) -> Difference | None:
-        """Whether a secret is set can be seen, and no more."""
+        """The comparison of a secret: only whether it is set is known."""
         if is_own:
             if wanted.text is not None:
                 self.notes.append(f"{resource} {key}: set, but the cluster does not show its value; it is not changed")
@@ -182,7 +182,7 @@ class _Compared:
                 yield plain_difference(pattern_of(binding).resource, "set", key_of(binding), None, "", place)
 
     def _by_name(self, view: View | None) -> Mapping[str, Entry]:
-        """Topics that are alike share their view, and so what is made of it."""
+        """Computed once per View: topics with the same overrides share one."""
         if view is None:
             return {}
         found = self._entries.get(id(view))
@@ -215,10 +215,10 @@ def _reshaped(resource: Resource, wanted: DesiredTopic, shape: TopicShape) -> Di
 def plain_difference(
     resource: Resource, op: str, key: str, before: str | None, after: str | None, place: SourceLocation | None = None
 ) -> Difference:
-    """Of quotas, credentials and ACLs: what is set is what holds."""
+    """For quotas, credentials and ACLs, which inherit nothing: the value that is set is the effective one."""
     return Difference(ChangeKind.CONFIG, resource, op, key, before, after, before, after, place=place)
 
 
 def iterations_text(count: int | None) -> str:
-    """What is shown of a credential."""
+    """A credential as it is shown in a plan."""
     return "iterations=4096" if count is None else f"iterations={count}"

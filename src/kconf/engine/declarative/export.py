@@ -22,7 +22,7 @@ from kconf.model.scram import Mechanism
 from kconf.util.yaml.writer import Flow, YamlValue, to_yaml
 
 Show = Callable[[str, str], str]
-"""How the value of a key is written: with its unit, for example."""
+"""Formats the value of a key, for example with its unit."""
 
 _SCOPE_OF_PART: Final = {
     "topics": "topic",
@@ -32,7 +32,7 @@ _SCOPE_OF_PART: Final = {
     "users": "user",
     "acls": "acl",
 }
-"""The scope that covers a part which could not be read at all."""
+"""The scope to ignore if a whole section could not be read."""
 
 SECTIONS: Final = {
     "brokers": ResourceType.BROKER,
@@ -42,7 +42,7 @@ SECTIONS: Final = {
 
 
 def declared_files(reading: ClusterState, declared: Declared, show: Show) -> dict[str, str]:
-    """The files by name, of what `declared` selects and does not ignore; an empty section has no file."""
+    """The files by name, with everything that `declared` selects and does not ignore; empty sections have no file."""
     sections: dict[str, YamlValue] = {
         "topics": dict(_topics(reading, declared, show)),
         **{word: dict(_configs(reading, declared, kind, show)) for word, kind in SECTIONS.items()},
@@ -56,7 +56,7 @@ def declared_files(reading: ClusterState, declared: Declared, show: Show) -> dic
 
 
 def _unread_file(unread: Sequence[MissingPart]) -> str:
-    """What could not be read, and why, as comments; `ignore` has what no other file marks."""
+    """Comments on what could not be read, and why; `ignore` lists what is not marked in another file."""
     scopes = [each for each in map(_scope, unread) if each]
     document: dict[str, YamlValue] = {"version": 1, **({"ignore": scopes} if scopes else {})}
     reasons = [f"# {' '.join(each.what.split())}: {each.failure.code.name}\n" for each in unread]
@@ -65,7 +65,7 @@ def _unread_file(unread: Sequence[MissingPart]) -> str:
 
 
 def _scope(unread: MissingPart) -> str:
-    """The scope for what could not be read; none for a topic, which is marked where it is declared."""
+    """The scope to ignore for an unreadable part; empty for a topic, which is marked where it is declared."""
     word, colon, name = unread.what.partition(":")
     if not colon:
         return _SCOPE_OF_PART.get(word, word)
@@ -73,7 +73,7 @@ def _scope(unread: MissingPart) -> str:
 
 
 def _literal(name: str) -> str:
-    """A pattern that matches a name alone."""
+    """A pattern that matches only this name."""
     escaped = re.sub(r"([*?[])", r"[\1]", name)
     return f"[/]{escaped[1:]}" if escaped.startswith("/") else escaped
 

@@ -28,7 +28,7 @@ SCOPES: Final = {
     "user": ResourceType.SCRAM,
     "acl": ResourceType.ACL,
 }
-"""The words that a selector may begin with; `ignore` knows `key` too."""
+"""The kinds that a selector may begin with; `ignore` also accepts `key`."""
 
 THROTTLES: Final = frozenset(
     [
@@ -64,14 +64,14 @@ class SourceLocation(NamedTuple):
 
 
 class SecretSource(NamedTuple):
-    """Where a secret is to be found: a variable of the environment (`env`), or a file."""
+    """The source of a secret: an environment variable (`env`) or a file."""
 
     kind: str
     name: str
 
 
 class DesiredConfigs(NamedTuple):
-    """A value that is asked for. Of a sensitive key its source, or nothing: then it is only known to be set."""
+    """A declared value. For a sensitive key, the source of the value, or None: declared as set, value unknown."""
 
     text: str | None
     place: SourceLocation
@@ -79,7 +79,7 @@ class DesiredConfigs(NamedTuple):
 
 
 class DesiredTopic(NamedTuple):
-    """A topic that shall be there. None: as the cluster likes."""
+    """A declared topic. None: the cluster's default."""
 
     place: SourceLocation
     partitions: int | None = None
@@ -87,7 +87,7 @@ class DesiredTopic(NamedTuple):
 
 
 class DesiredCredential(NamedTuple):
-    """A SCRAM credential that shall be there; without a source for its password it must be there already."""
+    """A declared SCRAM credential; without a source for its password it must exist already."""
 
     place: SourceLocation
     iterations: int | None = None
@@ -95,10 +95,10 @@ class DesiredCredential(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """Some resources of one kind, as `selector` and `ignore` name them; of `key`, some keys of any resource.
+    """The resources of one kind that `selector` and `ignore` match; for `key`, keys of any resource.
 
-    A quota is meant by any name in its entity, an ACL by its principal. `brokers` is the cluster default, and `broker`
-    without a name all brokers and the default.
+    A quota matches by any name in its entity, an ACL by its principal. `brokers` is the cluster default; `broker`
+    without a name is all brokers and the default.
     """
 
     word: str
@@ -136,16 +136,16 @@ class Declared:
         return tuple(each.names for each in self.ignored if each.word == "key")
 
     def ignores_key(self, key: str) -> bool:
-        """Whether a key that no file names is to be left alone."""
+        """Whether an undeclared key must not be changed."""
         return key in THROTTLES or any(names.matches(key) for names in self._ignored_keys)
 
     def leaves_key(self, resource: Resource, key: str) -> bool:
-        """Whether others manage a key of a resource that no file names: `ignore`, or `unmanaged`."""
+        """Whether `ignore` or `unmanaged` excludes an undeclared key of a resource."""
         unmanaged = self.unmanaged.get(resource)
         return self.ignores_key(key) or (unmanaged is not None and unmanaged.matches(key))
 
     def leaves_all_keys(self, resource: Resource) -> bool:
-        """Whether others manage every key of a resource that no file names."""
+        """Whether `ignore` or `unmanaged` excludes all undeclared keys of a resource."""
         unmanaged = self.unmanaged.get(resource)
         return unmanaged is not None and any(each.text == "*" for each in unmanaged.patterns)
 
@@ -153,11 +153,11 @@ class Declared:
         return any(scope.covers(resource, names or (resource.name,)) for scope in self.ignored)
 
     def names(self, resource: Resource) -> bool:
-        """Whether a file has a word for it, of topics, brokers, groups and client metrics."""
+        """Whether a file declares this topic, broker, group or client metrics subscription."""
         return resource in self.configs or (resource.type is ResourceType.TOPIC and resource.name in self.topics)
 
     def claims(self, resource: Resource, is_named: bool, *names: str) -> bool:
-        """Whether a key that is set there and that no file names is drift: a file names the resource, or owns it."""
+        """Whether undeclared keys of a resource are drift: a file declares the resource, or a selector matches it."""
         return self.owns(resource, *names) or (is_named and not self.ignores(resource, *names))
 
     def includes(self, resource: Resource, *names: str) -> bool:

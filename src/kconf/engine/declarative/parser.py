@@ -27,11 +27,11 @@ TOPIC_FIELDS: Final = ("partitions", "replication", "configs", "unmanaged")
 SECRET_FIELDS: Final = ("valueFrom", "sensitive")
 
 KeysOf = Callable[[ResourceType], ConfigDef]
-"""The keys of a type of resource: what units and secrets are known by."""
+"""The keys of a resource type, which define units and secrets."""
 
 
 def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
-    """What files, as pairs of name and text, declare together, or `ParseErrors`."""
+    """The declaration in some files, given as pairs of name and text. Raises `ParseErrors`."""
     gathered = Gathered()
     errors: dict[str, list[ParseError]] = {}
     for name, text in files:
@@ -108,7 +108,7 @@ class _Reader(AccessReader):
                 )
 
     def unmanaged(self, node: YamlNode) -> None:
-        """Keys that others manage, on any resource: the same as `ignore: [key:…]`."""
+        """Keys that are ignored on any resource: the same as `ignore: [key:…]`."""
         patterns = self.key_patterns(node, "unmanaged")
         self.gathered.ignored.extend(Scope("key", Names((each,))) for each in patterns)
 
@@ -175,7 +175,7 @@ class _Reader(AccessReader):
         return DesiredConfigs(self.raw(kind, name, key, text, node), self.place(node))
 
     def raw(self, kind: ResourceType, name: str, key: ConfigKey | None, text: str, node: YamlNode) -> str:
-        """The text of the wire. Few values are written often, so each is read once."""
+        """The value in protocol format. Cached, because files repeat a few values."""
         known = self._raw.get((kind, name, text))
         if known is None:
             known = text
@@ -195,7 +195,7 @@ class _Reader(AccessReader):
         return found if found is not None or kind is not ResourceType.BROKER else keys.get(base_name(name))
 
     def hidden(self, name: str, node: YamlNode) -> DesiredConfigs:
-        """`{valueFrom: {env: X}}`, or what an export writes for a secret: `{sensitive: true}`."""
+        """`{valueFrom: {env: X}}`, or `{sensitive: true}`, which an export writes for a secret."""
         fields = self.fields(node, SECRET_FIELDS, f"the value of {name}")
         if "valueFrom" in fields:
             return DesiredConfigs(None, self.place(node), self.source(fields["valueFrom"], "valueFrom"))

@@ -37,14 +37,14 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
 
 UNDECLARED: Final = "undeclared"
-"""The `op` of a difference that is drift and that applying the files leaves as it is."""
+"""The `op` of a difference that is drift, but that `apply` without pruning does not change."""
 
 PRUNABLE: Final = ("topics", "users", "acls", "quotas")
-"""Kinds that are removed only if given by this word; overrides need none."""
+"""The kinds that are removed only if given by this name; overrides are always removed."""
 
 
 Claims = Callable[..., bool]
-"""Called with a resource, whether a file names it, and the names that selectors match it by."""
+"""Called with a resource, whether a file declares it, and the names that selectors match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def undeclared(
 
 
 class _Surplus:
-    """What no file names, where `claims` covers the resource; without the `operators` and other users of theirs."""
+    """Everything undeclared on resources that `claims` covers, except users of operators."""
 
     def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf, operators: Collection[str]) -> None:
         self.declared, self.reading, self.keys, self._operators = declared, reading, keys, operators
@@ -117,7 +117,7 @@ class _Surplus:
         return made._replace(pruned=True, sensitive=entry.sensitive)
 
     def limits(self, claims: Claims, *, whole: bool) -> Iterator[Difference]:
-        """Quotas that no file names: of declared entities, or of the others."""
+        """Undeclared quotas, of declared entities or of the others."""
         for entity, limits in self.reading.quotas.items():
             wanted = self.declared.quotas.get(entity)
             names = [name or "" for _, name in entity.parts]

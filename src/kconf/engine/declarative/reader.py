@@ -1,4 +1,4 @@
-"""What reading any part of a declaration needs: locations, names, counts, choices, secret sources, scopes."""
+"""Shared by the readers of all sections: locations, names, counts, choices, secret sources, scopes."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def read_scopes(texts: Iterable[str], what: str, *, keys: bool = False) -> tuple
 
 
 def _meant(text: str, known: Sequence[str]) -> str:
-    """What a scope may have been meant for: a kind misspelt, or a topic's name alone."""
+    """A suggestion for an invalid scope: a misspelled kind, or a topic name without `topic:`."""
     from difflib import get_close_matches
 
     word, colon, name = text.partition(":")

@@ -1,7 +1,7 @@
 """One rule: the conditions that must hold, and whether they hold on a `Subject`.
 
-A subject is a resource, the values in force there, and what is set there. That is all a rule knows, so the same rules
-judge a request on the server, a plan on the client and a table in the pipeline.
+A subject is a resource, its effective values and its overrides. A rule uses nothing else, so the same rules check a
+request on the server, a plan on the client and a table in the pipeline.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PARTITIONS: Final = ConfigKey(name="partitions", type=ValueType.INT)
 REPLICATION_FACTOR: Final = ConfigKey(name="replication_factor", type=ValueType.INT)
 NAME: Final = ConfigKey(name="name", type=ValueType.STRING)
 FACTS: Final = {key.name: key for key in (PARTITIONS, REPLICATION_FACTOR, NAME)}
-"""What a rule may say of a topic beside its keys."""
+"""Properties of a topic that rules may use in addition to its keys."""
 
 
 class Operator(StrEnum):
-    """What a condition asks of a value. The relations compare it with that of another key."""
+    """The operator of a condition. Relations compare a value with that of another key."""
 
     MIN = "min"
     MAX = "max"
@@ -56,7 +56,7 @@ ABOUT_OVERRIDES: Final = frozenset([Operator.REQUIRED, Operator.FORBIDDEN])
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An operator and what it compares with: typed values, or another key's name. `text` is how the file says it."""
+    """An operator and what it compares with: typed values, or another key's name. `text` is the text in the file."""
 
     operator: Operator
     operands: tuple[Value, ...]
@@ -65,7 +65,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rule:
-    """One sentence of the policy. All its conditions must hold on each resource that one of its selectors selects."""
+    """A rule of a policy. All its conditions must hold for each resource that one of its selectors matches."""
 
     id: str
     selectors: tuple[RuleSelector, ...]
@@ -82,7 +82,7 @@ class Rule:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys that it looks at: a request that touches one of them is judged."""
+        """The keys that the rule uses: it applies to requests that change one of them."""
         named = [self.key.name, *self.others]
         return frozenset([*named, *(FOLLOWS[name] for name in named if name in FOLLOWS)])
 
@@ -110,7 +110,7 @@ class Rule:
 
 
 class Subject(NamedTuple):
-    """A resource as rules see it: the values in force, the keys that are set at the resource itself, a topic's shape.
+    """A resource as rules see it: its effective values, the keys with an override, a topic's partitions and replicas.
 
     A key without a value is not in `values`; a count that is not known is None.
     """
@@ -131,7 +131,7 @@ class Subject(NamedTuple):
 
 
 def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, value: Value | None) -> bool:
-    """A key that has no value breaks nothing but `required`. One that cannot be read (None) breaks every condition."""
+    """A key without a value violates only `required`. One that cannot be parsed (None) violates every condition."""
     operator, operands = condition.operator, condition.operands
     if operator in ABOUT_OVERRIDES:
         return (rule.key.name in subject.overrides) == (operator is Operator.REQUIRED)
@@ -191,7 +191,7 @@ def _in_common_unit(key: ConfigKey, raw: str, subject: Subject) -> float:
 
 
 def amount(key: ConfigKey, value: Value, values: Mapping[str, str]) -> float:
-    """A number to compare by: no limit is above everything, and local retention may be that of the whole."""
+    """A number for comparison: unlimited is infinity, and local retention may be that of the whole topic."""
     assert isinstance(value, (int, float))
     if value == -1 and key.name in UNLIMITED:
         return inf
@@ -207,7 +207,7 @@ def read_value(key: ConfigKey, raw: str) -> Value:
 
 
 def _same(value: Value, other: Value) -> bool:
-    """Lists are the same in any order."""
+    """Lists are equal in any order."""
     if isinstance(value, tuple) and isinstance(other, tuple):
         return set(value) == set(other)
     return value == other

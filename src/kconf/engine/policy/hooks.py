@@ -49,9 +49,9 @@ class Values(Mapping[str, V], Generic[V]):
 
 
 class Effective(Mapping[str, str]):
-    """The values in force at a resource, were these its overrides; each is resolved when it is asked for.
+    """The effective values of a resource with these overrides; each is resolved on access.
 
-    For all brokers these are the overrides alone, as a describe shows them.
+    For the cluster default these are the overrides alone, as DescribeConfigs returns them.
     """
 
     def __init__(self, resource: Resource, overrides: Overrides, resolver: ConfigResolver) -> None:
@@ -113,10 +113,10 @@ class Effective(Mapping[str, str]):
 class AlterProposal:
     """Overrides that would change.
 
-    `changed` is Kafka's map: the resulting values of what the request changes, None where an override goes; keys that a
-    replacement drops are not in it. `resulting` and `previous` are all overrides after and before; `effective` has the
-    values in force after. `topic` is None for other resources, and while a topic is being made. `defaults`, of a broker
-    level, are what topics inherit; only rules use them.
+    `changed` is Kafka's map: the resulting values of the keys in the request, None where an override is removed; keys
+    that a replacement drops are not in it. `resulting` and `previous` are all overrides after and before;
+    `effective` are the effective values after. `topic` is None for other resources, and while a topic is created.
+    `defaults` are the values that topics inherit from a broker level; only rules use them.
     """
 
     resource: Resource
@@ -137,7 +137,7 @@ class AlterProposal:
 
 @dataclass(frozen=True, slots=True)
 class TopicProposal:
-    """A topic that would be made. As in Kafka: either both counts, or `assignments` (partition -> broker ids)."""
+    """A topic that would be created. As in Kafka: either both counts, or `assignments` (partition -> broker ids)."""
 
     name: str
     partitions: int | None
@@ -162,7 +162,7 @@ class TopicProposal:
 
 @dataclass(frozen=True, slots=True)
 class GrowthProposal:
-    """A topic that would get more partitions: as it would be, and how many it has."""
+    """A topic that would get more partitions: its partitions after and before."""
 
     topic: Topic
     previous: int
@@ -177,7 +177,7 @@ class GrowthProposal:
 
 
 Warnings = Iterable[str] | None
-"""What a policy that does not refuse may return."""
+"""The return value of a policy that allows a change."""
 
 
 class AlterPolicy(Protocol):
@@ -192,7 +192,7 @@ class CreateTopicPolicy(Protocol):
 
 @runtime_checkable
 class GrowthPolicy(Protocol):
-    """A create-topic policy that also wants to see CreatePartitions. Kafka's cannot."""
+    """A create-topic policy that also checks CreatePartitions, which Kafka's cannot."""
 
     def check_growth(self, proposal: GrowthProposal, /) -> Warnings:
         """Return warnings or nothing; raise `PolicyViolation` to refuse."""
@@ -290,9 +290,9 @@ NO_POLICY = PolicyHooks()
 def changed_values(
     resource: Resource, alterations: Sequence[AlterConfigOp], stored: Overrides, resulting: Overrides
 ) -> dict[str, str | None]:
-    """Kafka's map: what each named key would be (None: no override), without those that stay as they are.
+    """Kafka's map: the new value of each requested key (None: no override), without unchanged ones.
 
-    Brokers read their files again when a value is set to what it was, so there unchanged keys are shown too.
+    For brokers it includes unchanged keys, because a broker reads its files again if a path is set to the same value.
     """
     unchanged_too = resource.type == ResourceType.BROKER
     return {

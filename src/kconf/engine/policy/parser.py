@@ -41,7 +41,7 @@ _OF_TYPES: Final = {
     ResourceType.TOPIC: frozenset(RiskName) - {RiskName.QUOTA_BELOW_USAGE, RiskName.LOCKOUT},
     ResourceType.BROKER: frozenset(RiskName) - {RiskName.QUOTA_BELOW_USAGE},
 }
-"""The risks that a rule about a type of resources may name. What clients use of quotas is in no policy."""
+"""The risks that a rule may name, by resource type. Policies do not know actual usage, so quotas have none."""
 SELECTOR_FIELDS: Final = ("type", "name", "except", "labels")
 
 _MANY: Final = frozenset([Operator.ONE_OF, Operator.NOT_ONE_OF, Operator.CONTAINS, Operator.EXCLUDES])

@@ -1,7 +1,7 @@
-"""How the writer has a plan checked by policies that cannot run inside it, because they may be slow or hang.
+"""The check of a plan by policies. They run outside of the writer, because they may be slow or hang.
 
-In two phases: a plan is made with hooks that note the open questions, `resolve` has them answered outside of the
-writer, and a plan without open questions is committed. server/policy implements it.
+It has two phases: a plan is made with hooks that record which policy calls it needs, and `resolve` makes these calls
+outside of the writer. A plan that needs no further calls is committed. server/policy implements it.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from kconf.model.journal import RequestContext
 
 
 class PlanCheck(Protocol):
-    """One request's check by the policies. It lasts from the first plan to the commit."""
+    """The policy check of one request, from the first plan to the commit."""
 
     needs_preview: bool
-    """Whether to plan before the writer does, to find out early what the policies are to be asked."""
+    """Whether to make a plan before the writer does, to find the necessary policy calls early."""
 
     @property
     def is_pending(self) -> bool:
-        """Whether the last plan depends on a question that no policy has answered yet."""
+        """Whether the last plan needs a policy call that has not been made yet."""
 
     async def prepare(self) -> None:
         """Called once, before the first plan."""
 
     def hooks(self) -> PolicyHooks:
-        """The policies for one call of the planner: they answer what they know, and note what they do not."""
+        """The hooks for one call of the planner: they return known results and record the missing ones."""
 
     async def resolve(self) -> bool:
-        """Have the open questions answered. True: nothing was asked, since the state may have moved; preview again."""
+        """Make the missing policy calls. True: none was made, because the state may have changed; plan again."""
 
     def committed(self) -> None:
-        """The last plan is committed, or was a dry run's."""
+        """Called when the last plan was committed, or was that of a dry run."""
 
     def close(self) -> None:
-        """Called in the end, whatever happened."""
+        """Called at the end, also after errors."""
 
 
 class Policy(Protocol):
-    """What plans are checked by."""
+    """Creates the policy checks."""
 
     def check(self, context: RequestContext, *, validate_only: bool) -> PlanCheck | None:
         """A check for one request; None: there are no policies."""

@@ -48,7 +48,7 @@ def _lockouts(proposal: AlterProposal) -> Iterator[Risk]:
 
 
 def _default_risks(proposal: AlterProposal) -> Iterator[Risk]:
-    """The risks of the topics that inherit what would change, each with their names."""
+    """The risks for topics that inherit the changed values, each with the names of the topics."""
     defaults = proposal.defaults
     if defaults is None:
         return

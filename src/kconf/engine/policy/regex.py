@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-LONGEST: Final = 256  # characters that are matched; a longer text fits no pattern
+LONGEST: Final = 256  # characters; a longer text matches no pattern
 
 _UNSUPPORTED: Final = {
     "(?=": "a lookahead",
@@ -54,7 +54,7 @@ def compile_regex(text: str, *, whole: bool = False) -> Regex:
 
 
 def anchored(text: str) -> str:
-    """The pattern that is found in a text if this one matches the whole of it."""
+    """The pattern that a search finds only if this one matches the whole text."""
     return rf"\A(?:{text})\z"
 
 

@@ -1,7 +1,7 @@
-"""Rules about risks: `forbid` refuses a change that has one, `allow` lets it pass without being asked about.
+"""Rules about risks: `forbid` refuses a change with the risk, `allow` accepts it without confirmation.
 
-Of several rules about a risk, the last one that selects the resource decides. A risk of a broker level is one of the
-topics that inherit the value, so rules about topics bind it, too.
+If several rules about a risk match a resource, the last one decides. A risk of a broker config is a risk for the topics
+that inherit the value, so rules about topics apply to it as well.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def forbidding(rules: Sequence[RiskRule], resource: Resource, risk: Risk, labels
 
 
 def is_allowed(rules: Sequence[RiskRule], resource: Resource, risk: Risk, labels: Labels) -> bool:
-    """Whether rules allow a risk of a change: of the resource, or of every topic that inherits it."""
+    """Whether rules allow a risk of a change: for the resource, or for every topic that inherits the value."""
     if forbidding(rules, resource, risk, labels) is not None:
         return False
     own, *topics = (_deciding(rules, each, risk.name, labels) for each in _concerned(resource, risk))

@@ -44,7 +44,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """All rules of a file, and the labels they use. As a policy it refuses what breaks an `error` rule."""
+    """All rules of a file, and the labels they use. As a policy, they refuse changes that violate an `error` rule."""
 
     rules: tuple[Rule, ...] = ()
     labelled: tuple[Labelled, ...] = ()
@@ -68,7 +68,7 @@ class Rules:
         return found
 
     def judge(self, subject: Subject, touched: Iterable[str] | None = None) -> list[Finding]:
-        """What does not hold. `touched` are the keys that a request is about; None: all, as for a new topic."""
+        """The violations. `touched` are the keys that a request changes; None: all, as for a new topic."""
         resource, labels, findings = subject.resource, None, []
         for rule in self._candidates(resource.type, touched):
             if labels is None and rule.knows_labels:
@@ -184,7 +184,7 @@ class Rules:
 
     @cached_property
     def _remembered(self) -> dict[tuple[ResourceType, frozenset[str]], list[Rule]]:
-        """A request for a thousand topics touches the same keys of each."""
+        """Cached, because a request for many topics usually changes the same keys of each."""
         return {}
 
     @cached_property
@@ -199,7 +199,7 @@ class Rules:
 
 
 def _verdict(findings: Iterable[Finding]) -> list[str]:
-    """The warnings; `PolicyViolation` where a rule refuses."""
+    """The warnings. Raises `PolicyViolation` if an `error` rule is violated."""
     errors = [each.text for each in findings if each.rule.severity is Severity.ERROR]
     if errors:
         more = [f"and {len(errors) - _MOST_SHOWN} more"] if len(errors) > _MOST_SHOWN else []

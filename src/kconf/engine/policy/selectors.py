@@ -15,8 +15,8 @@ from kconf.model.resource import Resource, ResourceType
 
 
 class Severity(StrEnum):
-    ERROR = "error"  # refuses
-    WARN = "warn"  # tells
+    ERROR = "error"  # refuses the change
+    WARN = "warn"  # allows it with a warning
 
 
 class Matcher(Protocol):
@@ -28,7 +28,7 @@ class Matcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """A name, a glob (`*`, `?`, `[abc]`) for the whole of it, or a /regular expression/ found anywhere in it."""
+    """A name, a glob (`*`, `?`, `[abc]`) that matches the whole name, or a /regular expression/ that matches a part."""
 
     text: str
 
@@ -38,7 +38,7 @@ class NamePattern:
 
     @property
     def regex(self) -> str:
-        """What to search a name for. That of a glob means the same to Python and to Java."""
+        """The regular expression to search names for. That of a glob means the same in Python and Java."""
         return self.text[1:-1] if self.is_regex else rf"\A{translate(self.text)}"
 
     def compiled(self) -> Matcher:
@@ -48,7 +48,7 @@ class NamePattern:
 
 @dataclass(frozen=True)
 class Names:
-    """Any of these patterns. None at all: every name."""
+    """Matches any of these patterns; without patterns, every name."""
 
     patterns: tuple[NamePattern, ...] = ()
 
@@ -82,7 +82,7 @@ class RuleSelector:
 
     @property
     def is_general(self) -> bool:
-        """Whether it is about every resource of its type, also those to come, but for exceptions."""
+        """Whether it matches every resource of its type, including future ones, except those it excludes."""
         patterns = self.names.patterns
         return not self.labels and (not patterns or any(each.text == "*" for each in patterns))
 
@@ -93,7 +93,7 @@ class RuleSelector:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels for the resources that a pattern names. Of several that fit, the later entry wins, label by label."""
+    """Labels for the resources that a pattern matches. If several match, the last one wins, for each label."""
 
     selector: RuleSelector
     labels: tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""What topics inherit from a broker level that would change: for rules about topics, which bind that level too."""
+"""What topics inherit from a changed broker level. Rules about topics use it, because they apply to that level too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kconf.model.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class TopicDefaults:
-    """The broker levels before and after, of each broker that is decided for, and the topics of that moment."""
+    """The broker levels before and after, of each broker that is planned for, and the topics at that moment."""
 
     levels: Sequence[tuple[ConfigResolver, ConfigResolver]]
     snapshot: Snapshot

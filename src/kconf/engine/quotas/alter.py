@@ -29,10 +29,10 @@ from kconf.model.snapshot import Snapshot
 from kconf.util.slices import in_slices
 
 QuotaOutcomes = dict[QuotaEntity, ApiError | None]
-"""One per entity, in the order of the request; None: granted."""
+"""One result per entity, in the order of the request; None: it succeeds."""
 
 EachQuotaOutcomes = list[list[ApiError | None]]
-"""For each alteration of a request, one per quota; None: granted."""
+"""For each alteration of a request, one result per quota; None: it succeeds."""
 
 ENTITY_TYPES: Final = frozenset({USER, CLIENT_ID, IP})
 QUOTA_KEYS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
@@ -156,12 +156,12 @@ def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> ConfigDef:
 
 
 def is_address(text: str) -> bool:
-    """Whether Java's `InetAddress` reads a text without asking anyone: IPv6, bracketed too, or IPv4 in 1 to 4 parts."""
+    """Whether Java's `InetAddress` parses a text without DNS: IPv6, also in brackets, or IPv4 in 1 to 4 parts."""
     return canonical_address(text) is not None
 
 
 def canonical_address(text: str) -> str | None:
-    """An address as a socket names its peer; None for what is a name, or nothing."""
+    """An address as a socket returns it for its peer; None for a host name or an empty text."""
     inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
     try:
         if ":" in inner:
@@ -208,7 +208,7 @@ def _key(keys: Mapping[str, ConfigKey], name: str) -> ConfigKey:
 
 
 def quota_text(key: ConfigKey, value: float, *, fractions: bool = False) -> str:
-    """A quota as it is kept, or InvalidRequest. With `fractions`, a number of bytes need not be whole (KIP-248)."""
+    """A quota as it is stored; raises InvalidRequest. With `fractions`, bytes may have a fraction (KIP-248)."""
     if not isfinite(value):
         raise InvalidRequest(f"{key.name} must be a number; remove the quota to have no limit")
     if fractions and 0 < value < 2**53 and value != int(value):

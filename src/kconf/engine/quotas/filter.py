@@ -115,7 +115,7 @@ def _sorted(names: Iterable[Name]) -> list[Name]:
 
 
 def users(index: QuotaIndex) -> list[Name]:
-    """Everyone with a quota of their own or for one of their clients."""
+    """The users with a quota of their own or for one of their client ids."""
     return _sorted(index.by_user)
 
 

@@ -1,8 +1,8 @@
-"""All quotas of one snapshot, found by name: resolving a pair is a handful of look-ups, however many there are.
+"""All quotas of one snapshot, indexed by name: resolving a pair takes a few look-ups, however many quotas exist.
 
-The index is derived: `refresh` follows what was committed, and `QuotaIndex.of` makes the same one from scratch. It
-shares the snapshot's values. Names: None is the default entity, "" is none at all, so that an empty client id never
-matches a client's rule, not even the default one.
+The index is derived data: `refresh` applies committed changes, and `QuotaIndex.of` builds the same index from scratch.
+It shares the snapshot's values. In names, None is the default entity and "" is no entity, so that an empty client id
+matches no quota of a client, not even the default one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Pair = tuple[Name, Name]
 
 
 class Resolved:
-    """The quota that holds for a (user, client id), and those that lose against it, in order."""
+    """The effective quota of a (user, client id), and those that it overrides, in order."""
 
     __slots__ = ("_found", "_who", "source", "value")
 
@@ -41,7 +41,7 @@ class Resolved:
 
 
 class QuotaRow:
-    """The quotas of one entity. A change makes a new row, so what is remembered in `memo` cannot be out of date."""
+    """The quotas of one entity. A change creates a new row, so values cached in `memo` are never outdated."""
 
     __slots__ = ("kind", "memo", "name", "values")
 
@@ -156,21 +156,21 @@ class QuotaIndex:
         elif old is not None:
             rows.drop(name)
 
-    # -- who gets what -----------------------------------------------------------------------------------------------
+    # -- effective quotas --------------------------------------------------------------------------------------------
 
     def resolve(self, key: str, user: Name, client_id: Name) -> Resolved | None:
-        """The quota of this key that holds for a user with a client id; None: no limit."""
+        """The effective quota of this key for a user with a client id; None: no limit."""
         found = self._found(key, user, client_id)
         return Resolved(found, user, client_id) if found else None
 
     def candidates(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
-        """Every quota of this key that applies, the one that holds first."""
+        """Every quota of this key that applies, the effective one first."""
         return [QuotaCandidate(source, number(text)) for source, text in self._found(key, user, client_id)]
 
     def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
-        # In the order of precedence.py; a test compares the two. This is the hot path of every request while someone is
-        # limited. Among a million names a look-up mostly waits for memory, so there are two by name; the others are
-        # in small dictionaries, or about the defaults, which are near.
+        # In the order of precedence.py; a test compares the two. While any quota exists, every request runs this. Among
+        # a million names a look-up mostly waits for memory, so only two look-ups are by name; the others are in small
+        # dictionaries or find defaults.
         found: list[tuple[QuotaSource, str]] = []
         mine = self.by_client.get(client_id) if client_id else None
         if user and (own := self.by_user.get(user)) is not None:

@@ -37,7 +37,7 @@ PRECEDENCE: Final = (
 """The level that wins first. The numbers of `QuotaSource` are KIP-248's, for the wire."""
 
 Bucket = tuple[Name, Name]
-"""Who shares one measure: (user, client id), with "" for what does not matter at that level."""
+"""The (user, client id) that share one measured rate, with "" for the part that the level ignores."""
 
 
 class QuotaResolver(Protocol):
@@ -53,12 +53,12 @@ def levels(user: Name, client_id: Name) -> dict[QuotaEntity, QuotaSource]:
     for source in PRECEDENCE:
         entity = source.entity(user, client_id)
         if all(kind not in absent for kind, _ in entity.parts):
-            found[entity] = source  # where a name is the default, the level of the default is the true one
+            found[entity] = source  # if a name is the default, the level of the default counts
     return {entity: found[entity] for entity in sorted(found, key=lambda each: PRECEDENCE.index(found[each]))}
 
 
 def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:
-    """Who shares the measure of a quota: found for a client it is each client's, for a user all its clients'."""
+    """Who shares the measured rate of a quota: one client id, or all client ids of a user."""
     by_user, by_client = _SHARES[source]
     return user if by_user else "", client_id if by_client else ""
 
@@ -94,7 +94,7 @@ class StoredQuotas:
         ]
 
     def effective(self, user: Name, client_id: Name, keys: Iterable[str]) -> dict[str, EffectiveQuota]:
-        """The quotas that hold, by key; what nothing limits is left out."""
+        """The effective quotas by key, without keys that nothing limits."""
         found = {}
         for key in keys:
             if candidates := self.candidates(key, user, client_id):

@@ -1,4 +1,4 @@
-"""Kafka's rates and the delays they lead to, without a clock of their own.
+"""Kafka's rates and the resulting throttle times. Callers pass the time.
 
 `Rate` is for request_percentage and connection_creation_rate: sums in windows of time, over all of which the rate is
 measured. `MutationQuota` is for controller_mutation_rate, on a token bucket. Times are milliseconds of any monotonic
@@ -25,7 +25,7 @@ class Windows:
         return self.seconds * 1000
 
     def token_bucket(self) -> TokenBucket:
-        """A bucket that holds what all windows bring, as Kafka's does."""
+        """The capacity of the token bucket: the quota times all windows, as in Kafka."""
         return TokenBucket(self.count * self.seconds)
 
 
@@ -74,7 +74,7 @@ class Rate:
         return sum(sample.total for sample in self._samples) / (span / 1000)
 
     def delay(self, bound: float, now: float, *, longest: float) -> int:
-        """How long to wait until the rate is down to its bound; 0 unless it is above it."""
+        """How long to wait until the rate is not above its bound; 0 if it is not."""
         span = self._span(now)
         rate = sum(sample.total for sample in self._samples) / (span / 1000)
         if not rate > bound:
@@ -82,7 +82,7 @@ class Rate:
         return floor(min((rate - bound) / bound * span, longest) + 0.5)  # Java's Math.round
 
     def _span(self, now: float) -> float:
-        """The milliseconds that the samples cover: never less than all windows but the current one."""
+        """The milliseconds that the samples cover: at least all windows except the current one."""
         windows = self._windows
         for sample in self._samples:
             if now - sample.last >= windows.count * windows.ms:
@@ -93,10 +93,11 @@ class Rate:
 
 
 class MutationQuota:
-    """What one request that creates or deletes partitions may still spend.
+    """The controller_mutation_rate quota of one request that creates or deletes partitions.
 
-    Strict (the API versions that know THROTTLING_QUOTA_EXCEEDED): while the bucket is overdrawn everything is refused,
-    and overdrawing it costs no time. Otherwise everything is granted, and the client waits afterwards. A topic is
+    Strict (API versions with THROTTLING_QUOTA_EXCEEDED): while the bucket is below zero every topic is refused; the
+    one that takes it below zero is accepted without a throttle time. Otherwise all are accepted, and the client is
+    throttled afterwards. A topic is
     charged once, even if its plan is made again.
     """
 
@@ -106,7 +107,7 @@ class MutationQuota:
         self.delay_ms = 0
 
     def charge(self, what: object, cost: int) -> bool:
-        """Whether `what` is granted, at the cost of so many partitions."""
+        """Whether `what` is accepted, at the cost of so many partitions."""
         granted = self._decided.get(what)
         if granted is None:
             granted = self._decided[what] = self._charge(cost)

@@ -1,4 +1,4 @@
-"""Whose quota would be another if some quotas were set or removed. Decides nothing and touches nothing."""
+"""Finds the users and client ids whose effective quota would change if some quotas were set or removed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def what_if(
 
 
 def _holding(levels: Mapping[QuotaSource, float | None]) -> QuotaCandidate | None:
-    """What holds once the wishes are granted: a level is replaced, comes in, or goes."""
+    """The quotas that apply after the change: a level is replaced, added or removed."""
     for source in sorted(levels, key=PRECEDENCE.index):
         value = levels[source]
         if value is not None:

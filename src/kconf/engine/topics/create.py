@@ -1,4 +1,4 @@
-"""What CreateTopics would do. Decides; touches nothing.
+"""Plans CreateTopics. Has no side effects.
 
 The order of the checks is Kafka's (docs/protocol.md, "Order of checks").
 """
@@ -49,7 +49,7 @@ _REFUSED = TopicNotAuthorized(TopicNotAuthorized.stock).failure()
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A topic that would come into being, with its overrides."""
+    """A topic that would be created, with its overrides."""
 
     topic: Topic
     overrides: Overrides
@@ -112,7 +112,7 @@ def plan_create_topics(
 def _as_created(
     outcomes: dict[str, Created | ApiError], refusals: Refusals, after: Snapshot
 ) -> dict[str, Created | ApiError]:
-    """What another cluster made of it: it gives topics their ids, and places them."""
+    """The result of the upstream cluster, which assigns topic ids and places replicas."""
     return {
         name: made
         if isinstance(made, ApiError)

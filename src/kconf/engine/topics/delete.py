@@ -1,4 +1,4 @@
-"""What DeleteTopics would do: by name, or from version 6 by id."""
+"""Plans DeleteTopics: by name, or from version 6 by id. Has no side effects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TopicDeletion:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What happened to one of them; `failure` None: it is gone."""
+    """The result for one topic; `failure` None: it is deleted."""
 
     name: str | None
     id: UUID
@@ -144,7 +144,7 @@ def _refusal(snapshot: Snapshot, wanted: TopicDeletion, everywhere: bool, author
 
 
 def _changes(snapshot: Snapshot, topic: Topic) -> list[Change]:
-    """The changes of a topic's deletion: its overrides go with it."""
+    """The changes that delete a topic and its overrides."""
     resource = topic.resource
     overrides = snapshot.overrides(resource)
     lines = [

@@ -1,4 +1,4 @@
-"""What CreatePartitions would do. Decides; touches nothing."""
+"""Plans CreatePartitions. Has no side effects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def plan_create_partitions(
     charge: Charge | None = None,
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[dict[str, ApiError | None]]:
-    """Results by topic name; a name that is in the request twice fails once."""
+    """Results by topic name; a name that occurs twice in the request fails once."""
     repeated = repeated_names(wanted.name for wanted in in_slices(requested))
     outcomes: dict[str, ApiError | None] = {}
     changes: list[Change] = []

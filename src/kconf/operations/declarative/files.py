@@ -21,7 +21,7 @@ def load_declared(paths: Sequence[str], context: Context) -> Declared:
     """The declarations of the files, and what the context ignores."""
     from kconf.configdef.lookup import keys_for
     from kconf.engine.declarative.parser import read_declared
-    from kconf.util.gc_tuning import gc_paused
+    from kconf.util.memory import gc_paused
 
     found = [each for path in paths for each in _files(path)]
     with gc_paused():

@@ -15,9 +15,11 @@ from kconf.model.cluster_state import MissingPart
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.errors import Aborted
+from kconf.operations.key_notes import unknown_key_notes
 from kconf.operations.risks.inheritance import with_inherited
 
 if TYPE_CHECKING:
+    from kconf.configdef.releases.detect import ClusterRelease
     from kconf.engine.declarative.model import Declared
     from kconf.model.cluster_state import ClusterState
     from kconf.operations.target import Target
@@ -62,7 +64,7 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
 
     declared = load_declared(paths, target.context)
     prune = prune_of(prune_words, target, declared)
-    state = asyncio.run(_read(target, declared))
+    state, release = asyncio.run(_read(target, declared))
     found, notes = differences(declared, state, keys_for)
     if prune is not None:
         removed, more = pruned(declared, state, keys_for, prune)
@@ -70,6 +72,7 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
     found, drift = _without_inherited(target, found, undeclared(declared, state, keys_for, _own_users(target)))
     gone = {(each.resource, each.key) for each in found if each.pruned}
     drift = [each for each in drift if (each.resource, each.key) not in gone]
+    notes = [*notes, *unknown_key_notes(release, _declared_keys(found))]
     if drift:
         notes = [*notes, _undeclared_note(len(drift))]
     hidden = _hidden_topics(target, found)
@@ -77,6 +80,11 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
     failures = _failures(state, found)
     unread = [*_unread(state, failures), *(MissingPart(str(each), failure) for each, failure in hidden.items())]
     return DifferencePlan(state.cluster, found, failures, notes, state.revision, drift, unread)
+
+
+def _declared_keys(found: Iterable[Difference]) -> list[tuple[ResourceType, str]]:
+    """The keys that would be set."""
+    return [(each.resource.type, each.key) for each in found if each.kind is ChangeKind.CONFIG and each.op != "delete"]
 
 
 def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource, ApiError]:
@@ -131,8 +139,8 @@ def check_deletes(found: Iterable[Difference], limit: int) -> None:
         raise Aborted(f"this would remove {count} items, but --max-deletes allows {limit}")
 
 
-async def _read(target: Target, declared: Declared) -> ClusterState:
-    """Read what the files name or own."""
+async def _read(target: Target, declared: Declared) -> tuple[ClusterState, ClusterRelease]:
+    """Read what the files name or own, and the release of the cluster."""
     kinds = {each.type for each in declared.configs} | {SCOPES[each.word] for each in declared.selectors}
     kinds |= {ResourceType.TOPIC} if declared.topics else set()
     kinds |= {ResourceType.QUOTA} if declared.quotas else set()
@@ -147,7 +155,7 @@ async def _read(target: Target, declared: Declared) -> ClusterState:
         return bool(configs.get(resource)) or every_key(resource)
 
     async with target.open_async() as admin:
-        return await read_cluster(
+        state = await read_cluster(
             admin,
             [part for part, kind in PARTS.items() if kind in kinds],
             wanted=wanted,
@@ -155,6 +163,7 @@ async def _read(target: Target, declared: Declared) -> ClusterState:
             keys={each: list(values) for each, values in configs.items() if not every_key(each)},
             synonyms=True,
         )
+        return state, await admin.cluster_release()
 
 
 def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource, ApiError]:

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, assert_never
 
 from kconf.operations.history.record import Attribution, Fit
+from kconf.operations.history.sources import OUTSIDE_ORIGIN, SNAPSHOT_ORIGIN
 
 if TYPE_CHECKING:
     from kconf.operations.history.record import Moment, PastValue
+    from kconf.operations.history.sources import HistoryEntry
     from kconf.operations.state import ConfigName
 
 _MAX_NOTES: Final = 5
@@ -55,6 +57,14 @@ def author_text(attribution: Attribution) -> str:
             return "unknown: not recorded"
         case _:
             assert_never(attribution.fit)
+
+
+def entry_author(entry: HistoryEntry) -> str:
+    """Who made a change: the principal, and the user of the operating system; or why that is not known."""
+    if entry.caller.principal:
+        return f"{entry.caller.principal} ({entry.os_user})" if entry.os_user else entry.caller.principal
+    fits = {SNAPSHOT_ORIGIN: Fit.SEEN, OUTSIDE_ORIGIN: Fit.CHANGED_OUTSIDE}
+    return author_text(Attribution(fits.get(entry.origin, Fit.UNRECORDED)))
 
 
 def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:

@@ -70,7 +70,7 @@ def check_cluster(target: Target) -> CheckResult:
     if not target.has_controllers:
         state = read_state(target, ())
         note = "ghost configs were not checked: that requires the metadata log (--controllers HOST:PORT,…)"
-        return CheckResult([*_uneven(state), *_unknown(state)], [note], _missing(state))
+        return CheckResult(check_state(state), [note], _missing(state))
     with target.open_controllers() as controllers, controllers.follow() as log:
         before = _configs(log.follower.image)
         state = read_state(target, ())
@@ -80,10 +80,14 @@ def check_cluster(target: Target) -> CheckResult:
     touched = {key for key in {*before, *after} if before.get(key) != after.get(key)}
     found = [
         *_against_log(state, settled, touched, log.follower.image, target.context.bootstrap),
-        *_uneven(state),
-        *_unknown(state),
+        *check_state(state),
     ]
     return CheckResult(found, [], _missing(state))
+
+
+def check_state(state: ClusterState) -> list[Finding]:
+    """What the state of a cluster alone shows."""
+    return [*_uneven(state), *_unknown(state)]
 
 
 def _catch_up(log: Follow) -> None:

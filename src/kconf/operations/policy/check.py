@@ -26,7 +26,7 @@ NO_COUNTS: Final[TopicCounts] = (None, None)
 
 
 def load_policy(path: str) -> Rules:
-    from kconf.configdef.catalog import kafka_43
+    from kconf.configdef.releases.catalogs import every_release
     from kconf.engine.policy.parser import read_rules
 
     try:
@@ -35,7 +35,7 @@ def load_policy(path: str) -> Rules:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError(f"cannot read the policy {path}: {reason}") from None
-    return read_rules(text, kafka_43(), path)
+    return read_rules(text, every_release(), path)
 
 
 def with_verdicts(plan: ChangePlan, verdicts: Mapping[Resource, PolicyFindings]) -> ChangePlan:

@@ -81,7 +81,7 @@ async def alter(
         return plan_alter(
             state.snapshot,
             wanted,
-            context.node(state, call.caller.principal, check),
+            context.node(state, call.caller.principal, check, call.node),
             replace=replace,
             known_deletions=known_deletions,
             authorize=call.authorize,

@@ -19,30 +19,34 @@ from kconf.protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from kconf.server.context import ApiRequest, ServerContext
-from kconf.server.features import ELR, LEVELS
-from kconf.store.base import FeatureStore, elr_version_of
+from kconf.server.features import finalized_features, supported_features
 
 NO_NODE = -1
-_LEVEL = 30  # the metadata.version of Kafka 4.3, whose keys and rules these are
-_SUPPORTED = (SupportedFeatureKey("metadata.version", _LEVEL, _LEVEL), SupportedFeatureKey(ELR, *LEVELS))
-_FINALIZED = FinalizedFeatureKey("metadata.version", _LEVEL, _LEVEL)
 _SOFTWARE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 SERVED: list[ApiVersion] = []
 """Filled by router.py: an API is advertised when it has a handler."""
 
 
 def handle(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
-    if not _is_valid(request, call.version):
-        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST, ())
-    if request.cluster_id is not None and not _is_here(context, request.cluster_id, request.node_id):
-        return ApiVersionsResponse(ErrorCode.REBOOTSTRAP_REQUIRED, ())
-    if not isinstance(store := context.service.store, FeatureStore):
+    failure = refusal(context, request, call)
+    if failure is not None:
+        return failure
+    store = context.service.store
+    if not (levels := supported_features(store)):
         return ApiVersionsResponse(0, SERVED)
     # As in Kafka: features whose lowest level is 0 are left out before version 4, and a level of 0 is not finalized.
-    supported = [each for each in _SUPPORTED if each.min_version or call.version >= 4]
-    level = elr_version_of(store)
-    finalized = [_FINALIZED, *([FinalizedFeatureKey(ELR, level, level)] if level else [])]
-    return ApiVersionsResponse(0, SERVED, 0, supported, 0, finalized)
+    supported = [SupportedFeatureKey(name, *each) for name, each in levels.items() if each[0] or call.version >= 4]
+    finalized = [FinalizedFeatureKey(name, each, each) for name, each in finalized_features(store).items()]
+    epoch = context.service.state.snapshot.revision if finalized else -1
+    return ApiVersionsResponse(0, SERVED, 0, supported, epoch, finalized)
+
+
+def refusal(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse | None:
+    if not _is_valid(request, call.version):
+        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST, ())
+    if request.cluster_id is not None and not _is_here(context, request.cluster_id, request.node_id, call.node):
+        return ApiVersionsResponse(ErrorCode.REBOOTSTRAP_REQUIRED, ())
+    return None
 
 
 def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
@@ -52,10 +56,12 @@ def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
     return version < 3 or all(_SOFTWARE.fullmatch(name) for name in names)
 
 
-def _is_here(context: ServerContext, cluster_id: str, node_id: int) -> bool:
-    """Whether this server is that node. Beside real brokers it answers for all of them."""
+def _is_here(context: ServerContext, cluster_id: str, node_id: int, port_of: int | None) -> bool:
+    """Whether this server is that node. Beside real brokers it answers for all of them, but on the port of one."""
     if cluster_id != context.cluster_id:
         return False
+    if port_of is not None:
+        return node_id == port_of
     members = context.service.store.members
     return node_id == context.node_id or (bool(members.brokers) and node_id in members.ids)
 

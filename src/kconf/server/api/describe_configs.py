@@ -107,6 +107,8 @@ class _Description:
     def _view(self, resource: Resource) -> View:
         """This server's, or that of the broker that it answers for."""
         if resource.type in _OF_BROKERS:
+            if self._call.node is not None:  # a gateway answers as the broker that was named
+                check_node(resource.name, self._call.node, "", empty=resource.type == ResourceType.BROKER)
             number = self._context.brokers.find(resource.name)
             if number is not None and resource.type == ResourceType.BROKER:
                 return self._context.brokers.resolvers(self._state)[number].broker()

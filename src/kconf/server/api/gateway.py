@@ -11,17 +11,17 @@ from logging import getLogger
 from typing import Any, Final, TypeVar
 
 from kconf.errors import ErrorCode, KconfError
-from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kconf.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicPartition,
 )
-from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataResponse
-from kconf.server.api import describe_topic_partitions, metadata
+from kconf.server.api import api_versions, describe_topic_partitions, metadata, relay, relay_checks
+from kconf.server.api.upstream_requests import upstream_of
 from kconf.server.context import ApiRequest, ServerContext
-from kconf.server.upstream_client import UpstreamClient
+from kconf.server.upstream.client import UpstreamClient
 from kconf.util.rate_limited_log import RateLimitedLogger
 from kconf.util.slices import in_slices
 
@@ -76,29 +76,31 @@ async def handle_describe_topic_partitions(
     return response
 
 
-async def handle_list_groups(
-    context: ServerContext, request: ListGroupsRequest, call: ApiRequest
-) -> ListGroupsResponse:
-    """The groups of all brokers that the caller may describe."""
-    found = await _unless_away(context, lambda upstream: upstream.groups())
+def handle_api_versions(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
+    """What is governed or passed on, in versions that the brokers have too, and the features of the cluster.
+
+    A client that names a broker means it in all requests of the connection (KIP-1242).
+    """
+    failure = api_versions.refusal(context, request, call)
+    if failure is not None:
+        return failure
+    if request.cluster_id is not None and call.connection is not None:
+        call.connection.node = request.node_id
+    served = relay.served(context, call.connection)
+    found = upstream_of(context).brokers.described()
     if found is None:
-        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    sees_all = call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME)
-    states, types = ({each.lower() for each in names} for names in (request.states_filter, request.types_filter))
-    return ListGroupsResponse(
-        groups=[
-            ListedGroup(each.name, each.protocol, each.state, each.type)
-            for each in in_slices(found)
-            if (sees_all or call.authorize(Operation.DESCRIBE, AclType.GROUP, each.name))
-            and (not states or each.state.lower() in states)
-            and (not types or each.type.lower() in types)
-        ]
+        return ApiVersionsResponse(0, served)
+    # As in Kafka: features whose lowest level is 0 are left out before version 4.
+    supported = [each for each in found.supported_features if each.min_version or call.version >= 4]
+    return ApiVersionsResponse(
+        0, served, 0, supported, found.finalized_features_epoch, found.finalized_features, found.zk_migration_ready
     )
 
 
-HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Awaitable[Any]]]] = {
+HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Any]]] = {
     3: handle_metadata,
-    16: handle_list_groups,
+    18: handle_api_versions,
     75: handle_describe_topic_partitions,
+    **relay_checks.HANDLERS,
 }
 """In place of those of a server with its own state."""

@@ -85,9 +85,13 @@ async def _alter_logger(
             raise NotAuthorized
         if requested.expected > -1:
             raise InvalidRequest("logger levels have no revision to compare with")
+        if call.node is not None:  # a gateway answers as the broker that was named
+            check_node(name, call.node, "")
         broker = context.brokers.find(name)
         if broker is not None:
-            await context.brokers.alter_loggers(broker, requested.alterations, validate_only=validate_only)
+            await context.brokers.alter_loggers(
+                call.caller.principal, broker, requested.alterations, validate_only=validate_only
+            )
             return None
         check_node(name, context.node_id, "")
         context.loggers.alter(requested.alterations, validate_only=validate_only)

@@ -61,7 +61,8 @@ def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int,
     here = (call.host, call.port)
     members = context.service.store.members
     if members.brokers:
-        return [(number, *here, members.brokers[number].rack) for number in members.ids]
+        ports = {number: context.addresses.port(call.listener, number, call.port) for number in members.ids}
+        return [(number, call.host, ports[number], members.brokers[number].rack) for number in members.ids]
     others = [
         (each.id, *each.endpoints[call.listener], each.rack)
         for each in members.servers.values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from kconf.server.api.describe_fast_path import DescribeFastPath
-from kconf.server.api.router import Router, is_served
+from kconf.server.api.router import Router
 from kconf.server.api.throttling import Throttling
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ServerContext
@@ -18,7 +18,8 @@ class RequestPipeline:
     def __init__(self, context: ServerContext) -> None:
         self.max_request_bytes = context.service.settings.number("socket.request.max.bytes")
         self._quotas = context.quotas
-        self._answer = DescribeFastPath(context.service, context.counters, Router(context).handle).handle
+        self._router = Router(context)
+        self._answer = DescribeFastPath(context.service, context.counters, self._router.handle).handle
         self._throttled = Throttling(context.quotas, self._answer).handle
 
     def handle(
@@ -29,4 +30,4 @@ class RequestPipeline:
         return self._answer(connection, data, start, stop)
 
     def is_served(self, api_key: int, version: int) -> bool:
-        return is_served(api_key, version)
+        return self._router.is_served(api_key, version)

@@ -42,6 +42,7 @@ from kconf.server.api import (
     metadata,
     scram_credentials,
     unexpected_sasl,
+    update_features,
 )
 from kconf.server.api.data_plane import (
     coordinators,
@@ -57,6 +58,7 @@ from kconf.server.api.data_plane import (
 )
 from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
+from kconf.server.api.relay import Relay, may_serve
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
@@ -111,6 +113,7 @@ HANDLERS: Final[dict[int, Handler]] = {
     49: client_quotas.handle_alter,
     50: scram_credentials.handle_describe,
     51: scram_credentials.handle_alter,
+    57: unless_beside_brokers(57, update_features.handle),
     60: describe_cluster.handle,
     74: list_config_resources.handle,
     75: describe_topic_partitions.handle,
@@ -132,11 +135,6 @@ LISTS: Final = frozenset({3, 29, 43, 48, 50, 74, 75, 24802})
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
 
 
-def is_served(api_key: int, version: int) -> bool:
-    """Whether a frame with this head can be answered at all. ApiVersions can, in any version."""
-    return api_key == API_VERSIONS or (api_key in HANDLERS and APIS[api_key].serves(version))
-
-
 class Router:
     """Calls the handler of a request."""
 
@@ -144,12 +142,23 @@ class Router:
         self._context = context
         self._gate = FreshnessGate(context.service)
         self._handlers = HANDLERS if context.upstream is None else HANDLERS | gateway.HANDLERS
+        self._relay = None if context.upstream is None else Relay(context)
+
+    def is_served(self, api_key: int, version: int) -> bool:
+        """Whether a frame with this head may be answered at all. ApiVersions can, in any version."""
+        if api_key == API_VERSIONS:
+            return True
+        if self._relay is not None:
+            return may_serve(api_key, version)
+        return api_key in HANDLERS and APIS[api_key].serves(version)
 
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
     ) -> Response | Awaitable[Response]:
         frame = data[start:stop]
         key = HEAD.unpack_from(frame, 0)[0]
+        if self._relay is not None and (relayed := self._relay.handle(connection, frame)) is not None:
+            return relayed
         if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
             return self._in_slices(connection, frame)
         if key in LISTS and self._context.upstream is None and self._has_much():
@@ -177,7 +186,9 @@ class Router:
     def _answer(self, connection: ConnectionContext, frame: bytes) -> Response | Awaitable[Response]:
         key, version, correlation = HEAD.unpack_from(frame, 0)
         api = APIS.get(key)
-        if api is None or not api.serves(version) or key not in HANDLERS:
+        if api is None or not api.serves(version) or key not in self._handlers:
+            return _not_served(key, version, correlation)
+        if self._relay is not None and not self._relay.serves(connection, key, version):
             return _not_served(key, version, correlation)
         context = self._context
         flexible = api.is_flexible(version)
@@ -217,6 +228,7 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header, surplu
         connection.long_poll,
         connection.listener,
         surplus,
+        connection,
     )
 
 

@@ -9,20 +9,18 @@ committing do not count, since the writer works for many clients at once.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine, Generator, Sequence
-from functools import cache
 from time import perf_counter
 from typing import Any, Final
 
 from kconf.protocol.apis import API_VERSIONS, APIS
-from kconf.protocol.codec.fields import fields_of
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.codec.varint import MAX_TEXT, skip_tags
 from kconf.protocol.headers import HEAD, LENGTH, read_response, response
+from kconf.server.api.throttle_time import AFTER_NO_TAGS, throttle_time_offset
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.quotas.manager import QuotaManager, user_of
 from kconf.server.request_handler import Handle, Response
 
-_AFTER_NO_TAGS: Final = 9  # where the body of a flexible response begins whose header has no tags
 _MAX_HEAD: Final = 64
 
 
@@ -50,10 +48,10 @@ class Throttling:
     def _throttled(self, connection: ConnectionContext, frame: bytes, made: Response, seconds: float) -> Response:
         """Put the throttle time in: the larger of the request quota's and the one that the handler has set."""
         key, version, _ = HEAD.unpack_from(frame, 0)
-        delay = self._quotas.record_request(user_of(connection.principal), _client_id(frame), seconds)
+        delay = self._quotas.record_request(user_of(connection.principal), client_id_of(frame), seconds)
         size, parts = made
-        offset = _throttle_time_offset(key, version)
-        if offset == _AFTER_NO_TAGS:
+        offset = throttle_time_offset(key, version)
+        if offset == AFTER_NO_TAGS:
             offset += _more_tags(parts)
         if offset is not None:
             delay = max(delay, _number_at(parts, offset))
@@ -67,27 +65,15 @@ class Throttling:
         return made
 
 
-def _client_id(frame: bytes) -> str:
+def client_id_of(frame: bytes) -> str:
     size = frame[8] << 8 | frame[9] if len(frame) >= 10 else 0
     return "" if size > MAX_TEXT else frame[10 : 10 + size].decode("utf-8", "replace")
-
-
-@cache
-def _throttle_time_offset(key: int, version: int) -> int | None:
-    """Where in a response frame the throttle time is, if it is the first field, as almost always."""
-    api = APIS[key]
-    if not api.serves(version):
-        return None
-    first = next((field for field in fields_of(api.response) if field.present(version) and field.tag is None), None)
-    if first is None or first.name != "throttle_time_ms":
-        return None
-    return _AFTER_NO_TAGS if api.is_flexible(version) else 8
 
 
 def _more_tags(parts: Sequence[bytes]) -> int:
     """How many bytes the tags of the header have beside their count: ours, for a client that sent one."""
     head = b"".join(part[:_MAX_HEAD] for part in parts[:4])
-    return skip_tags(head, _AFTER_NO_TAGS - 1) - _AFTER_NO_TAGS
+    return skip_tags(head, AFTER_NO_TAGS - 1) - AFTER_NO_TAGS
 
 
 def _number_at(parts: Sequence[bytes], offset: int) -> int:

@@ -12,6 +12,7 @@ from kconf.server.auth.mechanisms import SaslConfig
 from kconf.server.auth.oauthbearer.jwks import JwksSource
 from kconf.server.auth.sasl_authenticator import SaslServerAuthenticator
 from kconf.server.auth.sasl_config import principal_mapping_of, sasl_config_of
+from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
@@ -25,13 +26,18 @@ class Authenticator:
     """Finds out the principal of each connection, and what it may do."""
 
     def __init__(
-        self, endpoint: EndPoint, service: Service, authorizer: Authorizer | None, now: Callable[[], float]
+        self,
+        endpoint: EndPoint,
+        service: Service,
+        authorizer: Authorizer | None,
+        now: Callable[[], float],
+        upstream: UpstreamCredentials | None = None,
     ) -> None:
         self._authorizer, self._now = authorizer, now
         self._sasl: SaslConfig | None = None
         self._keys: JwksSource | None = None
         if endpoint.protocol.sasl:
-            self._sasl, self._keys = sasl_config_of(endpoint, service)
+            self._sasl, self._keys = sasl_config_of(endpoint, service, upstream)
         self._refresh: asyncio.Task[None] | None = None
         self._principal_of = principal_mapping_of(endpoint, service) if endpoint.protocol.tls else None
 

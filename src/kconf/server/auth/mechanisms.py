@@ -14,9 +14,7 @@ from hashlib import sha256
 from secrets import token_bytes, token_urlsafe
 from typing import Final, Protocol
 
-from kconf.engine.access.scram_credentials import credential_text
 from kconf.model.scram import Mechanism
-from kconf.model.snapshot import Snapshot
 from kconf.security.scram import MIN_ITERATIONS, ScramError, ScramServer, from_text, read_client_first, to_text
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.login_failed import LoginFailed
@@ -34,7 +32,7 @@ class SaslConfig:
 
     mechanisms: tuple[str, ...]
     plain_users: Mapping[str, str] = field(repr=False)  # name → password
-    snapshot: Callable[[], Snapshot] = field(repr=False)
+    scram_credential: Callable[[str, Mechanism], str | None] = field(repr=False)  # of a user, as Kafka stores it
     lifetimes: Mapping[str, int] = field(default_factory=dict)  # mechanism → connections.max.reauth.ms; 0: no limit
     failure_delay: float = 0.1  # seconds before a failure is answered
     max_receive_size: int = 524288  # bytes of a frame before authentication
@@ -113,7 +111,7 @@ class ScramExchange:
 
     def _first(self, token: bytes) -> bytes:
         opened = read_client_first(token)
-        text = credential_text(self._config.snapshot(), opened.user, self._mechanism)
+        text = self._config.scram_credential(opened.user, self._mechanism)
         dummy = to_text(
             self._config.dummy_credentials.credential(self._mechanism, opened.user)
         )  # for all: it takes time

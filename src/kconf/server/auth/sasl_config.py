@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.validate import validate
+from kconf.engine.access.scram_credentials import credential_text
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource
+from kconf.model.scram import Mechanism
 from kconf.security.jaas import parse
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.mechanisms import MECHANISMS, PLAIN, SaslConfig
 from kconf.server.auth.oauthbearer.jwks import JwksSource
 from kconf.server.auth.oauthbearer.jwt_validator import JwtValidator, UnsecuredValidator
 from kconf.server.auth.oauthbearer.settings import HANDLER, OAUTHBEARER, OAuthSettings, read_oauth_settings
+from kconf.server.auth.upstream_credentials import UpstreamCredentials, UpstreamDummyCredentials
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
@@ -96,8 +99,13 @@ def read_number(key: str, text: str | None) -> int:
     return value
 
 
-def sasl_config_of(endpoint: EndPoint, service: Service) -> tuple[SaslConfig, JwksSource | None]:
-    """The SASL of a listener of a running server, and the keys that it reads. Raises ConfigurationError."""
+def sasl_config_of(
+    endpoint: EndPoint, service: Service, upstream: UpstreamCredentials | None
+) -> tuple[SaslConfig, JwksSource | None]:
+    """The SASL of a listener of a running server, and the keys that it reads. Raises ConfigurationError.
+
+    `upstream` are the SCRAM credentials of a gateway's users: those of its state have no keys.
+    """
     settings = read_sasl_settings(endpoint, service.settings.effective)
     oauth = settings.oauth
     keys = JwksSource(oauth.jwks) if oauth is not None and oauth.jwks is not None else None
@@ -106,11 +114,11 @@ def sasl_config_of(endpoint: EndPoint, service: Service) -> tuple[SaslConfig, Jw
     config = SaslConfig(
         settings.mechanisms,
         settings.plain_users,
-        lambda: service.state.snapshot,
+        _stored_credential(service) if upstream is None else upstream.text,
         settings.lifetimes,
         settings.failure_delay_ms / 1000,
         settings.max_receive_size,
-        _dummy_credentials(service),
+        _dummy_credentials(service, upstream),
         None if oauth is None else UnsecuredValidator(oauth) if keys is None else JwtValidator(oauth, keys),
     )
     return config, keys
@@ -141,10 +149,18 @@ def _lifetime(endpoint: EndPoint, effective: Mapping[str, str], mechanism: str) 
     return read_number(REAUTH, endpoint.setting(effective, REAUTH) if own is None else own)
 
 
-def _dummy_credentials(service: Service) -> DummyCredentials:
+def _stored_credential(service: Service) -> Callable[[str, Mechanism], str | None]:
+    return lambda user, mechanism: credential_text(service.state.snapshot, user, mechanism)
+
+
+def _dummy_credentials(service: Service, upstream: UpstreamCredentials | None) -> DummyCredentials:
     """Their key stays the same as long as the store exists, so that a restart does not show which users exist."""
     (sealed,) = service.store.redact(Revision(0, 0, RequestContext(), (_SALTS,))).changes
-    made = DummyCredentials(digest((sealed.after or "").encode(), b"salts", sha256), service.state.snapshot)
+    key = digest((sealed.after or "").encode(), b"salts", sha256)
+    if upstream is None:
+        made = DummyCredentials(key, service.state.snapshot)
+    else:
+        made = UpstreamDummyCredentials(key, upstream)
     service.subscribe(made.on_commit)
     return made
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import ConfigurationError, StoreUnavailable
 from kconf.security.allowed_files import AllowedFiles
-from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
 
 if TYPE_CHECKING:
     from kconf.server.auth.tls_alerts import AlertingSslContext

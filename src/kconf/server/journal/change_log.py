@@ -38,12 +38,19 @@ class ChangeLog:
         for revision in revisions:
             if is_full:
                 self._lines.suppress(len({change.resource for change in revision.changes}))
-                continue
-            by_resource: dict[Resource, list[Change]] = {}
-            for change in revision.changes:
-                by_resource.setdefault(change.resource, []).append(change)
-            for resource, changes in by_resource.items():
-                is_full = not self._log(revision, resource, changes)
+            else:
+                is_full = not self._log_revision(revision)
+
+    def _log_revision(self, revision: Revision) -> bool:
+        """Whether there was room for all of its resources."""
+        by_resource: dict[Resource, list[Change]] = {}
+        for change in revision.changes:
+            by_resource.setdefault(change.resource, []).append(change)
+        for number, (resource, changes) in enumerate(by_resource.items(), 1):
+            if not self._log(revision, resource, changes):
+                self._lines.suppress(len(by_resource) - number)
+                return False
+        return True
 
     def _log(self, revision: Revision, resource: Resource, changes: Sequence[Change]) -> bool:
         def line() -> tuple[object, ...]:

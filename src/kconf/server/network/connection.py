@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
         self.last_seen = self._now()
         self.is_made = True
         host, port = self._endpoint.advertised or transport.get_extra_info("sockname")[:2]
-        self.context = ConnectionContext(self.host, host, port, self._endpoint.name)
+        self.context = ConnectionContext(self.host, host, port, self._endpoint.name, self._endpoint.node)
         try:
             self._sasl = self._authenticator.authenticate(self.context, transport)
         except ClientRejected as error:
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
             else:
                 position = self._authenticate(self._sasl, data, out)
         except ProtocolError as error:
-            self._registry.invalid_request(self.host, str(error))
+            self._registry.request_failed(self.host, error)
             self._write(out)
             self._end()
             return
@@ -309,7 +309,7 @@ class Connection(asyncio.Protocol):
                 self._mute()
             self._continue()
         else:
-            self._registry.invalid_request(self.host, str(error))
+            self._registry.request_failed(self.host, error)
             self.finish()
 
     # -- pauses and the end --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from logging import INFO, getLogger
 from typing import Final, Protocol
 
+from kconf.errors import UpstreamAway
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.counters import Counters
 from kconf.server.listener_config import EndPoint
@@ -56,6 +57,7 @@ class ConnectionRegistry:
         self._failed_logins = RateLimitedLogger(log)
         self._rejections = RateLimitedLogger(log)
         self._invalid_requests = RateLimitedLogger(log, INFO)
+        self._failed_relays = RateLimitedLogger(log)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -82,10 +84,14 @@ class ConnectionRegistry:
         self._counters.failed_handshakes += 1
         self.login_failed(host, f"TLS handshake: {reason}")
 
-    def invalid_request(self, host: str, reason: str) -> None:
-        """A connection is closed because of what it sent."""
-        self._counters.invalid_requests += 1
-        self._invalid_requests.log("connection closed peer=%s reason=%r", host, reason)
+    def request_failed(self, host: str, error: BaseException) -> None:
+        """A connection is closed because of what it sent, or because a broker behind a gateway is away."""
+        if isinstance(error, UpstreamAway):
+            self._counters.failed_relays += 1
+            self._failed_relays.log("connection closed peer=%s reason=%r", host, str(error))
+        else:
+            self._counters.invalid_requests += 1
+            self._invalid_requests.log("connection closed peer=%s reason=%r", host, str(error))
 
     def rejected(self, host: str, reason: str) -> None:
         self._counters.rejected_connections += 1

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from logging import getLogger
 from typing import Final
 
@@ -59,12 +60,7 @@ class Listener:
     async def open(self) -> None:
         """Start to accept connections. Raises ConfigurationError where another process was faster."""
         await self._authenticator.open()
-        with explain_bind_error(self.endpoint.address.host or "*", self.port):
-            for each in self._sockets:
-                each.listen(_BACKLOG)
-        self._acceptor = Acceptor(self.endpoint, self._tls, self._registry, self.new_connection)
-        for each in self._sockets:
-            self._acceptor.start(each)
+        self.accept()
         if self.endpoint.is_exposed and self.endpoint.is_clear:
             log.warning(
                 "listener %s accepts connections from other machines without encryption: anyone on the network path "
@@ -73,11 +69,35 @@ class Listener:
                 " passwords" if self.endpoint.protocol.sasl else "",
             )
 
+    def accept(self) -> None:
+        """Start to accept connections. Raises ConfigurationError where another process was faster."""
+        with explain_bind_error(self.endpoint.address.host or "*", self.port):
+            for each in self._sockets:
+                each.listen(_BACKLOG)
+        self._acceptor = Acceptor(self.endpoint, self._tls, self._registry, self.new_connection)
+        for each in self._sockets:
+            self._acceptor.start(each)
+
+    def for_broker(self, node: int, sockets: Sequence[socket.socket]) -> Listener:
+        """The same listener, on another port, for the clients of one broker."""
+        advertised = self.endpoint.advertised
+        port = int(sockets[0].getsockname()[1])
+        endpoint = replace(
+            self.endpoint,
+            address=SocketAddress(self.endpoint.address.host, port),
+            advertised=None if advertised is None else SocketAddress(advertised.host, port),
+            node=node,
+        )
+        return Listener(endpoint, sockets, self._authenticator, self._handler, self._registry, self._tls)
+
     def new_connection(self, host: str) -> Connection:
         return Connection(self.endpoint, host, self._authenticator, self._handler, self._registry)
 
     def close(self) -> None:
         self._authenticator.close()
+        self.stop_accepting()
+
+    def stop_accepting(self) -> None:
         if self._acceptor is not None:
             self._acceptor.close()
 

@@ -1,7 +1,8 @@
 """The policies of a server. Python classes are called in threads of their own, with a time limit.
 
 A policy that raises, hangs, returns nonsense or cannot be called fails its resource with POLICY_VIOLATION, never the
-server. How policies take part in a change is in plan_check.py and service.py; nothing is planned or committed here.
+server. How policies take part in a change is in plan_check.py and service/service.py; nothing is planned or committed
+here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kconf.server.policy.plan_check import NOT_EVALUATED, ActivePolicies, Policy
 from kconf.server.policy.resource_locks import ResourceLock, ResourceLocks
 from kconf.server.policy.rules_file import RulesFile
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code, clean, redact
-from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
 
 log = getLogger(__name__)
 

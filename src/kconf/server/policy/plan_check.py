@@ -1,4 +1,4 @@
-"""The check of one request by the policies, in two phases (service.py calls it between plan and commit).
+"""The check of one request by the policies, in two phases (service/service.py calls it between plan and commit).
 
 Rules from a file are evaluated inside the plan. A Python class may be slow or hang, so it never runs there: the plan
 looks up the verdicts that are known and notes the proposals that have none; those are evaluated in the policy's own

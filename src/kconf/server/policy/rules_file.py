@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kconf.configdef.catalog import Catalog
 from kconf.errors import ConfigurationError
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code
-from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
 
 if TYPE_CHECKING:
     from kconf.engine.policy.rules import Rules

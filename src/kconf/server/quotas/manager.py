@@ -25,7 +25,7 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.service import Service
 from kconf.util.bounded_cache import BoundedCache, text_size
-from kconf.util.gc_tuning import gc_paused
+from kconf.util.memory import gc_paused
 from kconf.util.token_bucket import TokenBucket
 
 log = getLogger(__name__)

@@ -24,7 +24,7 @@ from kconf.security.value_cipher import EncryptedValue, ValueCipher
 from kconf.store import record_codec as records
 from kconf.store.record_codec import DamagedRecord, read_resource, revision_record, to_json
 from kconf.store.sqlite.schema import FOLDED
-from kconf.util.gc_tuning import gc_paused
+from kconf.util.memory import gc_paused
 
 log = getLogger(__name__)
 

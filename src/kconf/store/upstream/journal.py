@@ -15,6 +15,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
+from hmac import digest
+from secrets import token_hex
 from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
@@ -51,6 +53,7 @@ _TABLES: Final = (
 )
 _MAX_INTENTS: Final = 100_000
 _MAX_TRIMMED: Final = 10_000
+_PAGE: Final = 1000
 
 
 class IntentOutcome(StrEnum):
@@ -121,6 +124,15 @@ class GatewayJournal:
             raise StoreMismatch(f"{self._path} is not the journal of a gateway; use a separate file")
         if facts["cluster"] != cluster:
             raise StoreMismatch(f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}")
+
+    def hashed(self, text: str) -> str:
+        """A secret under a key of this file."""
+        found = self._db.execute("SELECT value FROM meta WHERE key = 'secret'").fetchone()
+        if found is None:
+            found = (token_hex(32),)
+            with self._writing():
+                self._db.execute("INSERT INTO meta VALUES ('secret', ?)", found)
+        return f"hmac:{digest(bytes.fromhex(found[0]), text.encode(), 'sha256').hex()}"
 
     @property
     def last(self) -> int:
@@ -197,6 +209,13 @@ class GatewayJournal:
             return reader.changes(after, limit)
         finally:
             reader.close()
+
+    def all_after(self, number: int) -> Iterator[Revision]:
+        """Every revision after this one, as far as the journal has them."""
+        number = max(number, self.begin)
+        while page := self.changes(number, _PAGE):
+            yield from page
+            number = page[-1].number
 
     def reader(self) -> GatewayJournalReader:
         return GatewayJournalReader(self._path, self.file.note_damage)

@@ -21,9 +21,10 @@ from kconf.client.kraft.calls import FetchedLog
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.follower import LogChanges, LogFollower, LogGap, LogReset
 from kconf.client.kraft.revisions import STEP_TIMEOUT, gap_revision
+from kconf.client.kraft.scram_keys import CredentialSink, ScramKeys
 from kconf.client.settings import ClientSettings
 from kconf.client.transport.requests import Backoff, Reply
-from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
 from kconf.model.journal import Revision
 from kconf.model.resource import Overrides, Resource, ResourceType
@@ -41,13 +42,20 @@ _RETRY: Final = 1.0  # seconds after an error that may pass, such as a right tha
 class LogThread:
     """`revisions` waits to be taken; `on_change` is called, from this thread, when something does."""
 
-    def __init__(self, controllers: ClientSettings, cluster: str, after: Checkpoint | None) -> None:
+    def __init__(
+        self,
+        controllers: ClientSettings,
+        cluster: str,
+        after: Checkpoint | None,
+        credentials: CredentialSink | None = None,
+    ) -> None:
         self.follower = LogFollower(
             controllers.bootstrap.addresses,
             after=after,
             cluster=cluster,
             attempts=controllers.retries.connect_attempts,
             rewrites=True,
+            keys=None if credentials is None else ScramKeys(credentials),
         )
         self.problem: StoreFailed | None = None
         self.gaps = 0
@@ -80,6 +88,12 @@ class LogThread:
     def is_current(self) -> bool:
         """Whether the leader served the log a moment ago."""
         return self._error is None and time.monotonic() - self._answered_at < STALE
+
+    @property
+    def is_read(self) -> bool:
+        """Whether everything that was committed a moment ago can be taken."""
+        with self._changed:
+            return self.is_current and self._is_ready()
 
     @property
     def applied(self) -> int:
@@ -148,7 +162,7 @@ class LogThread:
                     self._revisions.append(gap_revision(event))
                 elif isinstance(event, LogReset):
                     self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
-            if _has_log(reply):
+            if has_log(reply):
                 self._answered, self._answered_at, self._error = number, time.monotonic(), None
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
@@ -167,7 +181,7 @@ class LogThread:
         time.sleep(_RETRY)
 
 
-def _has_log(reply: Reply) -> bool:
+def has_log(reply: Reply) -> bool:
     """Whether the leader has answered with the log. An election or a snapshot says nothing about its end."""
     fetched = reply.outcomes[None] if isinstance(reply, CallResult) else None
     return (

@@ -47,6 +47,9 @@ _UNKNOWN: Final = "the cluster did not respond: whether the change was made is u
 
 T = TypeVar("T")
 
+Transmit = Callable[[Call[Any, Any, Results[Any, Any]]], Results[Any, Any]]
+"""Makes a call, under the identity that the changes belong to. Raises KafkaError."""
+
 
 class Answers(NamedTuple):
     """What the cluster said: the resources that it refused, and those without an answer."""
@@ -74,7 +77,11 @@ def resource_of(change: RequestedChange) -> Resource:
     return next(kind.resource(change) for kind in _KINDS if isinstance(change, kind.types))
 
 
-def send(client: SyncAdminClient, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> Answers:
+def transmit(client: SyncAdminClient) -> Transmit:
+    return lambda call: client._send(call, TIMEOUT)
+
+
+def send(transmit: Transmit, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> Answers:
     """Send changes of which no two are about the same resource, but for the credentials and ACLs of one."""
     answers = Answers({}, set())
     wanted = list(changes)
@@ -82,16 +89,16 @@ def send(client: SyncAdminClient, changes: Iterable[RequestedChange], *, validat
         of_kind = [each for each in wanted if isinstance(each, kind.types)]
         if of_kind and (kind.can_validate or not validate_only):
             for part in _parts(of_kind):
-                answers.add(_send(client, kind, part, validate_only))
+                answers.add(_send(transmit, kind, part, validate_only))
     return answers
 
 
-def _send(client: SyncAdminClient, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> Answers:
+def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> Answers:
     call = kind.call(changes, validate_only)
     call.repeatable = validate_only
     by_item = {kind.item(each): kind.resource(each) for each in changes}
     try:
-        failures = client._send(call, TIMEOUT).failures
+        failures = transmit(call).failures
     except KafkaError as error:
         failures = dict.fromkeys(by_item, _whole_failure(error))
     refused = {by_item[item]: failure for item, failure in failures.items()}

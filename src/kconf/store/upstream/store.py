@@ -7,6 +7,7 @@ gets an acknowledgement sees the change. The number of a revision is its offset 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,20 +17,26 @@ from typing import Final
 from immutables import Map
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.kraft.image import IN_LOG
+from kconf.client.kraft.scram_keys import CredentialSink
 from kconf.client.settings import ClientSettings
 from kconf.configdef.releases.detect import release_of
 from kconf.errors import KconfError, RevisionConflict, StoreError, StoreFailed, StoreUnavailable
 from kconf.model.entry import static_overrides
-from kconf.model.journal import AuditEntry, Revision
+from kconf.model.journal import AuditEntry, Change, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import JournalReader, PassedOn, conflict
+from kconf.store.upstream.identities import Identities
+from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome
 from kconf.store.upstream.log_thread import LogThread, without_rewrites
 from kconf.store.upstream.matching import ExpectedChanges
-from kconf.store.upstream.requests import resource_of, send
+from kconf.store.upstream.requests import resource_of
+from kconf.store.upstream.scram_keys import read_keys
+from kconf.store.upstream.sender import Sender
 
 log = getLogger(__name__)
 
@@ -39,28 +46,47 @@ _IMAGE_EVERY: Final = 10_000  # offsets
 
 
 class UpstreamStore:
-    """`brokers` and `controllers` are the settings of the clients with which the cluster is reached."""
+    """`brokers` and `controllers` are the settings of the clients with which the cluster is reached.
+
+    `credentials` gets the SCRAM keys of the cluster's users; without it nobody does. With `identities`,
+    which the store closes, changes are made as their authors; else all by the account of `brokers`.
+    """
 
     faults = 0
     keeps_fractions = False
     epoch = 1
 
-    def __init__(self, url: str, brokers: ClientSettings, controllers: ClientSettings) -> None:
+    def __init__(
+        self,
+        url: str,
+        brokers: ClientSettings,
+        controllers: ClientSettings,
+        credentials: CredentialSink | None = None,
+        identities: Identities | None = None,
+    ) -> None:
         self.url = url
         self.outside_revisions = 0
         self.members: ClusterMembers = NO_MEMBERS
         self.brokers_static: Overrides | None = {}
         self._reads = 0  # of the brokers
         self._waiting: list[Revision] = []  # for poll_remote
+        self._open_intents = OpenIntents()
         with ExitStack() as opened:
             self._client = SyncAdminClient._from_settings(brokers)
             opened.callback(self._client.close)
+            if identities is not None:
+                opened.callback(identities.close)
+                identities.check()
+            self._sender = Sender(self._client, identities)
+            opened.callback(self._sender.close)
             self.cluster_id = self._read_cluster()
             self.brokers_release: str | None = self._read_release()
             self._journal = GatewayJournal(url, self.cluster_id)
             opened.callback(self._journal.close)
             image = self._journal.read_image(self.cluster_id)
-            self._log = LogThread(controllers, self.cluster_id, image)
+            if image is not None and credentials is not None:
+                read_keys(controllers, self.cluster_id, credentials)  # they are not in the image
+            self._log = LogThread(controllers, self.cluster_id, image, credentials)
             opened.callback(self._log.close)
             self._log.start()
             self._loaded = self._load(begins=image is None)
@@ -93,8 +119,9 @@ class UpstreamStore:
         return found.cluster_id
 
     def _read_release(self) -> str:
-        """The release whose keys the brokers have, as far as they tell."""
+        """The release whose keys the brokers have, as far as they tell. Reads the level of a feature."""
         found = self._client.describe_features()
+        self.elr_version = found.finalized.get("eligible.leader.replicas.version")
         release = release_of(found.supported, found.apis)
         if not release.is_exact:
             log.warning("the release of the brokers is %s: their keys are taken for those of %s", *reversed(release))
@@ -111,7 +138,7 @@ class UpstreamStore:
         if begins:
             self._journal.begin_at(snapshot.revision)
         self._changed: dict[Resource, int] = self._journal.last_changes()
-        self._close_intents(self._journal.open_intents(), caught_up)
+        self._close_intents(caught_up)
         for resource in (*snapshot.configs, *map(Resource.topic, snapshot.topics)):
             self._changed[resource] = max(self._changed.get(resource, 0), self._journal.begin)
         return replace(snapshot, changed=Map(self._changed))
@@ -119,26 +146,29 @@ class UpstreamStore:
     def load(self) -> Snapshot:
         return self._loaded
 
-    def _close_intents(self, intents: Sequence[Intent], caught_up: Sequence[Revision]) -> None:
+    def _close_intents(self, caught_up: Sequence[Revision]) -> None:
         """Compare what was being sent when the gateway ended with what the log has; nothing is sent again."""
-        outcomes = {}
-        known = {each.number for each in caught_up}
-        for intent in intents:
-            expected = ExpectedChanges([_pending(intent)])
-            later = [each for each in caught_up if each.number >= intent.sent_after]
-            if known and min(known) > intent.sent_after and self._log.gaps:
-                outcomes[intent.id] = IntentOutcome.UNKNOWN
-                continue
-            attributed, done = expected.attribute(later)
-            names = {change.resource for change in intent.planned.changes}
-            by_number = {each.number: each for each in attributed}
-            caught_up = [by_number.get(each.number, each) for each in caught_up]
-            outcomes[intent.id] = _outcome(names, done, intent, later)
-            log.warning("an open request of %s is closed: %s", intent.planned.caller.principal, outcomes[intent.id])
-        self._keep(caught_up, outcomes)
+        intents = self._journal.open_intents()
+        if intents:
+            first = min(each.sent_after for each in intents)
+            is_gone = first <= self._journal.begin
+            self._open_intents.add(intents, list(self._journal.all_after(first - 1)), is_after_gap=is_gone)
+        self._keep(caught_up, is_log_read=True)
 
-    def _keep(self, revisions: Sequence[Revision], outcomes: dict[int, IntentOutcome] | None = None) -> list[Revision]:
-        """Journal what was read from the log; returns what is to be made visible. Raises StoreError."""
+    def _keep(
+        self,
+        revisions: Sequence[Revision],
+        outcomes: dict[int, IntentOutcome] | None = None,
+        *,
+        is_log_read: bool = False,
+    ) -> list[Revision]:
+        """Journal what was read from the log; returns what is to be made visible. Raises StoreError.
+
+        `is_log_read`: there was nothing more to read.
+        """
+        if self._open_intents:
+            revisions = self._open_intents.attribute(revisions)
+            outcomes = {**(outcomes or {}), **self._open_intents.close(_now(), is_log_read=is_log_read)}
         kept = without_rewrites(revisions)
         if not kept and not outcomes and not self._journal.is_behind:
             return []
@@ -182,7 +212,7 @@ class UpstreamStore:
     # Changes
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        return send(self._client, pending.operations, validate_only=True).refused
+        return self._sender.send([pending], validate_only=True).refused
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         if (problem := self.problem) is not None:
@@ -219,16 +249,21 @@ class UpstreamStore:
     def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
         """One request for the changes of many callers, and then the log until it has them."""
         self._waiting += self._keep(self._log.take())
-        ids = self._journal.add_intents(batch, self._log.applied)
-        answers = send(self._client, [each for pending in batch for each in pending.operations])
+        sent_after = self._log.applied
+        ids = self._journal.add_intents(batch, sent_after)
+        answers = self._sender.send(batch)
         expected = ExpectedChanges(batch, answers.refused.keys())
         if not self._log.wait_for(expected.are_in, _SEEN_WITHIN):
             log.info("an acknowledged change differs from the request in the metadata log")
         found, done = expected.attribute(self._log.take())
-        outcomes = {
-            id_: _sent_outcome({change.resource for change in pending.changes}, answers.refused, answers.unknown, done)
-            for id_, pending in zip(ids, batch, strict=True)
-        }
+        outcomes = {}
+        for id_, pending in zip(ids, batch, strict=True):
+            unanswered = tuple(each for each in pending.changes if each.resource in answers.unknown)
+            if unanswered:
+                planned = Revision(0, pending.time, pending.caller, unanswered)
+                self._open_intents.add([Intent(id_, sent_after, planned)])
+            else:
+                outcomes[id_] = _sent_outcome({each.resource for each in pending.changes}, answers.refused, done)
         kept = self._keep(found, outcomes)
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
@@ -240,8 +275,19 @@ class UpstreamStore:
         return self._journal.changes(after, limit)
 
     def redact(self, revision: Revision) -> Revision:
-        """What is read from the log has no secrets."""
-        return revision
+        """What is read from the log has no secrets; anything else is hashed with a key of this file."""
+        if not any(each.sensitive for each in revision.changes):
+            return revision
+        return replace(revision, changes=tuple(map(self._redacted, revision.changes)))
+
+    def _redacted(self, change: Change) -> Change:
+        if not change.sensitive:
+            return change
+        before, after = (
+            text if text is None or IN_LOG in text else self._journal.hashed(text)
+            for text in (change.before, change.after)
+        )
+        return change._replace(before=before, after=after)
 
     def journal_reader(self) -> JournalReader:
         return self._journal.reader()
@@ -262,6 +308,10 @@ class UpstreamStore:
             self._log.on_change()
         if not self.is_reachable:
             return False
+        if self._open_intents:
+            is_read = self._log.is_read  # before it is taken
+            self._waiting += self._keep(self._log.take(), is_log_read=is_read)
+            self._log.on_change()
         static = self.brokers_static
         try:
             self._read_cluster(_HOUSEKEEPING)
@@ -304,29 +354,11 @@ def _rounds(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:
     yield from rounds
 
 
-def _sent_outcome(
-    names: set[Resource], refused: Refusals, unknown: set[Resource], done: set[Resource]
-) -> IntentOutcome:
-    if names & unknown:
-        return IntentOutcome.UNKNOWN
+def _sent_outcome(names: set[Resource], refused: Refusals, done: set[Resource]) -> IntentOutcome:
     if names <= refused.keys():
         return IntentOutcome.REFUSED
     return IntentOutcome.DONE if names - refused.keys() <= done else IntentOutcome.UNKNOWN
 
 
-def _outcome(names: set[Resource], done: set[Resource], intent: Intent, later: Sequence[Revision]) -> IntentOutcome:
-    if not names & done:
-        return IntentOutcome.NOT_DONE
-    if not names <= done:
-        return IntentOutcome.UNKNOWN
-    last = {(one.resource, one.key): one.after for each in later for one in each.changes}
-    is_current = all(
-        one.sensitive or last.get((one.resource, one.key)) == one.after
-        for one in intent.planned.changes
-        if one.kind == "config"
-    )
-    return IntentOutcome.DONE if is_current else IntentOutcome.SUPERSEDED
-
-
-def _pending(intent: Intent) -> PendingCommit:
-    return PendingCommit(intent.planned.caller, intent.planned.time, intent.planned.changes, {})
+def _now() -> int:
+    return int(time.time() * 1000)

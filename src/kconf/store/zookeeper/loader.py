@@ -22,7 +22,7 @@ from kconf.store.zookeeper.znode_codec import (
     read_topic,
     resource_of_key,
 )
-from kconf.util.gc_tuning import gc_paused
+from kconf.util.memory import gc_paused
 
 log = getLogger(__name__)
 

@@ -140,7 +140,7 @@ def changes(draw: Draw) -> Iterator[Ask]:
         if draw.chance(0.3):
             yield draw.create(topic(draw.name("dry"), 1, 1), validate_only=True)
     yield _describe(draw)
-    yield draw.replace((BROKER, OWN, []), (BROKER, ALL, []))
+    yield draw.clear_brokers()
     yield draw.delete(name)
 
 
@@ -214,7 +214,7 @@ def listeners(draw: Draw) -> Iterator[Ask]:
     yield draw.incremental((BROKER, OWN, [(SET, "max.connections", "100000")]), validate_only=True)
     yield draw.incremental((BROKER, ALL, [(SET, "listener.name.plaintext.max.connections", "100000")]))
     yield draw.incremental((BROKER, OWN, [(APPEND, keys[0][0], "x")]))
-    yield draw.replace((BROKER, OWN, []), (BROKER, ALL, []))
+    yield draw.clear_brokers()
 
 
 _STORED_PREFIXED = (

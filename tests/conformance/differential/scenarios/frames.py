@@ -9,9 +9,14 @@ from kconf.protocol.messages.api_versions import ApiVersionsRequest
 from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
+from kconf.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kconf.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from kconf.protocol.messages.list_groups import ListGroupsRequest
+from kconf.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kconf.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kconf.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import SET, TOPIC, Draw, topic
 
@@ -61,4 +66,9 @@ def _requests(draw: Draw, name: str) -> tuple[Ask, ...]:
         draw.ask("DescribeCluster", DescribeClusterRequest(False)),
         draw.ask("DescribeAcls", DescribeAclsRequest(2, "x")),
         draw.ask("Metadata", MetadataRequest([MetadataRequestTopic(name=name)], False)),
+        draw.ask("ListOffsets", ListOffsetsRequest(-1, 0, [ListOffsetsTopic(name, [ListOffsetsPartition(0)])])),
+        draw.ask("FindCoordinator", FindCoordinatorRequest("g", 0, ["g"])),
+        draw.ask("ElectLeaders", ElectLeadersRequest(0, [TopicPartitions(name, [0])])),
+        draw.ask("ListPartitionReassignments", ListPartitionReassignmentsRequest()),
+        draw.ask("UpdateFeatures", UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey("no.such.feature", 1)])),
     )

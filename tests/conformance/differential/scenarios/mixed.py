@@ -59,7 +59,8 @@ def resources(draw: Draw) -> Iterator[Ask]:
         wanted = [(kind, draw.one(names[kind])) for kind in draw.some([*_GOOD], 4)]
         yield draw.describe(*wanted, names=draw.one((None, ["retention.ms", "root", "interval.ms", "retention.ms"])))
     yield draw.incremental((TOPIC, name, [(SET, "follower.replication.throttled.replicas", _LONG)]))
-    yield draw.replace((BROKER, "1", []), (BROKER, "", []), (CLIENT_METRICS, name, []), (GROUP, name, []))
+    yield draw.clear_brokers()
+    yield draw.replace((CLIENT_METRICS, name, []), (GROUP, name, []))
     yield draw.incremental((BROKER_LOGGER, "1", [(SET, "root", "INFO")]))
     yield draw.describe((TOPIC, name), (9, name))  # an unknown type fails its neighbors too
     yield draw.delete(name)

@@ -132,7 +132,7 @@ rules:
     ]
 
 
-def test_several_contexts_are_judged_and_json_has_the_counts(
+def test_several_contexts_are_checked_and_json_has_the_counts(
     tmp_path: Path, cluster: FakeClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.yaml").write_text(
@@ -164,7 +164,7 @@ def test_warnings_alone_are_no_failure_and_only_what_the_rules_are_about_is_read
     assert capsys.readouterr().err.splitlines()[-1] == "2 resources checked against 1 rule: 0 errors, 1 warning"
 
 
-def test_a_cluster_that_cannot_list_groups_says_so(
+def test_a_cluster_that_cannot_list_groups_is_reported(
     tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.old = True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf.cli.common import spark_session as spark
+from kconf.cli.common.pipeline import spark_session as spark
 from kconf.errors import ConfigurationError
 
 
@@ -47,6 +47,6 @@ def test_settings_of_spark_are_passed_on_and_the_last_of_a_name_counts() -> None
         ("spark.master=local[1]", "set the Spark master with --master"),
     ],
 )
-def test_what_is_no_setting_of_spark_is_refused(word: str, sentence: str) -> None:
+def test_an_invalid_spark_setting_is_refused(word: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(sentence)):
         spark.spark_settings([word])

@@ -14,12 +14,12 @@ from kconf.configdef.lookup import keys_for
 from kconf.model.resource import ResourceType
 
 
-def test_columns_are_aligned_by_what_a_terminal_shows() -> None:
+def test_columns_are_aligned_by_display_width() -> None:
     lines = table(["KEY", "VALUE"], [["a", "1"], ["早い", "2"]])
     assert lines == ["KEY   VALUE", "a     1", "早い  2"]
 
 
-def test_what_does_not_fit_goes_on_below() -> None:
+def test_text_that_does_not_fit_wraps() -> None:
     lines = table(["KEY", "VALUE"], [["k", "x" * 30]], width=25)
     assert lines == ["KEY  VALUE", "k    " + "x" * 20, "     " + "x" * 10]
 
@@ -50,7 +50,7 @@ def test_sentences_give_way_before_names_and_times_do() -> None:
     ]
 
 
-def test_a_last_column_of_sentences_stands_below_its_row_where_names_would_be_broken_for_it() -> None:
+def test_a_last_column_of_sentences_is_printed_below_its_row_if_names_would_wrap() -> None:
     headings = ["TIME", "REV", "RESOURCE", "KEY", "WHO", "REASON"]
     rows = [
         ["2026-11-15 12:36:33", "2", "topic:orders", "retention.ms", "User:ANONYMOUS", ""],
@@ -69,7 +69,7 @@ def test_a_last_column_of_sentences_stands_below_its_row_where_names_would_be_br
     assert [line for line in below if len(line) > 40] == []
 
 
-def test_columns_give_way_to_keys_and_times_and_stand_below_their_rows() -> None:
+def test_columns_move_below_their_rows_to_make_room_for_keys_and_times() -> None:
     headings = ["TIME", "RESOURCE", "KEY", "BEFORE", "AFTER", "WHO"]
     rows = [["2026-11-15 12:36:33", "topic:payments.card", "min.insync.replicas", "(unset)", "2", "User:ANONYMOUS"]]
 
@@ -80,7 +80,7 @@ def test_columns_give_way_to_keys_and_times_and_stand_below_their_rows() -> None
     ]
 
 
-def test_a_key_for_which_there_is_no_room_beside_others_has_a_line_of_its_own() -> None:
+def test_a_key_that_does_not_fit_next_to_others_has_its_own_line() -> None:
     key = "transaction.remove.expired.transaction.cleanup.interval.ms"
     rows = [["topic:orders", key, "2026-11-15 12:36:33"]]
 
@@ -91,7 +91,7 @@ def test_a_key_for_which_there_is_no_room_beside_others_has_a_line_of_its_own() 
     ]
 
 
-def test_who_did_it_stands_below_the_row_before_it_is_broken() -> None:
+def test_the_principal_is_printed_below_the_row_before_it_wraps() -> None:
     headings = ["RESOURCE", "KEY", "BEFORE", "AFTER", "WHO"]
     outside = "changed outside kconf after 2026-11-15 12:36:33"
     rows = [["topic:orders", "message.timestamp.after.max.ms", "(unset)", "2h", outside]]
@@ -109,7 +109,7 @@ def test_a_time_in_a_sentence_is_not_broken() -> None:
     assert lines == ["NOTE", "changed outside kconf after", "2026-11-15 12:36:33 by someone"]
 
 
-def test_a_list_goes_on_below_between_its_items() -> None:
+def test_a_long_list_wraps_between_its_items() -> None:
     value = "log.retention.ms,log.retention.minutes,log.retention.hours"
 
     assert table(["VALUE"], [[value]], width=50) == [

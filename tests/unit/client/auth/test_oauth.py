@@ -83,7 +83,7 @@ def test_client_credentials_are_exchanged_for_a_token_that_is_kept(endpoint: End
         (200, b'{"access_token": "s3cret", "expires_in": true}', "expires_in"),
     ],
 )
-def test_a_token_endpoint_that_gives_none(endpoint: Endpoint, status: int, body: bytes, says: str) -> None:
+def test_a_token_endpoint_that_returns_no_token(endpoint: Endpoint, status: int, body: bytes, says: str) -> None:
     endpoint.answer = (status, body)
 
     with pytest.raises(AuthenticationFailed, match=says) as raised:
@@ -122,7 +122,7 @@ def test_a_token_endpoint_that_is_not_there() -> None:
         ClientCredentials("file:///etc/passwd", "id", "s3cret")
 
 
-def test_an_unsecured_token_says_who() -> None:
+def test_an_unsecured_token_names_the_principal() -> None:
     head, claims, signature = unsecured("alice").split(".")
 
     assert json.loads(b64decode(head + "==")) == {"alg": "none"}
@@ -164,7 +164,7 @@ def test_msk_logs_in_with_the_token_of_its_signer(monkeypatch: pytest.MonkeyPatc
         MskIam(role_arn="arn").exchange(broker)
 
 
-def test_without_its_package_msk_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_package_msk_explains_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     hide_package(monkeypatch, "aws_msk_iam_sasl_signer")
     with pytest.raises(ConfigurationError, match=r"pip install 'kconf\[msk\]'"):
         MskIam(region="x").exchange("host")

@@ -30,6 +30,6 @@ def test_a_server_that_fails_the_proof_is_refused() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: Plain("", "x"), lambda: Plain("x", ""), lambda: Scram("x", "y", "MD5")])
-def test_what_a_login_needs(make: Any) -> None:
+def test_required_properties_of_a_login(make: Any) -> None:
     with pytest.raises(ConfigurationError):
         make()

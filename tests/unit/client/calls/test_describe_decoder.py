@@ -1,4 +1,4 @@
-"""Entries by comparison with what was read before must be what the plain reader reads."""
+"""The caching decoder returns the same entries as the plain one."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_equal_bytes_become_the_same_objects() -> None:
     assert (three["k29"].value, three["k29"].source) == ("else", Source.TOPIC)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
     reader = EntryReader(4, 2)
     for number in range(500):

@@ -62,6 +62,6 @@ def test_a_context_is_removed_and_the_rest_stays(text: str, left: list[str]) -> 
     assert [line for line in text.splitlines() if "#" in line and line.partition("#")[2] not in edited] == []
 
 
-def test_a_context_that_stands_in_braces_is_not_removed() -> None:
+def test_a_context_in_braces_is_not_removed() -> None:
     with pytest.raises(ConfigurationError, match="flow mapping"):
         without_context("contexts: {a: {bootstrap: x:1}, b: {bootstrap: y:1}}", "a")

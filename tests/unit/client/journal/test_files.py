@@ -24,7 +24,7 @@ def names(directory: Path) -> list[str]:
     return sorted(each.name.partition("-")[0] for each in (directory / "C").iterdir())
 
 
-def test_what_is_begun_is_seen_until_its_end_is_known(tmp_path: Path) -> None:
+def test_a_started_request_is_visible_until_its_result_is_known(tmp_path: Path) -> None:
     journal = ClientJournal(tmp_path)
 
     entry = journal.begin("C", ALICE, [SET, SECRET])
@@ -90,7 +90,7 @@ def test_two_journals_of_one_directory_seal_with_one_key(tmp_path: Path) -> None
     assert (tmp_path / "client.key").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_directory_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
+def test_a_missing_directory_has_no_entries(tmp_path: Path) -> None:
     assert read_journal(tmp_path / "nowhere", "C") == ([], [], [])
 
 
@@ -102,7 +102,7 @@ def test_a_directory_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
         (json.dumps({"format": 2}), "client-1.jsonl was written by a newer version of kconf"),
     ],
 )
-def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_line_is_named(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "C").mkdir()
     (tmp_path / "C" / "client-1.jsonl").write_text(text + "\n")
 

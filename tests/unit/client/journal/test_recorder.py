@@ -1,4 +1,4 @@
-"""What a client's journal tells of topics where a broker's metadata lags behind what it has just confirmed."""
+"""Topics in a client's journal while the metadata of the broker is older than the change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def broker() -> Iterator[FakeBroker]:
 
 
 def shown(broker: FakeBroker, *looks: tuple[UUID, int] | None) -> None:
-    """What the broker shows of the topic, look by look: its id and partitions, or nothing. The last one stays."""
+    """The topic in each response of the broker: its id and partitions, or nothing. The last one repeats."""
     left = list(looks)
 
     def metadata(asked: Any, _version: int) -> MetadataResponse:
@@ -73,23 +73,21 @@ def told(kind: str, broker: FakeBroker, directory: Path, change: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_topic_is_told_as_it_became_once_the_broker_shows_it(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
+def test_a_new_topic_is_recorded_once_the_broker_shows_it(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
     shown(broker, None, None, (OLD, 9), (NEW, 2))
 
     assert told(kind, broker, tmp_path, "create") == {"id": encode_id(NEW), "replicas": [[1], [1]]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_grown_topic_is_told_once_the_broker_shows_its_partitions(
-    kind: str, broker: FakeBroker, tmp_path: Path
-) -> None:
+def test_new_partitions_are_recorded_once_the_broker_shows_them(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
     shown(broker, (NEW, 2), (NEW, 2), (NEW, 3))
 
     assert told(kind, broker, tmp_path, "grow") == {"id": encode_id(NEW), "replicas": [[1], [1], [1]]}
 
 
 @pytest.mark.parametrize("late", [None, (OLD, 9)], ids=["nothing", "the one before it"])
-def test_what_a_broker_never_shows_is_told_as_the_response_to_its_creation_tells_it(
+def test_a_topic_that_a_broker_never_shows_is_recorded_from_the_create_response(
     broker: FakeBroker, tmp_path: Path, late: tuple[UUID, int] | None
 ) -> None:
     shown(broker, late)
@@ -109,7 +107,7 @@ def test_a_topic_of_an_old_broker_that_never_shows_it_has_the_counts_that_were_r
     assert told("sync", broker, tmp_path, "create") == {"partitions": 2, "replication": 1}
 
 
-def test_every_topic_of_many_has_its_id_while_the_broker_shows_only_the_first(
+def test_each_of_many_topics_has_its_id_while_the_broker_shows_only_the_first(
     broker: FakeBroker, tmp_path: Path
 ) -> None:
     """520 topics are described by several requests; on a busy machine the metadata of later ones came too late."""

@@ -60,7 +60,7 @@ def test_segments_cover_the_log_without_holes(tmp_path: Path) -> None:
     ]
 
 
-def test_what_was_published_before_a_crash_is_not_written_again(tmp_path: Path) -> None:
+def test_files_published_before_a_crash_are_not_written_again(tmp_path: Path) -> None:
     """The file is there, the checkpoint is the one from before."""
     archive, _ = opened(tmp_path)
     archive.add([changes(3)])
@@ -89,7 +89,7 @@ def test_a_gap_is_marked_by_its_name(tmp_path: Path) -> None:
     assert [(each["origin"], each["revision"]) for each in lines(archive.directory)] == [("snapshot", 49), ("log", 60)]
 
 
-def test_what_waits_when_a_gap_comes_keeps_its_range(tmp_path: Path) -> None:
+def test_a_pending_record_keeps_its_range_when_a_gap_occurs(tmp_path: Path) -> None:
     archive, _ = opened(tmp_path)
     archive.add([changes(3), LogGap(5, 50, 3, 77, (change("1"),)), changes(60)])
     archive.flush(at(61))

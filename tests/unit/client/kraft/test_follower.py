@@ -79,7 +79,7 @@ def not_leader(error: int, leader: int, epoch: int, **fields: Any) -> CallResult
     return CallResult({None: found})
 
 
-def test_without_endpoints_the_same_node_is_asked_with_its_epoch_and_then_the_next() -> None:
+def test_without_endpoints_the_same_node_is_tried_with_its_epoch_and_then_the_next() -> None:
     """Before v17 a response names the leader's id, but not its address."""
     one = follower()
     request(one)
@@ -115,7 +115,7 @@ def test_a_record_that_was_never_committed_is_never_reported() -> None:
     assert changes(found) == [(3, "retention.ms", "other")]
 
 
-def test_a_watermark_that_a_new_leader_does_not_know_yet_takes_nothing_back() -> None:
+def test_a_watermark_that_a_new_leader_does_not_know_yet_reverts_nothing() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
 
@@ -124,7 +124,7 @@ def test_a_watermark_that_a_new_leader_does_not_know_yet_takes_nothing_back() ->
     assert changes(serve(one, high_watermark=4)) == [(3, "retention.ms", "1")]
 
 
-def test_before_v18_a_waiting_record_is_asked_for_again_soon() -> None:
+def test_before_v18_a_pending_record_is_polled_soon() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=0, version=17)
     waiting = fetch(one).wait_ms
@@ -173,7 +173,7 @@ def load(one: LogFollower, data: bytes, end: int, *, epoch: int = 1, page: int =
     return events
 
 
-def test_a_snapshot_is_the_state_and_the_log_goes_on_from_its_end() -> None:
+def test_a_snapshot_is_the_state_and_the_log_continues_from_its_end() -> None:
     one = follower()
 
     load(one, snapshot([*new_topic("orders", 1), config("1")]), 100, epoch=3)
@@ -216,7 +216,7 @@ def test_a_cut_snapshot_is_refused() -> None:
         load(follower(), snapshot(new_topic("orders", 1), cut=True), 100)
 
 
-def test_a_snapshot_that_is_gone_is_asked_for_again_by_fetch() -> None:
+def test_a_snapshot_that_was_deleted_is_found_again_by_fetch() -> None:
     one = follower()
     request(one)
     answer(one, snapshot=SnapshotPosition(100, 1))
@@ -273,7 +273,7 @@ def test_a_checkpoint_that_the_log_has_passed_continues_with_the_difference() ->
     assert [(each.key, each.op) for each in gap.changes] == [("retention.ms", "delete")]
 
 
-def test_a_cluster_that_was_formatted_anew_begins_again() -> None:
+def test_a_reformatted_cluster_starts_a_new_history() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
     request(one)
@@ -307,7 +307,7 @@ def test_a_stale_controller_that_names_a_dead_leader_is_not_believed() -> None:
     assert request(one).call.leader_epoch == 9  # type: ignore[attr-defined]
 
 
-def test_nobody_there_is_an_error_after_some_attempts() -> None:
+def test_an_unreachable_cluster_is_an_error_after_some_attempts() -> None:
     one = LogFollower((ONE, TWO), attempts=2)
     for _ in range(3):
         request(one)
@@ -321,14 +321,14 @@ def test_nobody_there_is_an_error_after_some_attempts() -> None:
     ("code", "error"),
     [(31, NotAuthorized), (104, ConfigurationError), (3, ConfigurationError), (100, ConfigurationError)],
 )
-def test_what_no_retry_resolves_is_raised(code: int, error: type[Exception]) -> None:
+def test_permanent_errors_are_raised(code: int, error: type[Exception]) -> None:
     one = follower()
     request(one)
     with pytest.raises(error):
         answer(one, error=code)
 
 
-def test_an_error_of_a_moment_is_asked_again() -> None:
+def test_a_transient_error_is_retried() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
     for code in (-1, 7, 41, 56):

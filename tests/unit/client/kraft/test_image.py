@@ -79,7 +79,7 @@ def test_a_topic_created_again_has_no_configs_of_the_old_one() -> None:
     assert image.topics["orders"].id.bytes == topic_id(2)
 
 
-def test_a_log_that_contradicts_itself_is_no_crash() -> None:
+def test_a_contradictory_log_does_not_crash() -> None:
     """A name that gets another id without a removal; no Kafka writes that."""
     image = MetadataImage()
     apply(image, 0, *new_topic("orders", 1))
@@ -90,7 +90,7 @@ def test_a_log_that_contradicts_itself_is_no_crash() -> None:
     assert dict(image.skipped) == {"removal of a topic whose name belongs to another topic": 1}
 
 
-def test_growth_and_reassignment_are_told_apart() -> None:
+def test_growth_and_reassignment_are_distinguished() -> None:
     image = MetadataImage()
     apply(image, 0, *new_topic("orders", 1, 1))
 
@@ -176,7 +176,7 @@ def test_quotas_and_acls() -> None:
     assert image.configs == {}
 
 
-def test_what_is_not_understood_is_counted_and_nothing_else() -> None:
+def test_unknown_records_are_only_counted() -> None:
     image = MetadataImage()
     (one,) = read_batches(
         batch(
@@ -203,7 +203,7 @@ def test_a_checkpoint_restores_the_image() -> None:
     assert acl_gone.changes[0].op == "delete"
 
 
-def test_the_difference_of_two_images_names_what_changed_and_no_secret_that_nobody_can_compare() -> None:
+def test_the_difference_of_two_images_has_the_changes_and_no_secrets_that_cannot_be_compared() -> None:
     old, new = MetadataImage(), MetadataImage()
     secret = metadata.ConfigRecord(4, "1", "my.own.key", "hunter2")
     apply(
@@ -227,7 +227,7 @@ def test_the_difference_of_two_images_names_what_changed_and_no_secret_that_nobo
     ]
 
 
-def test_a_topic_that_was_created_anew_in_a_gap_has_only_what_was_set_on_the_new_one() -> None:
+def test_a_topic_that_was_recreated_in_a_gap_has_only_the_values_of_the_new_one() -> None:
     old, new = MetadataImage(), MetadataImage()
     apply(old, 0, *new_topic("a", 1), topic_config("a", "retention.ms", "1"), topic_config("a", "segment.ms", "2"))
     apply(new, 0, *new_topic("a", 2), topic_config("a", "retention.ms", "1"))

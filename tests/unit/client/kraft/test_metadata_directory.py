@@ -31,7 +31,7 @@ def test_segments_are_read_in_order_and_zeros_end_them(tmp_path: Path) -> None:
     assert (log.cluster, log.end) == ("abc", 3)
 
 
-def test_what_precedes_the_oldest_snapshot_is_a_gap(tmp_path: Path) -> None:
+def test_the_time_before_the_oldest_snapshot_is_a_gap(tmp_path: Path) -> None:
     place = folder(tmp_path)
     (place / f"{10:020}-{3:010}.checkpoint").write_bytes(snapshot(new_topic("orders", 1)))
     (place / f"{10:020}.log").write_bytes(batch(10, [topic_config("orders", "retention.ms", "5")]))
@@ -43,7 +43,7 @@ def test_what_precedes_the_oldest_snapshot_is_a_gap(tmp_path: Path) -> None:
     assert isinstance(changes, LogChanges)
 
 
-def test_a_hole_and_damage_are_said(tmp_path: Path) -> None:
+def test_gaps_and_damage_are_reported(tmp_path: Path) -> None:
     place = folder(tmp_path)
     (place / f"{0:020}.log").write_bytes(batch(0, new_topic("orders", 1)))
     (place / f"{9:020}.log").write_bytes(batch(9, [topic_config("orders", "retention.ms", "5")]))
@@ -54,7 +54,7 @@ def test_a_hole_and_damage_are_said(tmp_path: Path) -> None:
         list(MetadataDirectory(place).events())
 
 
-def test_the_directory_of_another_topic_is_no_metadata_log(tmp_path: Path) -> None:
+def test_the_directory_of_another_topic_is_not_a_metadata_log(tmp_path: Path) -> None:
     place = folder(tmp_path, "payments-0")
     (place / f"{0:020}.log").write_bytes(b"")
 

@@ -127,7 +127,7 @@ def test_many_resources_are_split_and_spread_over_all_brokers() -> None:
     assert sorted(world.routed) == [A] * 10 + [B] * 10
 
 
-def test_a_resource_given_twice_is_asked_for_once() -> None:
+def test_a_resource_given_twice_is_requested_once() -> None:
     world = World(fine)
 
     world.run(DescribeConfigs([ORDERS, ORDERS]))
@@ -135,14 +135,14 @@ def test_a_resource_given_twice_is_asked_for_once() -> None:
     assert list(world.requests[0].items) == [ORDERS]
 
 
-def test_nothing_asked_for_is_nothing_sent() -> None:
+def test_an_empty_request_is_not_sent() -> None:
     world = World(fine)
 
     assert len(world.run(DescribeConfigs([]))) == 0
     assert world.requests == []
 
 
-def test_a_brokers_own_values_are_asked_of_that_broker() -> None:
+def test_the_values_of_a_broker_are_requested_from_that_broker() -> None:
     world = World(fine)
 
     world.run(DescribeConfigs([ORDERS, Resource.broker(2), Resource.logger(1), Resource.brokers()]))
@@ -185,7 +185,7 @@ def test_the_controller_is_found_and_found_again() -> None:
     assert world.pauses == [0.1]
 
 
-def test_only_what_failed_is_asked_again() -> None:
+def test_only_failed_requests_are_retried() -> None:
     def some(request: NodeRequest) -> Reply:
         return CallResult(
             {"a": "done", "b": ApiError(ErrorCode.NOT_CONTROLLER), "c": ApiError(ErrorCode.INVALID_CONFIG)}
@@ -209,7 +209,7 @@ def test_a_mutation_quota_is_waited_for() -> None:
     assert world.pauses == [2.5]
 
 
-def test_what_stays_throttled_is_told_at_the_deadline() -> None:
+def test_a_request_that_stays_throttled_fails_at_the_deadline() -> None:
     def throttled(request: NodeRequest) -> Reply:
         return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
 
@@ -217,14 +217,14 @@ def test_what_stays_throttled_is_told_at_the_deadline() -> None:
         World(throttled).run(CreateTopics(["t"], timeout_ms=1), timeout=10)
 
 
-def test_a_lost_answer_is_asked_for_elsewhere() -> None:
+def test_a_lost_response_is_requested_from_another_node() -> None:
     world = World(in_turn(lost, fine), bootstrap=[A, B])
 
     assert world.run(DescribeConfigs([ORDERS]))[ORDERS] == "done"
     assert world.routed == [A, B]
 
 
-def test_what_may_have_been_done_is_not_done_again() -> None:
+def test_a_possibly_applied_change_is_not_repeated() -> None:
     world = World(in_turn(lost, fine))
 
     with pytest.raises(ConnectionFailed):
@@ -233,7 +233,7 @@ def test_what_may_have_been_done_is_not_done_again() -> None:
     assert len(world.routed) == 1
 
 
-def test_what_was_never_sent_is_sent_again() -> None:
+def test_unsent_requests_are_sent_again() -> None:
     world = World(in_turn(lambda request: ConnectionFailed("refused"), fine))
 
     assert world.run(CreateTopics(["t"], timeout_ms=1))["t"] == "done"
@@ -269,7 +269,7 @@ def test_connections_that_are_lost_in_every_attempt_are_a_failed_connection() ->
         World(lost).run(DescribeConfigs([ORDERS]))
 
 
-def test_what_was_not_sent_before_the_deadline_is_no_lost_response() -> None:
+def test_a_request_that_was_not_sent_before_the_deadline_is_not_a_lost_response() -> None:
     world = World(not_sent_in_time)
 
     with pytest.raises(RequestTimedOut, match="CreateTopics was not sent") as raised:
@@ -293,7 +293,7 @@ def test_a_guarded_alteration_is_not_repeated() -> None:
     assert World(in_turn(lost, fine)).run(IncrementalAlterConfigs(wishes))[ORDERS] == "done"
 
 
-def test_no_broker_at_all_is_told_soon() -> None:
+def test_a_cluster_without_brokers_is_reported_soon() -> None:
     world = World(lambda request: ConnectionFailed(f"cannot connect to {request.address}"), bootstrap=[A, B])
 
     with pytest.raises(ConnectionFailed, match=r"none of a:1, b:2 can be reached; last error: cannot connect to b:2"):
@@ -329,7 +329,7 @@ def test_parts_that_were_answered_are_not_lost_with_those_that_were_not() -> Non
     }
 
 
-def test_what_a_broker_does_not_speak_is_not_tried_again() -> None:
+def test_an_api_that_a_broker_does_not_support_is_not_tried_again() -> None:
     world = World(lambda request: UnsupportedVersion("too old"))
 
     with pytest.raises(UnsupportedVersion):
@@ -352,7 +352,7 @@ def test_a_cluster_without_controller_is_waited_for() -> None:
         world.run(CreateTopics(["t"], timeout_ms=1), timeout=3)
 
 
-def test_groups_are_asked_of_every_broker() -> None:
+def test_groups_are_requested_from_every_broker() -> None:
     world = World(lambda request: CallResult({each: [] for each in request.items}))
 
     assert world.run(ListGroups()) == []
@@ -367,7 +367,7 @@ def test_groups_are_listed_after_a_first_attempt_for_metadata_failed() -> None:
     assert world.routed == [A, B]
 
 
-def test_metadata_is_asked_for_again_when_it_is_old() -> None:
+def test_old_metadata_is_requested_again() -> None:
     world = World(fine)
     world.run(DescribeConfigs([Resource.broker(1)]))
     world.run(DescribeConfigs([Resource.broker(1)]))
@@ -398,7 +398,7 @@ def test_names_and_ids_travel_apart() -> None:
     assert [list(request.items) for request in world.requests] == [["a", "b"], [UUID(int=1)]]
 
 
-def test_what_is_given_twice_is_refused_here() -> None:
+def test_duplicates_are_refused_by_the_client() -> None:
     with pytest.raises(InvalidRequest, match="twice: t"):
         CreateTopics([NewTopic("t"), NewTopic("t", 3)], timeout_ms=1)
     with pytest.raises(InvalidRequest, match="topic:orders"):

@@ -28,6 +28,6 @@ def test_frames_come_out_whole_however_they_were_cut() -> None:
         (b"\x00\x00\x00\x02ab", "is it Kafka"),
     ],
 )
-def test_what_is_not_kafka_is_recognized(data: bytes, says: str) -> None:
+def test_a_server_that_is_not_kafka_is_recognized(data: bytes, says: str) -> None:
     with pytest.raises(RemoteProtocolError, match=says):
         FrameReader(1000).feed(data)

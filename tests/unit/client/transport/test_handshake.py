@@ -48,7 +48,7 @@ def test_the_newest_version_without_an_identity_is_tried_first() -> None:
 
 
 @pytest.mark.parametrize(("named", "then"), [({}, 0), ({18: (0, 2)}, 2), ({18: (0, 3)}, 3)])
-def test_an_older_broker_is_asked_in_its_own_version(named: dict[int, tuple[int, int]], then: int) -> None:
+def test_an_older_broker_gets_its_own_version(named: dict[int, tuple[int, int]], then: int) -> None:
     steps = handshake("me", HOME, None)
     next(steps)
 

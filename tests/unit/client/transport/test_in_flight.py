@@ -92,7 +92,7 @@ def test_once_a_server_has_answered_the_revision_is_not_named_again() -> None:
     assert client.required == 41  # a read requires nothing of other servers
 
 
-def test_a_broker_that_is_no_kconf_server_gets_no_tag() -> None:
+def test_a_broker_that_is_not_a_kconf_server_gets_no_tag() -> None:
     client = ClientRevision()
     client.required = 41
     kafka = connection(client, {32: (1, 4), 44: (0, 1)})

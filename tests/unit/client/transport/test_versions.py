@@ -15,7 +15,7 @@ KAFKA_20 = {3: (0, 6), 18: (0, 2), 19: (0, 3), 32: (0, 2), 33: (0, 1)}
 ORDERS = Resource.topic("orders")
 
 
-def test_the_highest_common_version_is_spoken() -> None:
+def test_the_highest_common_version_is_used() -> None:
     describe = DescribeConfigs([ORDERS])
 
     assert choose_version(NodeVersions("old", KAFKA_20), describe) == (describe, 2)
@@ -47,7 +47,7 @@ def test_a_version_that_would_mean_something_else_is_not_used() -> None:
         choose_version(NodeVersions("old", KAFKA_20), CreateTopics(["t"], timeout_ms=1))
 
 
-def test_an_api_that_is_not_there_is_replaced_where_another_tells_the_same() -> None:
+def test_a_missing_api_is_replaced_by_another_with_the_same_result() -> None:
     call, version = choose_version(
         NodeVersions("old", KAFKA_20), DescribeCluster(authorized_operations=False, fenced=False, controllers=False)
     )

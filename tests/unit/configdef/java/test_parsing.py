@@ -207,7 +207,7 @@ def test_a_class_must_be_one_that_kafka_ships() -> None:
             parse(ValueType.CLASS, text)
 
 
-def test_trim_takes_control_characters_and_no_other_blanks() -> None:
+def test_trim_removes_control_characters_and_no_other_blanks() -> None:
     assert trim("\x00\t a\u00a0 \x1f") == "a\u00a0"
 
 

@@ -79,7 +79,7 @@ from kconf.configdef.java.regex import is_java_regex
         "(" * 800 + ")" * 800,
     ],
 )
-def test_java_takes_it(text: str) -> None:
+def test_patterns_that_java_accepts(text: str) -> None:
     assert is_java_regex(text)
 
 

@@ -85,7 +85,7 @@ def test_repeated_items_collapse_from_42_on() -> None:
     assert normalize(collapsed, "delete,delete") == "delete"
 
 
-def test_of_a_release_with_client_jars_only_new_names_are_known_and_the_rest_is_marked() -> None:
+def test_a_release_with_only_client_jars_adds_names_and_is_marked_incomplete() -> None:
     new = catalog_of("4.4")
 
     assert not release_data("4.4").is_complete

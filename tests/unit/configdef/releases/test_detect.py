@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconf.configdef.releases.data import COMPLETE, release_data
-from kconf.configdef.releases.detect import ClusterRelease, release_of
+from kconf.configdef.releases.detect import ClusterRelease, common_release, release_of
 
 LEADER_AND_ISR = {4: (0, 7)}
 
@@ -28,7 +28,7 @@ def apis(release: str) -> dict[int, tuple[int, int]]:
         (34, ClusterRelease("4.4", "newer than 4.4")),
     ],
 )
-def test_the_highest_metadata_version_tells_the_release(level: int, release: ClusterRelease) -> None:
+def test_the_highest_metadata_version_identifies_the_release(level: int, release: ClusterRelease) -> None:
     assert release_of({"metadata.version": (7, level)}, {}) == release
 
 
@@ -47,6 +47,15 @@ def test_a_broker_in_zookeeper_mode_is_39_or_older() -> None:
     assert release_of({}, old | LEADER_AND_ISR) == ("3.9", "older than 3.9")
 
 
-def test_what_nothing_is_known_of_is_unknown() -> None:
+def test_a_release_without_evidence_is_unknown() -> None:
     assert release_of({}, {}) == ("4.3", "unknown")
     assert not release_of({}, {}).is_exact
+
+
+def test_during_an_upgrade_a_cluster_has_the_keys_of_its_oldest_node() -> None:
+    old, new = ClusterRelease("4.1", "4.1"), ClusterRelease("4.3", "4.3")
+
+    assert common_release([new, old, new]) == ClusterRelease("4.1", "4.1 to 4.3")
+    assert common_release([new, new]) == new
+    assert common_release([new, new]).is_exact
+    assert not common_release([new, old]).is_exact

@@ -55,7 +55,7 @@ def test_without_any_acl_the_default_decides() -> None:
     assert Authorizer(AclIndex(), allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "t")
 
 
-def test_an_acl_of_somebody_else_ends_the_default() -> None:
+def test_an_acl_of_another_principal_ends_the_default() -> None:
     index = AclIndex(kept(acl(Operation.READ, principal="User:bob")))
     assert not Authorizer(index, allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "orders")
 
@@ -106,7 +106,7 @@ def test_deleting_the_last_acl_of_a_prefix_makes_it_forgotten() -> None:
     assert index.about(AclType.TOPIC, "orders") == []
 
 
-def test_creating_what_is_there_changes_nothing() -> None:
+def test_creating_an_existing_acl_changes_nothing() -> None:
     snapshot = kept(acl(Operation.READ))
     planned = plan_create_acls(snapshot, [acl(Operation.READ), acl(Operation.WRITE), acl(Operation.WRITE)])
 
@@ -209,7 +209,7 @@ def scan(wishes: list[AclBinding], operation: Operation, name: str, allow_if_non
     return any(each.permission == Permission.ALLOW and each.operation in enough for each in mine)
 
 
-def test_what_was_decided_is_forgotten_when_any_acl_changes() -> None:
+def test_cached_decisions_are_dropped_when_any_acl_changes() -> None:
     index = AclIndex()
     authorizer = Authorizer(index)
     allow = AclBinding(AclType.TOPIC, "t", "User:a", Operation.READ)
@@ -223,7 +223,7 @@ def test_what_was_decided_is_forgotten_when_any_acl_changes() -> None:
     assert not authorizer.allows(*asked)
 
 
-def test_what_is_cached_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kconf.engine.access.acls.MAX_CACHED_BYTES", 20_000)
     authorizer = Authorizer(AclIndex())
     for number in range(100):

@@ -1,4 +1,4 @@
-"""Who may do something: held against the authorizer for every principal and host, named by an ACL or not."""
+"""Who may do something, compared with the authorizer for every principal and host, named by an ACL or not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_describe_is_allowed_by_read_and_not_denied_by_a_deny_of_read() -> None:
     assert found == [("User:alice", "*", ())]
 
 
-def test_what_is_denied_is_not_granted_and_is_an_exception_of_a_wider_grant() -> None:
+def test_a_denied_principal_is_an_exception_of_a_wider_grant() -> None:
     found = grants(
         acl(Operation.READ, "*", principal="User:*"),
         acl(Operation.ALL, "ord", principal="User:eve", prefixed=True, deny=True),

@@ -1,4 +1,4 @@
-"""The age at which segments roll: a broker that was told 0 could not start again."""
+"""The age at which segments roll: with 0 a broker could not start again."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalB
 
 
 def refused(**overrides: str) -> bool:
-    """Whether these cannot be set; `__` stands for a dot."""
+    """Whether these values are refused; `__` means a dot."""
     resulting = {name.replace("__", "."): value for name, value in overrides.items()}
     try:
         check_broker(ConfigResolver(kafka_43(), STATIC, {}, {}), resulting, {}, everywhere=False)
@@ -36,7 +36,7 @@ def test_the_threads_of_one_listener_are_halved_or_doubled_at_most(text: str, ex
     assert refused(listener__name__plaintext__num__network__threads=text) is expected
 
 
-def test_a_listener_with_threads_of_its_own_does_not_mind_those_for_all() -> None:
+def test_a_listener_with_its_own_threads_ignores_the_general_setting() -> None:
     assert refused(num__network__threads="7")
     assert not refused(num__network__threads="7", listener__name__plaintext__num__network__threads="3")
 
@@ -57,7 +57,7 @@ def test_an_empty_host_is_this_one() -> None:
     assert refused(max__connections__per__ip__overrides="127.0.0.1")
 
 
-def test_all_log_directories_may_be_said_twice() -> None:
+def test_all_log_directories_may_be_given_twice() -> None:
     assert not refused(cordoned__log__dirs="*,*")
     assert refused(cordoned__log__dirs="*,/d")
 

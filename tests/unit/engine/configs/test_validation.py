@@ -24,7 +24,7 @@ KEYS = kafka_43().client_metrics
         ({"match": "client_id=[", "interval.ms": "100"}, InvalidConfig),
     ],
 )
-def test_a_subscription_is_judged_by_names_types_range_and_patterns_in_this_order(
+def test_a_subscription_is_validated_by_names_types_range_and_patterns_in_this_order(
     overrides: dict[str, str], error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):

@@ -1,4 +1,4 @@
-"""What stands between files and a cluster: a difference of meaning, never of spelling."""
+"""Differences between files and a cluster are differences of meaning, not of spelling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def orders(own: dict[str, str] | None = None, **inherited: str) -> ClusterState:
         ("tags: ''", {}, {"tags": ""}),
     ],
 )
-def test_what_means_the_same_is_no_difference(wanted: str, own: dict[str, str], inherited: dict[str, str]) -> None:
+def test_equivalent_values_are_not_a_difference(wanted: str, own: dict[str, str], inherited: dict[str, str]) -> None:
     assert found(f"topics: {{orders: {{configs: {{{wanted}}}}}}}", orders(own, **inherited)) == []
 
 
@@ -49,18 +49,18 @@ def test_an_override_that_means_something_else_is_set_again() -> None:
     assert told("topics: {orders: {configs: {retention.ms: 2}}}", reading) == [("set", "retention.ms", "1", "2")]
 
 
-def test_what_is_inherited_and_differs_is_set_from_nothing() -> None:
+def test_a_differing_inherited_value_is_shown_as_newly_set() -> None:
     (one,) = found("topics: {orders: {configs: {tags: 'b,a'}}}", orders(tags="a,b"))
 
     assert (one.before, one.old, one.after) == (None, "a,b", "b,a")
     assert str(one.place) == "f.yaml:1:35"
 
 
-def test_what_no_file_names_stays() -> None:
+def test_undeclared_values_stay() -> None:
     assert found("topics: {orders: {}}", orders({"tags": "x"})) == []
 
 
-def test_a_topic_that_is_not_there_is_made_with_its_configs() -> None:
+def test_a_missing_topic_is_created_with_its_configs() -> None:
     made, configured = found(
         "topics: {orders: {partitions: 6, configs: {tags: x}}}", ClusterState(topics={"other": shape()})
     )
@@ -83,7 +83,7 @@ def test_a_topic_grows_and_nothing_else(wanted: str, trouble: str) -> None:
     assert (one.op, one.before, one.trouble) == ("grow", '{"partitions":3,"replication":2}', trouble)
 
 
-def test_a_key_that_the_cluster_does_not_have_is_told_with_what_may_be_meant() -> None:
+def test_an_unknown_key_is_reported_with_a_suggestion() -> None:
     (one,) = found("topics: {orders: {configs: {retention.sm: 1}}}", orders(retention_ms="1"))
 
     assert one.trouble == "this cluster does not know the topic key 'retention.sm'; did you mean retention.ms?"
@@ -120,7 +120,7 @@ def test_quotas_are_compared_as_numbers() -> None:
     assert told(text, reading) == [("set", "request_percentage", "50.0", "51.0")]
 
 
-def test_a_fraction_that_kip_248_allows_is_no_difference() -> None:
+def test_a_fraction_that_kip_248_allows_is_not_a_difference() -> None:
     reading = ClusterState(quotas={QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 100.5}})
 
     assert told("quotas: [{user: alice, limits: {producer_byte_rate: 100.5}}]", reading) == []

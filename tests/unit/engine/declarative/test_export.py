@@ -1,4 +1,4 @@
-"""What is exported is read back as what was there."""
+"""An export, read back, has no differences."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_override_that_someone_adds_to_an_exported_broker_without_any_is_drif
     assert [(each.resource, each.key) for each in undeclared(declared, later, keys)] == [(default, "log.retention.ms")]
 
 
-def test_what_could_not_be_read_is_marked_and_never_pruned() -> None:
+def test_unreadable_parts_are_marked_and_never_pruned() -> None:
     """Of names that are patterns too, only the names themselves."""
     refused = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     group, other = Resource.group("/a*/"), Resource.group("/ab/")
@@ -151,7 +151,7 @@ def test_what_could_not_be_read_is_marked_and_never_pruned() -> None:
     assert [(each.resource, each.key) for each in removed] == [(other, "tags")]
 
 
-def test_what_a_cluster_does_not_have_is_not_marked() -> None:
+def test_values_that_a_cluster_does_not_have_are_not_marked() -> None:
     disabled = ApiError(ErrorCode.SECURITY_DISABLED)
 
     assert declared_files(ClusterState(missing=[MissingPart("acls", disabled)]), Declared(), plain) == {}

@@ -1,4 +1,4 @@
-"""Declarations, read. docs/how-to/declare.md tells the language; here are its words and its mistakes."""
+"""Parsing declarations (docs/how-to/declare.md shows the syntax): values and errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ quotas:
     assert QuotaEntity.of({"ip": None}) in found.quotas
 
 
-def test_credentials_say_where_the_password_is() -> None:
+def test_credentials_name_the_source_of_the_password() -> None:
     found = declared(
         "users: {alice: {SCRAM-SHA-512: {iterations: 8192, passwordFrom: {file: /run/alice}}, SCRAM-SHA-256: }}"
     )
@@ -106,7 +106,7 @@ acls:
     } | {AclBinding(AclType.CLUSTER, "kafka-cluster", "User:bob", Operation.ALTER, Permission.DENY, host="10.0.0.1")}
 
 
-def test_selectors_say_what_the_files_own() -> None:
+def test_selectors_define_what_the_files_manage() -> None:
     found = declared("selector: [topic:orders.*, brokers, 'quota:team-?']\nignore: [topic:orders.tmp, key:tags]")
 
     assert found.owns(Resource.topic("orders.eu"))
@@ -120,7 +120,7 @@ def test_selectors_say_what_the_files_own() -> None:
     assert not found.ignores_key("retention.ms")
 
 
-def test_what_is_declared_twice_names_both_places() -> None:
+def test_a_duplicate_declaration_names_both_places() -> None:
     with pytest.raises(ParseErrors) as refused:
         read_declared([("a.yaml", "topics: {orders: }"), ("b.yaml", "topics:\n  orders: {}\n")], keys)
 
@@ -181,13 +181,13 @@ def test_a_mistake_has_its_place(text: str, told: str) -> None:
     assert found.startswith(told)
 
 
-def test_a_value_that_its_key_does_not_take_is_told_where_it_stands() -> None:
+def test_an_invalid_value_is_reported_with_its_location() -> None:
     (told,) = mistakes("topics:\n  a:\n    configs:\n      retention.ms: soon\n")
 
     assert told.startswith("f.yaml:4:21: 'soon' is not a valid value of retention.ms: expected an integer of type LONG")
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     found = mistakes("topics: {a: {partitions: x}, b: {size: 1}}\nacls: [{}]\nquotas: [{user: u, limits: {speed: 1}}]")
 
     assert [each.split(": ", 1)[0] for each in found] == ["f.yaml:1:26", "f.yaml:1:34", "f.yaml:2:8", "f.yaml:3:29"]

@@ -1,4 +1,4 @@
-"""What pruning removes, and above all what it leaves alone."""
+"""What pruning removes, and what it does not touch."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_without_a_selector_files_own_what_they_name() -> None:
 def test_inside_a_selector_overrides_go_that_mean_something() -> None:
     assert gone(EVERYTHING + NAMED) == [
         ("topic:orders", "tags"),  # its retention.ms would be inherited all the same
-        ("topic:other", "tags"),  # its throttle belongs to whoever moves partitions
+        ("topic:other", "tags"),  # its throttle belongs to a partition reassignment
         ('quota:{"user":"alice"}', "consumer_byte_rate"),
     ]
 
 
-def test_what_is_outside_the_selector_stays_also_where_a_file_names_it() -> None:
+def test_resources_outside_the_selector_stay_even_if_a_file_declares_them() -> None:
     assert gone(NAMED, own="selector: [topic:other]") == [("topic:other", "tags")]
 
 
@@ -74,19 +74,19 @@ def test_what_is_outside_the_selector_stays_also_where_a_file_names_it() -> None
         ("quotas", ('quota:{"user":"bob"}', "producer_byte_rate")),
     ],
 )
-def test_each_graver_thing_needs_its_word_and_spares_the_operators(word: str, also: tuple[str, str]) -> None:
+def test_each_kind_is_pruned_only_by_name_and_operators_are_spared(word: str, also: tuple[str, str]) -> None:
     without = gone(EVERYTHING + NAMED)
 
     assert gone(EVERYTHING + NAMED, word) == [*without, also]
 
 
-def test_a_throttle_that_a_file_names_is_no_longer_ignored_but_kept() -> None:
+def test_a_throttle_that_a_file_declares_is_managed() -> None:
     text = EVERYTHING + "topics: {other: {configs: {leader.replication.throttled.replicas: '*', tags: y}}}"
 
     assert ("topic:other", "leader.replication.throttled.replicas") not in gone(text)
 
 
-def test_what_is_ignored_stays() -> None:
+def test_ignored_values_stay() -> None:
     assert gone(EVERYTHING + NAMED + "ignore: [topic:other, key:consumer_byte_rate, acl:User:bob]", *PRUNABLE) == [
         ("topic:orders", "tags"),
         ('quota:{"user":"bob"}', "producer_byte_rate"),
@@ -110,7 +110,7 @@ def drifting(text: str, reading: ClusterState = READING, own: str = "") -> list[
     return [(str(each.resource), each.key) for each in found]
 
 
-def test_what_is_set_and_named_by_no_file_is_drift_on_declared_resources() -> None:
+def test_undeclared_overrides_of_declared_resources_are_drift() -> None:
     assert drifting(NAMED) == [("topic:orders", "tags"), ('quota:{"user":"alice"}', "consumer_byte_rate")]
 
 
@@ -162,7 +162,7 @@ def test_unmanaged_keys_of_one_topic_drift_on_another() -> None:
     assert drifting("topics: {orders: {unmanaged: tags}, other: }") == [("topic:other", "tags")]
 
 
-def test_an_empty_list_of_unmanaged_keys_spares_nothing() -> None:
+def test_an_empty_list_of_unmanaged_keys_has_no_effect() -> None:
     assert drifting("topics: {orders: {unmanaged: []}}\nunmanaged: ") == [("topic:orders", "tags")]
 
 

@@ -55,7 +55,7 @@ def resolver(static: Overrides = NO_OVERRIDES, everywhere: Overrides = NO_OVERRI
 
 
 class Recorder:
-    """Keeps what it is asked, and says what it is told to say."""
+    """Records its calls, and returns what a test sets."""
 
     def __init__(self, *warnings: str, refuse: str = "") -> None:
         self.asked: list[AlterProposal | TopicProposal | GrowthProposal] = []
@@ -82,7 +82,7 @@ class Grower(Recorder):
 # -- Kafka's map -----------------------------------------------------------------------------------------------------
 
 
-def test_the_map_has_resulting_values_and_none_for_what_goes() -> None:
+def test_the_map_has_resulting_values_and_none_for_removed_overrides() -> None:
     """broker-semantics 3.21: resulting values of changed keys, DELETE as null."""
     wishes = [
         AlterConfigOp(OpType.SET, "a", "1"),
@@ -96,7 +96,7 @@ def test_the_map_has_resulting_values_and_none_for_what_goes() -> None:
 
 
 @pytest.mark.parametrize("kind", [ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS])
-def test_what_stays_as_it_is_is_not_shown_and_the_map_may_be_empty(kind: ResourceType) -> None:
+def test_unchanged_values_are_not_shown_and_the_map_may_be_empty(kind: ResourceType) -> None:
     wishes = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
 
     assert changed_values(Resource(kind, "x"), wishes, {"a": "1"}, {"a": "1"}) == {}
@@ -109,7 +109,7 @@ def test_a_broker_shows_unchanged_values_too(broker: Resource) -> None:
     assert changed_values(broker, wishes, {"a": "1"}, {"a": "1"}) == {"a": "1", "never.set": None}
 
 
-def test_what_a_replacement_drops_is_not_in_the_map_but_is_touched() -> None:
+def test_keys_that_a_replacement_drops_are_touched_but_not_in_the_map() -> None:
     """3.21: implicit deletions are never shown to Kafka's policy; a rule must see them all the same."""
     policy = Recorder()
 
@@ -127,7 +127,7 @@ def test_what_a_replacement_drops_is_not_in_the_map_but_is_touched() -> None:
 # -- the gate --------------------------------------------------------------------------------------------------------
 
 
-def test_without_policies_nothing_is_asked() -> None:
+def test_without_policies_nothing_is_called() -> None:
     NO_POLICY.alteration(ORDERS, [], {}, {}, resolver())
     NO_POLICY.creation_configs("orders", {"tags": "x"}, resolver())
     NO_POLICY.creation(TOPIC, {}, resolver(), assigned=False)
@@ -136,7 +136,7 @@ def test_without_policies_nothing_is_asked() -> None:
     assert NO_POLICY.warnings == []
 
 
-def test_a_policy_learns_who_asks_about_what_and_whether_it_is_a_dry_run() -> None:
+def test_a_policy_gets_the_caller_the_resource_and_whether_it_is_a_dry_run() -> None:
     policy = Recorder()
 
     PolicyHooks(policy, None, "User:ada", validate_only=True).alteration(ORDERS, [], {}, {}, resolver(), TOPIC)
@@ -158,7 +158,7 @@ def test_a_refusal_is_raised_and_warnings_are_kept_once_each() -> None:
         PolicyHooks(Recorder(refuse="no")).alteration(ORDERS, [], {}, {}, resolver())
 
 
-def test_the_alter_policy_judges_the_configs_of_a_new_topic_and_is_not_asked_about_none() -> None:
+def test_the_alter_policy_checks_the_configs_of_a_new_topic_if_it_has_any() -> None:
     policy = Recorder()
     gate = PolicyHooks(policy)
 

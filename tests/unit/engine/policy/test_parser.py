@@ -1,4 +1,4 @@
-"""Every mistake is told with its line and column, and all of them at once."""
+"""Every error is reported with its line and column, and all at once."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ p.yaml:26:45: required must be true or false: 'no'
 p.yaml:27:5: a rule must be a mapping of fields"""
 
 
-def test_all_mistakes_of_a_file_at_once() -> None:
+def test_all_errors_of_a_file_are_reported_at_once() -> None:
     assert "\n".join(mistakes(GOLDEN)) == TOLD
 
 
@@ -109,7 +109,7 @@ def test_all_mistakes_of_a_file_at_once() -> None:
         ("rules: []\nlabels: {topic:x: {tier: }}", "2:26: the value of a label must be a string"),
     ],
 )
-def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
+def test_a_file_that_is_not_a_policy(text: str, mistake: str) -> None:
     assert mistakes(text) == [f"p.yaml:{mistake}"]
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
     ],
 )
 def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
-    """» stands before what the mistake's column points at; without it that is the rule."""
+    """» marks the column of the error; without it, the error is at the rule."""
     column = rule(text).splitlines()[1].find("»") + 1 or 5
 
     assert mistakes(rule(text.replace("»", ""))) == [f"p.yaml:2:{column}: {mistake}"]
@@ -242,7 +242,7 @@ def test_a_sensitive_key_may_be_required_or_forbidden_also_behind_a_listener() -
     assert found.conditions[0].operator is Operator.FORBIDDEN
 
 
-def test_what_is_left_out_has_a_default() -> None:
+def test_omitted_fields_have_a_default() -> None:
     (found,) = read_rules(rule("selector: topic, key: retention.ms, condition: {min: 1d}"), CATALOGUE).rules
 
     assert (found.severity, found.always, found.message) == (Severity.ERROR, False, "")

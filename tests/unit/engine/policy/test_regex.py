@@ -94,7 +94,7 @@ def test_classes_of_characters_are_ascii(text: str) -> None:
     ],
 )
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_re2_does_not_know_is_refused(text: str, reason: str, whole: bool) -> None:
+def test_patterns_that_re2_does_not_support_are_refused(text: str, reason: str, whole: bool) -> None:
     with pytest.raises(ValueError) as refused:
         compile_regex(text, whole=whole)
 

@@ -73,7 +73,7 @@ def test_the_sentence_has_the_message_the_risk_and_the_rule() -> None:
         ("selector: topic, forbid: compaction", "id"),
     ],
 )
-def test_a_mistake_has_a_sentence(line: str, mistake: str) -> None:
+def test_a_usage_error_is_one_sentence(line: str, mistake: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         rules(line)
     assert mistake in str(caught.value)

@@ -1,4 +1,4 @@
-"""What each word of the language means, told on Kafka's own keys."""
+"""The meaning of each operator of the policy language, on Kafka's own keys."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_pattern(pattern: str, good: list[str], bad: list[str]) -> None:
         assert bool(NamePattern(pattern).compiled().search(name)) is (name in good)
 
 
-def test_a_name_too_long_for_a_pattern_is_rather_judged_than_spared() -> None:
+def test_a_name_too_long_for_a_pattern_is_checked_and_not_skipped() -> None:
     found = rule("interval.ms", "{required: true}", "'client-metrics:/^x/'")
 
     assert ids(found.judge(subject(resource=Resource.client_metrics("y" * 300)))) == ["r"]
@@ -222,10 +222,10 @@ rules:
     assert ids(found.judge(subject(resource=Resource.topic("x")))) == ["bronze"]
 
 
-# -- what a request is judged by -------------------------------------------------------------------------------------
+# -- the rules that apply to a request -------------------------------------------------------------------------------
 
 
-def test_a_rule_speaks_when_its_key_or_one_it_compares_with_is_touched_or_always() -> None:
+def test_a_rule_applies_when_its_key_or_a_compared_one_changes_or_always() -> None:
     found = rules("""
 rules:
   - {id: own, selector: topic, key: retention.ms, condition: {max: 1d}}
@@ -255,12 +255,12 @@ def test_an_alteration_that_falls_back_to_a_bad_value_is_refused() -> None:
     assert found.check_alter(proposal({"retention.ms": "6"}, {"retention.ms": "6"}, {"retention.ms": "6"})) == []
 
 
-def test_a_key_that_a_replacement_drops_in_silence_is_judged() -> None:
+def test_a_key_that_a_replacement_drops_is_checked_by_rules() -> None:
     with pytest.raises(PolicyViolation):
         rule("retention.ms", "{required: true}").check_alter(proposal({"flush.ms": "1"}, {"flush.ms": "1"}, {}))
 
 
-def test_a_rule_about_another_key_does_not_stand_in_the_way() -> None:
+def test_a_rule_about_another_key_does_not_apply() -> None:
     found = rule("min.insync.replicas", "{min: 2}")
 
     assert found.check_alter(proposal({"retention.ms": "6"}, {"retention.ms": "6"}, {"min.insync.replicas": "1"})) == []
@@ -281,7 +281,7 @@ def test_an_alteration_knows_the_shape_of_its_topic() -> None:
         found.check_alter(wish)
 
 
-def test_a_new_topic_is_judged_by_everything() -> None:
+def test_a_new_topic_is_checked_by_all_rules() -> None:
     found = rules("""
 rules:
   - {id: parts, selector: topic, key: partitions, condition: {min: 3}, message: too few}
@@ -298,7 +298,7 @@ rules:
     assert found.check_create(TopicProposal("t", 3, 2, None, {}, effective={"min.insync.replicas": "2"})) == []
 
 
-def test_growth_is_judged_by_what_is_said_of_partitions() -> None:
+def test_growth_is_checked_by_rules_about_partitions() -> None:
     found = rules("""
 rules:
   - {id: parts, selector: topic, key: partitions, condition: {max: 3}}

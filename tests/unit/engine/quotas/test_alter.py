@@ -103,7 +103,7 @@ def test_other_quotas_are_kept_as_java_prints_a_double(value: float, kept: str) 
         (HOST, "connection_creation_rate", 2.0**31),
     ],
 )
-def test_what_is_no_quota_is_refused(entity: QuotaEntity, key: str, value: float) -> None:
+def test_invalid_quotas_are_refused(entity: QuotaEntity, key: str, value: float) -> None:
     plan = plan_alter_quotas(Snapshot.EMPTY, [wish(entity, **{key: value, "request_percentage_": None})])
 
     assert code(plan, entity) == ErrorCode.INVALID_REQUEST
@@ -124,13 +124,13 @@ def test_what_is_no_quota_is_refused(entity: QuotaEntity, key: str, value: float
         {"ip": "RFC2606.invalid"},
     ],
 )
-def test_who_is_nobody_is_refused(parts: dict[str, str | None]) -> None:
+def test_an_invalid_entity_is_refused(parts: dict[str, str | None]) -> None:
     entity = QuotaEntity.of(parts)
 
     assert code(plan_alter_quotas(Snapshot.EMPTY, [wish(entity)]), entity) == ErrorCode.INVALID_REQUEST
 
 
-def test_defaults_pairs_addresses_and_odd_names_are_somebody() -> None:
+def test_defaults_pairs_addresses_and_unusual_names_are_valid_entities() -> None:
     entities = [
         EVERYONE,
         QuotaEntity.of({"ip": None}),
@@ -144,7 +144,7 @@ def test_defaults_pairs_addresses_and_odd_names_are_somebody() -> None:
     assert plan.outcome == dict.fromkeys(entities)
 
 
-def test_the_wishes_of_an_entity_are_granted_together_and_its_mistake_is_its_own() -> None:
+def test_the_changes_of_an_entity_are_applied_together_and_its_error_affects_no_other() -> None:
     plan = plan_alter_quotas(
         Snapshot.EMPTY, [wish(ALICE, producer_byte_rate=1.0, bad=1.0), wish(APP, producer_byte_rate=2.0)]
     )

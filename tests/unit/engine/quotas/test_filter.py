@@ -1,4 +1,4 @@
-"""Which entities a filter asks for: the table of Kafka's own tests, and an oracle that looks at every entity."""
+"""The entities that a filter matches: the table of Kafka's own tests, and an oracle that checks every entity."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_kafkas_own_table(components: list[tuple[str, int, str | None]], strict:
         ([("ip", ANY, None), ("user", ANY, None)], InvalidRequest),
     ],
 )
-def test_what_is_no_filter_is_refused(components: list[tuple[str, int, str | None]], error: type[KafkaError]) -> None:
+def test_an_invalid_filter_is_refused(components: list[tuple[str, int, str | None]], error: type[KafkaError]) -> None:
     with pytest.raises(error):
         matching(QuotaIndex(), QuotaFilter(tuple(QuotaComponent(*each) for each in components)))
 
@@ -142,7 +142,7 @@ def test_the_order_is_that_of_the_names_and_survives_changes() -> None:
     assert [row.name for row in matching(index, everyone)] == [None, "aa", "b", "c"]
 
 
-def test_who_is_listed() -> None:
+def test_listed_users_and_client_ids() -> None:
     index = index_of(ENTITIES)
 
     assert users(index) == [None, "user-1", "user-2", "user-3", "user-4", "user-5", "user-6"]

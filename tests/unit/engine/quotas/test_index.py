@@ -86,7 +86,7 @@ def test_an_empty_client_id_matches_no_clients_rule() -> None:
         (7, ("", "app")),
     ],
 )
-def test_the_level_says_who_shares_the_measure(source: int, bucket: tuple[str, str]) -> None:
+def test_the_level_defines_who_shares_a_measured_rate(source: int, bucket: tuple[str, str]) -> None:
     index = QuotaIndex()
     applied(Snapshot.EMPTY, [setting(LADDER[source], 1.0)], index)
 
@@ -109,7 +109,7 @@ def test_an_address_falls_back_to_the_default_and_then_to_no_limit() -> None:
     assert index.address(rate, "10.0.0.1") is None
 
 
-def test_a_kept_value_that_is_no_number_limits_nothing() -> None:
+def test_a_stored_value_that_is_not_a_number_limits_nothing() -> None:
     """kconf does not write one, but a ZooKeeper may hold it."""
     line = Change(ChangeKind.CONFIG, LADDER[2].resource, KEY, None, "much", "set")
     found = QuotaIndex.of(Snapshot.EMPTY.apply([line], 1)).resolve(KEY, "alice", "app")
@@ -194,7 +194,7 @@ def holding(index: QuotaIndex, key: str, user: str, client: str) -> QuotaCandida
 
 
 @given(wishes, wishes, st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "c", ""])), unique=True))
-def test_what_if_tells_what_would_be(
+def test_what_if_shows_the_resulting_quotas(
     before: list[ClientQuotaAlteration], change: list[ClientQuotaAlteration], seen: list[tuple[str, str]]
 ) -> None:
     state, index = Snapshot.EMPTY, QuotaIndex()
@@ -212,7 +212,7 @@ def test_what_if_tells_what_would_be(
     )
 
 
-def test_an_entity_stands_at_one_level_or_none() -> None:
+def test_an_entity_has_one_level_or_none() -> None:
     assert [level(entity, "alice", "app") for entity in LADDER] == list(QuotaSource)
     assert level(QuotaEntity.of({"user": "bob"}), "alice", "app") is None
     assert level(QuotaEntity.of({"client-id": None}), "alice", "") is None

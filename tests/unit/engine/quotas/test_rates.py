@@ -10,7 +10,7 @@ WINDOWS = Windows(count=11, seconds=1)
 LONGEST = 1000.0
 
 
-def test_a_burst_is_judged_over_ten_windows() -> None:
+def test_a_burst_is_measured_over_ten_windows() -> None:
     """One full window is under way, so the nine or ten before it count as silent ones."""
     rate = Rate(WINDOWS)
     rate.record(200, now=5_000)
@@ -38,7 +38,7 @@ def test_a_steady_rate_is_measured_as_it_is() -> None:
     assert rate.measure(59_000) == pytest.approx(50, rel=0.1)
 
 
-def test_what_is_eleven_windows_old_is_forgotten() -> None:
+def test_samples_older_than_eleven_windows_are_dropped() -> None:
     rate = Rate(WINDOWS)
     rate.record(1_000, now=0)
 
@@ -46,7 +46,7 @@ def test_what_is_eleven_windows_old_is_forgotten() -> None:
     assert rate.measure(11_000) == 0
 
 
-def test_nothing_recorded_is_no_rate() -> None:
+def test_the_rate_is_0_if_nothing_was_recorded() -> None:
     assert Rate(WINDOWS).measure(123) == 0
     assert Rate(WINDOWS).delay(1.0, 123, longest=LONGEST) == 0
 
@@ -58,7 +58,7 @@ def test_one_window_still_has_a_span() -> None:
     assert rate.measure(0) == 1000  # a millisecond at least
 
 
-def test_a_bound_that_is_no_number_is_never_passed() -> None:
+def test_a_bound_that_is_not_a_number_is_never_exceeded() -> None:
     rate = Rate(WINDOWS)
     rate.record(1e12, now=0)
 
@@ -78,7 +78,7 @@ def test_a_strict_request_is_refused_while_tokens_are_owed() -> None:
     assert later.delay_ms == 0
 
 
-def test_an_older_request_is_granted_and_waits_afterwards() -> None:
+def test_an_older_request_is_accepted_and_throttled_afterwards() -> None:
     quota = MutationQuota(Windows(count=10, seconds=1).token_bucket(), 2.0, strict=False, now=0)
 
     assert [quota.charge(name, 30) for name in ("one", "two")] == [True, True]

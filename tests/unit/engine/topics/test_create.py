@@ -16,7 +16,7 @@ def test_a_request_for_too_many_partitions_fails_as_a_whole_before_names_are_loo
         plan_create_topics(Snapshot.EMPTY, [NewTopic("a", 10_000, 1), NewTopic("b c", 1, 1)], CLUSTER)
 
 
-def test_what_is_refused_anyway_does_not_count_towards_too_many() -> None:
+def test_refused_topics_do_not_count_towards_the_partition_limit() -> None:
     wishes = [NewTopic("a", 10_000, 1), NewTopic("b", 9, 1), NewTopic("b", 9, 1), NewTopic("c", -5, 1)]
 
     outcomes = plan_create_topics(Snapshot.EMPTY, wishes, CLUSTER).outcome

@@ -11,7 +11,7 @@ from tests.unit.engine.topics.topics import snapshot
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
-def test_a_name_with_an_id_is_refused_as_often_as_it_stands_there() -> None:
+def test_a_name_with_an_id_is_refused_at_every_occurrence() -> None:
     wishes = [TopicDeletion("a", ONE), TopicDeletion("a", ONE)]
 
     results = plan_delete_topics(snapshot("a"), wishes).outcome
@@ -19,7 +19,7 @@ def test_a_name_with_an_id_is_refused_as_often_as_it_stands_there() -> None:
     assert [each.failure.code for each in results if each.failure] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_a_name_with_an_id_is_no_repetition_of_the_name_alone() -> None:
+def test_a_name_with_an_id_does_not_repeat_the_name_alone() -> None:
     results = plan_delete_topics(snapshot("a"), [TopicDeletion("a", ONE), TopicDeletion("a")]).outcome
 
     assert {(each.name, each.failure is None) for each in results} == {("a", False), ("a", True)}

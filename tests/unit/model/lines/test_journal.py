@@ -19,7 +19,7 @@ def changed(key: str, before: str | None, after: str | None, resource: Resource 
     return Change(ChangeKind.CONFIG, resource, key, before, after, "SET")
 
 
-def test_a_line_is_whole_in_itself() -> None:
+def test_a_line_is_complete_by_itself() -> None:
     (line,) = change_lines("C", 2, Revision(17, 99, ALICE, (changed("retention.ms", None, "1"),), "kconf", 5))
 
     assert line == {

@@ -71,7 +71,7 @@ def plan(**more: Any) -> str:
         ),
     ],
 )
-def test_what_is_no_plan_is_refused_with_a_sentence(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_plan_is_refused_in_one_sentence(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "p").write_text(text)
 
     with pytest.raises(ConfigurationError, match=told):

@@ -61,7 +61,7 @@ def waited(
     found: Sequence[Difference] = MADE,
     limit: float = 30,
 ) -> tuple[list[str], float]:
-    """What is said in the end, and the seconds until then. The last look of a broker is also what it shows later."""
+    """The final message, and the seconds until then. A broker repeats its last answer."""
 
     def read(target: Target, _: Sequence[Difference]) -> ClusterState:
         seen = looks[target.context.bootstrap]
@@ -101,7 +101,7 @@ def test_every_broker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         waited(monkeypatch, {"a:1": [ready], "b:1": [ClusterState()]})
 
 
-def test_what_was_removed_must_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_names_must_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = [each._replace(op="delete", before=each.after, after=None) for each in MADE]
 
     _, seconds = waited(monkeypatch, {"a:1": [ClusterState(**EVERYTHING), ClusterState()]}, gone)
@@ -122,7 +122,7 @@ def test_more_partitions_and_another_value_must_be_seen(monkeypatch: pytest.Monk
     assert seconds > 0
 
 
-def test_what_may_not_be_read_is_not_waited_for_but_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_resources_are_reported_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = [MissingPart("users", ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))]
     state = ClusterState(**{**EVERYTHING, "users": {}}, missing=missing)
 

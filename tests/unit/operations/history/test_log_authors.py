@@ -53,7 +53,7 @@ def test_a_request_and_its_record_are_one_change_with_an_author() -> None:
     assert authors([requested(10_000, "1", ALICE), logged(10_020, "1")]) == [("client", "1", "User:alice")]
 
 
-def test_what_nobody_recorded_has_no_author() -> None:
+def test_unrecorded_changes_have_no_author() -> None:
     assert authors([requested(10_000, "1", ALICE), logged(10_020, "1"), logged(50_000, "2")]) == [
         ("client", "1", "User:alice"),
         ("outside", "2", ""),
@@ -68,7 +68,7 @@ def test_the_same_value_set_later_by_another_tool_is_not_theirs() -> None:
     ]
 
 
-def test_two_who_asked_for_the_same_at_the_same_time_make_the_author_unknown() -> None:
+def test_two_identical_concurrent_requests_make_the_author_unknown() -> None:
     entries = [requested(10_000, "1", ALICE), requested(10_010, "1", BOB), logged(10_020, "1")]
 
     assert authors(entries) == [("outside", "1", "")]
@@ -92,7 +92,7 @@ def test_without_a_log_nothing_changes() -> None:
     assert with_authors(entries).entries == entries
 
 
-def test_offsets_tell_a_request_from_one_of_another_tool_in_the_same_second() -> None:
+def test_offsets_distinguish_a_request_from_one_of_another_tool_in_the_same_second() -> None:
     entries = [requested(10_000, "1", ALICE, offsets=(7, 9)), at(5, 9_990, "1"), at(8, 10_020, "1")]
 
     assert authors(entries) == [("outside", "1", ""), ("client", "1", "User:alice")]
@@ -179,7 +179,7 @@ def test_the_order_is_that_of_the_offsets_although_the_next_leaders_clock_is_beh
     assert [(each.change.after, each.time) for each in found] == [("1", 10_000), ("2", 10_000), ("3", 12_000)]
 
 
-def test_what_a_gap_shows_was_changed_after_the_last_change_before_it() -> None:
+def test_changes_in_a_gap_are_dated_after_the_last_change_before_it() -> None:
     gap = at(59, 50_000, "9")._replace(origin="snapshot")
     (_, shown) = with_authors([at(1, 1_000, "0"), gap], [segment(0, 5), segment(5, 60, is_gap=True)]).entries
 

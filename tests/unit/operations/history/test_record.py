@@ -86,7 +86,7 @@ def test_the_past_is_what_was_recorded_last_before_it_or_else_what_the_next_chan
     assert found.value_at((TOPIC, "segment.ms"), Moment(NOW)) is None
 
 
-def test_a_snapshot_says_nothing_about_the_time_before_the_first_one() -> None:
+def test_nothing_is_known_before_the_first_snapshot() -> None:
     seen = entry(10, RETENTION, None, "1")._replace(origin="snapshot", read_since=9 * MINUTE)
     later = entry(20, RETENTION, None, "2")._replace(origin="snapshot", not_before=9 * MINUTE, read_since=19 * MINUTE)
 
@@ -97,7 +97,7 @@ def test_a_snapshot_says_nothing_about_the_time_before_the_first_one() -> None:
     assert found.attribute(RETENTION) == Attribution(Fit.SEEN, later, 9 * MINUTE)
 
 
-def test_what_cannot_be_read_now_is_not_said_to_be_gone() -> None:
+def test_resources_that_cannot_be_read_are_not_reported_as_removed() -> None:
     offline = (Resource.broker(3), "log.retention.ms")
     quota = (Resource(ResourceType.QUOTA, '{"user":"u"}'), "producer_byte_rate")
     failure = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -229,7 +229,7 @@ def test_a_journal_and_a_lake_that_read_it_have_each_entry_once() -> None:
 
 
 @pytest.mark.parametrize("fit", list(Fit))
-def test_whoever_is_not_known_is_not_named(fit: Fit) -> None:
+def test_an_unknown_principal_is_not_named(fit: Fit) -> None:
     found = Attribution(fit, entry(1, RETENTION, None, "1"), 0)
 
     assert (found.author is None) == bool(author_text(found))

@@ -24,7 +24,7 @@ def test_times_that_increase_stay() -> None:
     assert (times(found), notes) == ([1, 1, 2, HOUR], [])
 
 
-def test_what_was_recorded_in_the_future_is_no_later_than_what_came_after_it() -> None:
+def test_a_record_with_a_future_time_is_not_later_than_its_successors() -> None:
     found, notes = without_steps(entries(1000, HOUR, HOUR + 5000, 3000, 4000))
 
     assert times(found) == [1000, 3000, 3000, 3000, 4000]

@@ -45,7 +45,7 @@ def test_every_risk_of_a_change_must_be_allowed() -> None:
     check_risks([COMPACT], [RiskName.DATA_LOSS, RiskName.COMPACTION])
 
 
-def test_what_a_policy_allows_needs_no_option() -> None:
+def test_a_risk_that_a_policy_allows_needs_no_option() -> None:
     allowed = COMPACT._replace(risks=tuple(each._replace(allowed=True) for each in COMPACT.risks))
 
     check_risks([allowed], [])

@@ -39,7 +39,7 @@ def test_a_change_is_marked(key: str, old: str | None, new: str | None, is_marke
     assert bool(edit.loss) is is_marked
 
 
-def test_what_stays_as_it_is_loses_nothing() -> None:
+def test_unchanged_retention_has_no_risk() -> None:
     assert flag_data_loss(PlannedChange(Resource.topic("t"), "retention.ms", "1", "1", "set", "1", "1")).loss == ""
 
 
@@ -49,7 +49,7 @@ def test_a_key_that_the_resource_does_not_have_is_not_marked() -> None:
 
 
 @pytest.mark.parametrize(("key", "is_marked"), [("retention.ms", True), ("segment.ms", False)])
-def test_an_unknown_old_value_is_said_to_be_unknown(key: str, is_marked: bool) -> None:
+def test_an_unknown_old_value_is_shown_as_unknown(key: str, is_marked: bool) -> None:
     change = PlannedChange(Resource.topic("t"), key, None, "1", "set", None, "1", old_unknown=True)
     reason = "not authorized to describe topic:t: its current value is unknown"
     assert flag_data_loss(change).loss == (reason if is_marked else "")

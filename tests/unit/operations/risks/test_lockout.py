@@ -55,7 +55,7 @@ def test_the_address_of_a_broker_is_one_of_them() -> None:
     assert risks(change(OVERRIDES, "192.0.2.7:0"), host="192.0.2.7") == ["lockout"]
 
 
-def test_what_is_shut_out_already_is_not_asked_about() -> None:
+def test_addresses_that_are_already_blocked_need_no_confirmation() -> None:
     assert risks(change(OVERRIDES, "localhost:0,10.9.9.9:1", old="localhost:0")) == []
 
 

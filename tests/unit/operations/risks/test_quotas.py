@@ -43,7 +43,7 @@ def test_each_client_has_the_quota_of_a_default_client() -> None:
     assert whys({}, change(pairs, "3")) == ["user alice, client-id job uses 4 and gets 3"]
 
 
-def test_a_default_that_does_not_hold_for_anyone_is_no_cut() -> None:
+def test_a_default_quota_that_applies_to_nobody_is_not_a_reduction() -> None:
     assert whys({ALICE: {KEY: 100.0}}, change(EVERYONE, "1")) == []
 
 
@@ -53,7 +53,7 @@ def test_a_quota_that_is_removed_uncovers_a_lower_one() -> None:
     assert whys(stored, change(ALICE, None)) == ["user alice uses 7 and gets 1"]
 
 
-def test_a_quota_that_is_raised_is_no_cut() -> None:
+def test_a_quota_that_is_raised_is_not_a_reduction() -> None:
     assert whys({ALICE: {KEY: 1.0}}, change(ALICE, "2")) == []
 
 

@@ -84,7 +84,7 @@ def test_a_topic_with_too_few_replicas_is_named_with_their_number() -> None:
     ]
 
 
-def test_a_topic_whose_replicas_may_not_be_read_is_not_said_to_be_safe() -> None:
+def test_a_topic_whose_replicas_cannot_be_read_is_not_reported_as_safe() -> None:
     cluster = Cluster(orders=3)
     cluster.refused = {ResourceType.TOPIC}
 
@@ -124,7 +124,7 @@ def test_an_unset_value_uncovers_the_default() -> None:
     assert risks(cluster, unset) == [("compaction", "records without a key are rejected; 1 topic inherits it: orders")]
 
 
-def test_topics_that_may_not_be_read_are_not_said_to_be_none() -> None:
+def test_topics_that_cannot_be_read_are_not_reported_as_missing() -> None:
     cluster = Cluster(orders=1)
     cluster.refused = {ResourceType.TOPIC}
 

@@ -59,12 +59,12 @@ def test_names_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "argument", ["orders", "topic:", "topics:x", "broker:x", "broker:-1", "topic:/(/", "topic:@/no/where"]
 )
-def test_what_names_nothing_is_refused(argument: str) -> None:
+def test_an_invalid_selector_is_refused(argument: str) -> None:
     with pytest.raises(ConfigurationError):
         parse_selector(argument)
 
 
-def test_a_key_is_no_resource() -> None:
+def test_a_key_is_not_a_resource() -> None:
     assert not is_selector("retention.ms=7d")
     assert not is_selector("topic")
     assert is_selector("topic:a=b")

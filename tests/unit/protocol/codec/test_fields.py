@@ -21,7 +21,7 @@ class Point:
     word: str | None = f(STRING, nullable=0, default=None, secret=True)
 
 
-def test_a_struct_is_made_by_place_or_by_name_and_can_be_edited() -> None:
+def test_a_struct_is_created_by_position_or_by_name_and_can_be_modified() -> None:
     point = Point(1)
     point.x = 2
 
@@ -29,7 +29,7 @@ def test_a_struct_is_made_by_place_or_by_name_and_can_be_edited() -> None:
     assert Point(y=4, x=1).y == 4
 
 
-def test_what_has_no_default_must_be_given() -> None:
+def test_fields_without_a_default_are_required() -> None:
     with pytest.raises(TypeError):
         Point()  # type: ignore[call-arg]  # that is the point
 

@@ -200,7 +200,7 @@ def test_unknown_tags_are_skipped_in_elements_too() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 200])
-def test_a_tagged_field_must_have_the_size_that_it_says(size: int) -> None:
+def test_a_tagged_field_must_have_the_declared_size(size: int) -> None:
     with pytest.raises(RemoteProtocolError):
         decode(Tagged, 1, True, b"\x01\x01\xc8\x01" + (bytes([size]) if size < 128 else b"\xc8\x01") + b"\x00\x06\x00")
 
@@ -270,7 +270,7 @@ WRONG: list[tuple[FieldType, Any]] = [
 
 @pytest.mark.parametrize("flexible", [False, True])
 @pytest.mark.parametrize(("kind", "value"), WRONG, ids=lambda each: repr(each)[:20])
-def test_a_value_that_cannot_be_said_is_our_own_mistake(kind: FieldType, value: Any, flexible: bool) -> None:
+def test_a_value_that_cannot_be_encoded_raises(kind: FieldType, value: Any, flexible: bool) -> None:
     with pytest.raises(LocalProtocolError):
         encode(one(kind)(value), 0, flexible)
 

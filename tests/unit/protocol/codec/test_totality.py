@@ -76,7 +76,7 @@ class Blob:
 
 @pytest.mark.parametrize("cls", [Names, Numbers, Ids, Leaves, Text, Blob])
 @pytest.mark.parametrize("size", [HUGE, b"\xff\xff\x7f", ENDLESS, b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x00"])
-def test_a_hostile_size_is_refused_before_anything_is_made(cls: type, size: bytes) -> None:
+def test_a_hostile_size_is_refused_before_memory_is_allocated(cls: type, size: bytes) -> None:
     reader(cls, 0, True)  # compiled before the memory is measured
     tracemalloc.start()
     with pytest.raises(RemoteProtocolError):

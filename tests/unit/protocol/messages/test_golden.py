@@ -59,7 +59,7 @@ def test_a_response_is_read_and_written_again_byte_by_byte(exchange: dict[str, A
     assert response(api, version, correlation, body) == LENGTH.pack(len(frame)) + frame
 
 
-def test_what_was_read_means_what_kafka_meant() -> None:
+def test_decoded_records_have_kafkas_meaning() -> None:
     """The bytes could be equal by luck if a field were read as another; so here is what they say."""
     said = {_name(each): _read(each) for each in EXCHANGES}
 

@@ -34,7 +34,7 @@ def asked(cluster_id: str | None, node_id: int, *, version: int = 5, software: s
     return asyncio.run(scene())
 
 
-def test_a_client_that_means_nobody_or_this_node_gets_the_apis() -> None:
+def test_a_client_that_names_no_node_or_this_one_gets_the_apis() -> None:
     for response in (asked(None, -1), asked(HERE, 7), asked(None, -1, version=4)):
         assert response.error_code == 0
         assert response.api_keys is api_versions.SERVED

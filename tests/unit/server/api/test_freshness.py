@@ -131,7 +131,7 @@ def test_after_the_longest_wait_every_resource_is_refused_and_nothing_is_done() 
     asyncio.run(scene())
 
 
-def test_an_answer_that_could_only_say_that_there_is_nothing_is_not_given() -> None:
+def test_a_response_without_an_error_code_is_not_sent_instead_of_an_error() -> None:
     async def scene() -> None:
         async with running(NO_WAIT) as server:
             assert (await server.ask("Metadata", 13, 99, topics=None))[1].error_code == TIMED_OUT
@@ -145,7 +145,7 @@ def test_an_answer_that_could_only_say_that_there_is_nothing_is_not_given() -> N
     asyncio.run(scene())
 
 
-def test_the_throttle_time_stands_behind_the_tags() -> None:
+def test_the_throttle_time_is_after_the_tags() -> None:
     async def scene() -> None:
         async with running({}) as server:
             quota = ClientQuotaAlteration(
@@ -166,7 +166,7 @@ def test_the_throttle_time_stands_behind_the_tags() -> None:
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_what_may_miss_changes_of_other_servers_says_so_or_is_refused(
+def test_a_possibly_stale_response_is_marked_or_refused(
     refuses: bool,
 ) -> None:
     async def scene() -> None:

@@ -159,7 +159,7 @@ async def most_calls_in_a_turn(work: Awaitable[int]) -> int:
 
 @pytest.mark.parametrize("key", WITH_ARRAYS, ids=lambda key: APIS[key].name)
 @pytest.mark.parametrize(("outer", "inner"), [(MANY, 1), (1, MANY)], ids=["many elements", "one large element"])
-def test_no_request_takes_a_long_turn_of_the_loop(key: int, outer: int, inner: int) -> None:
+def test_no_request_blocks_the_event_loop_for_long(key: int, outer: int, inner: int) -> None:
     async def scene() -> int:
         async with world() as server:
             await server.answer(frame(key, 2, 1))  # compiles what is compiled once
@@ -255,7 +255,7 @@ def _quotas(count: int) -> Any:
     [(44, _groups, "responses"), (49, _quotas, "entries")],
     ids=["IncrementalAlterConfigs", "AlterClientQuotas"],
 )
-def test_a_request_with_more_changes_than_kafka_takes_is_refused_as_a_whole(
+def test_a_request_with_more_changes_than_kafka_accepts_is_refused_as_a_whole(
     key: int, message: Callable[[int], Any], results: str
 ) -> None:
     api = APIS[key]

@@ -46,7 +46,7 @@ def test_a_name_has_the_same_salt_each_time_and_on_every_server() -> None:
     assert one.salt != DummyCredentials(KEY).credential(Mechanism.SCRAM_SHA_512, "nobody").salt
 
 
-def test_kinds_come_as_often_as_among_those_who_exist() -> None:
+def test_dummy_credentials_have_the_same_distribution_as_real_ones() -> None:
     changes = [set_(f"a{number}", bytes(20)) for number in range(6)]
     changes += [set_(f"b{number}", bytes(32), 8192) for number in range(3)]
     changes += [set_("c", bytes(64), 16384)]
@@ -90,7 +90,7 @@ def test_most_names_keep_their_kind_when_others_come() -> None:
     assert not any(other.startswith(one) for one, other in moved), "as after a change of password"
 
 
-def test_what_cannot_be_read_or_is_too_weak_is_left_out() -> None:
+def test_unreadable_and_weak_keys_are_left_out() -> None:
     dummies = DummyCredentials(KEY)
     broken = set_("x", b"")._replace(after="not a credential")
     commit(dummies, broken, set_("y", bytes(7), 1000))

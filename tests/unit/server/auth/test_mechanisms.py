@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import pytest
 
+from kconf.engine.access.scram_credentials import credential_text
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
@@ -31,7 +33,7 @@ def snapshot(iterations: int = 4096) -> Snapshot:
 
 
 STATE = snapshot()
-CONFIG = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, lambda: STATE)
+CONFIG = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, partial(credential_text, STATE))
 
 
 def test_a_realm_shows_no_password() -> None:
@@ -46,9 +48,9 @@ def test_scram(mechanism: Mechanism) -> None:
     assert exchange.user == "alice"
 
 
-def test_a_credential_with_too_few_iterations_lets_nobody_in() -> None:
+def test_a_credential_with_too_few_iterations_cannot_log_in() -> None:
     weak = snapshot(iterations=1000)
-    exchange = start_exchange("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, lambda: weak))
+    exchange = start_exchange("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, partial(credential_text, weak)))
     client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", PASSWORD, "nonce")
     with pytest.raises(LoginFailed):
         exchange.step(client.final(exchange.step(client.first())))
@@ -88,7 +90,7 @@ def scram(user: str) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("way", [plain, scram])
-def test_time_does_not_tell_who_exists(way: Callable[[str], Callable[[], None]]) -> None:
+def test_the_response_time_does_not_show_which_users_exist(way: Callable[[str], Callable[[], None]]) -> None:
     """The same calls, one after the other, for who exists and for who does not: a clock would only guess."""
     known, unknown = (calls(way(user)) for user in ("alice", "nobo1"))
     assert len(known) > 20

@@ -38,7 +38,7 @@ def test_a_store_is_read(certificates: Certificates) -> None:
         assert load(given, certificates.directory) == "CN=broker"
 
 
-def test_a_store_that_takes_too_long_is_refused(certificates: Certificates) -> None:
+def test_a_store_that_is_too_slow_to_read_is_refused(certificates: Certificates) -> None:
     given = {"ssl.keystore.location": str(certificates.store("broker"))}
     with pytest.raises(ConfigurationError, match="listener SSL: its stores could not be read and opened within 0 s"):
         load(given, certificates.directory, timeout=0)

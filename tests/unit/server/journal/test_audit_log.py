@@ -82,7 +82,7 @@ def test_so_many_at_once_and_so_many_a_second_the_rest_is_counted() -> None:
     asyncio.run(story())
 
 
-def test_what_is_written_is_cut_to_a_length() -> None:
+def test_written_text_is_shortened() -> None:
     async def story() -> None:
         async with scene() as s:
             long = "x" * 30_000
@@ -105,7 +105,7 @@ class FullStore(MemoryStore):
         raise StoreUnavailable("the disk is full")
 
 
-def test_what_the_store_refuses_is_counted_as_dropped() -> None:
+def test_changes_that_the_store_refuses_are_counted_as_dropped() -> None:
     async def story() -> None:
         async with scene(FullStore()) as s:
             s.refuse(3)

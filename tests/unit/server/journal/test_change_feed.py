@@ -170,7 +170,7 @@ def test_a_waiting_reader_is_woken_by_what_it_waits_for_and_by_nothing_else() ->
     run(scene())
 
 
-def test_a_time_out_is_an_empty_page_that_goes_on_behind_what_did_not_match() -> None:
+def test_a_timeout_is_an_empty_page_that_continues_after_changes_that_did_not_match() -> None:
     async def scene() -> None:
         async with world() as w:
             waiting = asyncio.create_task(w.after(0, wait=0.2, wanted=only(GROUP)))
@@ -182,7 +182,9 @@ def test_a_time_out_is_an_empty_page_that_goes_on_behind_what_did_not_match() ->
     run(scene())
 
 
-def test_who_waits_through_more_than_is_kept_still_gets_its_change_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_waits_longer_than_the_history_still_gets_its_change_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It knows that nothing met its filter, and does not page through the store to find that out."""
     monkeypatch.setattr(feeds, "MAX_CACHED", 4)
 
@@ -199,7 +201,7 @@ def test_who_waits_through_more_than_is_kept_still_gets_its_change_at_once(monke
 
 
 class SlowStore(MemoryStore):
-    """Its reader stands still in the middle, while the loop goes on."""
+    """Its reader pauses half way, while the event loop continues."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -237,7 +239,7 @@ def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_a
     run(scene())
 
 
-def test_what_is_committed_but_not_visible_is_left_for_later() -> None:
+def test_commits_that_are_not_visible_yet_are_read_later() -> None:
     """Who reads of a change and then describes must find it done."""
 
     async def scene() -> None:
@@ -252,7 +254,7 @@ def test_what_is_committed_but_not_visible_is_left_for_later() -> None:
     run(scene())
 
 
-def test_a_reader_that_is_too_far_behind_is_told_the_oldest() -> None:
+def test_a_reader_that_is_too_far_behind_gets_the_oldest_revision() -> None:
     async def scene() -> None:
         store = MemoryStore()
         async with world(store, before=9) as w:
@@ -316,7 +318,7 @@ def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
     run(scene())
 
 
-def test_a_feed_at_rest_answers_everyone_and_lets_nobody_wait() -> None:
+def test_a_stopping_feed_answers_all_readers_and_lets_none_wait() -> None:
     async def scene() -> None:
         async with world() as w:
             waiting = [asyncio.create_task(w.after(0, wait=60)) for _ in range(3)]
@@ -356,7 +358,7 @@ def test_texts_beyond_kafkas_limit_do_not_stop_the_feed() -> None:
     run(scene())
 
 
-def test_nobody_waits_longer_than_the_server_allows() -> None:
+def test_a_wait_is_limited_by_the_server() -> None:
     async def story() -> None:
         async with world(static={"change.feed.max.wait.ms": "0"}) as w, asyncio.timeout(20):
             assert numbers(await w.after(0, wait=3600)) == []
@@ -391,7 +393,7 @@ def test_the_pages_that_are_shared_are_bounded() -> None:
     asyncio.run(scene())
 
 
-def test_a_reader_whose_time_is_over_while_it_is_to_be_woken_skips_nothing() -> None:
+def test_a_reader_that_times_out_while_it_is_woken_skips_nothing() -> None:
     async def scene() -> None:
         async with world() as w:
             seconds = count(0, 0.01)

@@ -18,7 +18,7 @@ def change(resource: Resource, key: str, after: str | None, op: str = "set", *, 
     return Change(ChangeKind.CONFIG, resource, key, None, after, op, sensitive)
 
 
-def test_a_line_has_who_changed_which_keys_and_no_values(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_line_has_the_principal_and_the_keys_and_no_values(caplog: pytest.LogCaptureFixture) -> None:
     orders = Resource.topic("orders")
     changes = [
         change(orders, "retention.ms", "777777"),

@@ -17,7 +17,7 @@ from kconf.service import Service
 from kconf.store.memory import MemoryStore
 
 
-def test_without_a_word_the_journal_is_kept_for_good() -> None:
+def test_by_default_the_journal_is_never_trimmed() -> None:
     assert Retention.of({}) is None
     assert Retention.of({"journal.retention.ms": "-1", "journal.retention.revisions": " "}) is None
 
@@ -43,7 +43,7 @@ def test_nonsense_stops_the_start(key: str, text: str) -> None:
         ({"journal.retention.ms": "1"}, 10),  # the last one always stays
     ],
 )
-def test_what_is_too_old_goes(static: Mapping[str, str], oldest: int) -> None:
+def test_revisions_beyond_the_retention_are_trimmed(static: Mapping[str, str], oldest: int) -> None:
     async def story() -> None:
         now = 0.0
         store = MemoryStore()

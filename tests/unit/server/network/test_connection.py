@@ -176,7 +176,7 @@ def test_a_throttled_connection_is_answered_and_then_not_read_for_the_throttle_t
 
 
 @pytest.mark.parametrize(("takes", "at_once"), [(0.0, 1000), (0.0001, 128)])
-def test_many_requests_that_take_long_let_others_have_their_turn(takes: float, at_once: int) -> None:
+def test_many_slow_requests_do_not_block_others(takes: float, at_once: int) -> None:
     async def scene(world: World) -> None:
         world.handler.takes = takes
         world.send(b"".join(frame(number) for number in range(1000)))

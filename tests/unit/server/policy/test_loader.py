@@ -70,7 +70,7 @@ def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:
         ({TIMEOUT: "0"}, "Invalid value 0 for configuration policy.timeout.ms: must be from 1 to 600000"),
     ],
 )
-def test_what_cannot_be_had_stops_the_start_with_a_sentence(static: dict[str, str], sentence: str) -> None:
+def test_an_unusable_setting_stops_the_start_with_one_sentence(static: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         load_policies(static, CATALOGUE)
 

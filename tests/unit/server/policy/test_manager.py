@@ -199,7 +199,9 @@ def test_rules_fail_their_resource_only_and_in_a_dry_run_too(tmp_path: Path) -> 
     asyncio.run(scene())
 
 
-def test_a_warning_is_told_and_logged_and_the_change_is_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_is_returned_and_logged_and_the_change_is_made(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scene() -> None:
         (tmp_path / "p").write_text(WARN)
         policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
@@ -226,7 +228,7 @@ def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.Monke
 # -- classes ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_class_is_asked_in_a_thread_of_its_own_once_per_change() -> None:
+def test_a_class_is_called_in_its_own_thread_once_per_change() -> None:
     async def scene() -> None:
         policy = Fussy()
         policies = PolicyManager(policy)
@@ -262,7 +264,7 @@ def test_a_class_that_raises_fails_its_resource_only(caplog: pytest.LogCaptureFi
     asyncio.run(scene())
 
 
-def test_what_a_class_says_of_a_secret_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_message_of_a_class_about_a_secret_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         policies = PolicyManager(Leaky())
         async with service() as running:
@@ -274,7 +276,7 @@ def test_what_a_class_says_of_a_secret_is_not_logged(caplog: pytest.LogCaptureFi
     asyncio.run(scene())
 
 
-def test_a_class_that_hangs_stops_no_one_else_and_is_asked_again_when_it_is_back(
+def test_a_class_that_hangs_blocks_no_other_and_is_called_again_after_it_returns(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scene() -> None:
@@ -368,7 +370,7 @@ def _for_ever() -> Iterator[str]:
 
 
 class Odd:
-    """Does what it is told to."""
+    """Does what a test sets."""
 
     def __init__(self, deed: Callable[[], object]) -> None:
         self._deed = deed
@@ -402,14 +404,14 @@ def _raise(error: BaseException) -> object:
     ],
 )
 def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outcome: ApiError | None) -> None:
-    """A policy that says False means to refuse; one that talks for ever is heard for a while."""
+    """A policy that returns False refuses; the warnings of one that never stops are bounded."""
 
     async def scene() -> None:
         policies = PolicyManager(Odd(deed))  # type: ignore[arg-type]
         async with service() as running:
             told = await alter(policies, running, "retention.ms", "1")
             assert told.outcome == [outcome]
-            assert len(told.warnings) <= 1  # each is told once
+            assert len(told.warnings) <= 1  # each is returned once
 
     asyncio.run(scene())
 
@@ -424,7 +426,7 @@ class Chatty:
         yield f"fine: {value}"
 
 
-def test_what_a_class_says_to_a_caller_or_warns_of_has_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_and_warnings_of_a_class_contain_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         policies = PolicyManager(Chatty())
         async with service() as running:
@@ -437,7 +439,7 @@ def test_what_a_class_says_to_a_caller_or_warns_of_has_no_secret(caplog: pytest.
     asyncio.run(scene())
 
 
-def test_one_resource_named_in_two_ways_is_judged_in_both() -> None:
+def test_one_resource_named_in_two_ways_is_checked_in_both() -> None:
     """BROKER "1" and "01" are the same broker, and two wishes."""
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
@@ -474,7 +476,7 @@ def test_a_request_is_planned_twice(validate_only: bool) -> None:
     asyncio.run(scene())
 
 
-def test_who_writes_to_one_resource_takes_turns() -> None:
+def test_writers_of_one_resource_are_serialized() -> None:
     """Else each would make the verdict of the others old; the last of them would be refused."""
 
     async def scene() -> None:
@@ -491,7 +493,7 @@ def test_who_writes_to_one_resource_takes_turns() -> None:
     asyncio.run(scene())
 
 
-def test_turns_are_given_back_by_who_goes_away() -> None:
+def test_clients_that_disconnect_release_their_turns() -> None:
     async def scene() -> None:
         policy = Stuck()
         policies = PolicyManager(policy, timeout=30)
@@ -536,7 +538,7 @@ def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicP
 
 
 class Meddler:
-    """Changes the topic behind the request's back while it is being judged."""
+    """Changes the topic by another request while the policy runs."""
 
     def __init__(self, running: Service, times: int) -> None:
         self._running, self._left = running, times
@@ -555,7 +557,7 @@ class Meddler:
 @pytest.mark.parametrize(
     ("times", "outcome"), [(1, None), (3, None), (99, refused(f"{NOT_EVALUATED}: topic:orders keeps changing"))]
 )
-def test_a_verdict_counts_only_for_what_was_judged(times: int, outcome: ApiError | None) -> None:
+def test_a_policy_result_is_used_only_for_the_same_call(times: int, outcome: ApiError | None) -> None:
     async def scene() -> None:
         async with service() as running:
             policy = Meddler(running, times)

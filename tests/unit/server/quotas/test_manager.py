@@ -32,7 +32,7 @@ class World:
         self.manager.on_commit([Revision(self.snapshot.revision, 0, RequestContext(), plan.changes)], self.snapshot)
 
 
-def test_nobody_is_measured_while_nobody_is_limited() -> None:
+def test_nothing_is_measured_without_quotas() -> None:
     world = World()
 
     assert not world.manager.is_limiting
@@ -42,7 +42,7 @@ def test_nobody_is_measured_while_nobody_is_limited() -> None:
     assert not world.manager.is_limiting  # byte rates are for the brokers that carry data
 
 
-def test_a_request_that_takes_too_long_makes_its_sender_wait_a_window_at_most() -> None:
+def test_a_slow_request_throttles_its_client_for_at_most_one_window() -> None:
     world = World()
     world.put({"user": "alice"}, request_percentage=10.0)
 
@@ -140,7 +140,7 @@ def test_each_address_is_counted_on_its_own_under_the_default() -> None:
     assert [world.manager.record_connection(f"10.0.0.{number}") for number in range(50)] == [0] * 50
 
 
-def test_measures_are_bounded_and_what_was_waited_is_not_forgotten() -> None:
+def test_measured_clients_are_bounded_and_throttle_times_are_remembered() -> None:
     measures: Sensors[object] = Sensors(object, most=2)
     measures.of(("a", ""), 1.0).throttled(70)
     measures.of(("b", ""), 1.0)
@@ -173,7 +173,7 @@ def test_sensors_of_clients_with_long_names_are_small_and_not_shared() -> None:
     assert [len(client or "") < 400 for (_, client), _ in measures.items()] == [True, True]
 
 
-def test_metrics_name_those_who_waited_longest_and_sum_the_others() -> None:
+def test_metrics_name_the_most_throttled_clients_and_sum_the_others() -> None:
     world = World()
     world.put({"client-id": None}, request_percentage=1.0)
     for number in range(MAX_LABELED + 20):

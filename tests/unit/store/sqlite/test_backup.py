@@ -93,7 +93,7 @@ def test_a_store_is_copied_whole_while_it_is_written(source: Path, target: Path)
         copy.close()
 
 
-def test_an_existing_file_stays_unless_told(source: Path, target: Path) -> None:
+def test_an_existing_file_is_not_overwritten_by_default(source: Path, target: Path) -> None:
     made(source)
     target.write_text("precious")
 
@@ -105,7 +105,7 @@ def test_an_existing_file_stays_unless_told(source: Path, target: Path) -> None:
     opened(target).close()
 
 
-def test_a_copy_never_takes_the_place_of_a_store_in_use(source: Path, target: Path) -> None:
+def test_a_copy_never_replaces_a_store_in_use(source: Path, target: Path) -> None:
     made(source)
     running = opened(target)
     commit(running, put(ORDERS, "a", "1"))
@@ -134,7 +134,7 @@ def test_only_kconf_stores_are_copied(source: Path, target: Path) -> None:
     assert list(target.parent.iterdir()) == [source]
 
 
-def test_a_target_without_a_directory_is_one_sentence(source: Path, tmp_path: Path) -> None:
+def test_a_target_without_a_directory_is_reported_in_one_sentence(source: Path, tmp_path: Path) -> None:
     made(source)
 
     with pytest.raises(StoreUnavailable, match="nowhere"):

@@ -105,7 +105,7 @@ def test_a_store_in_use_is_verified_with_what_is_not_folded_yet(path: Path) -> N
     assert not verify(path).is_damaged
 
 
-def test_a_damaged_journal_page_refuses_the_start_and_the_state_is_said_to_be_whole(path: Path) -> None:
+def test_a_damaged_journal_page_prevents_the_start_and_the_state_is_reported_as_intact(path: Path) -> None:
     overwrite(path, pages_of(path, "journal")[3], random.Random(1).randbytes(PAGE))
 
     with pytest.raises(

@@ -61,7 +61,7 @@ def move_directory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", [delete, delete_all, move, replace, move_directory])
-def test_a_file_that_has_lost_its_name_takes_no_changes(
+def test_a_database_file_that_was_removed_accepts_no_changes(
     path: Path, lose: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = filled(path)

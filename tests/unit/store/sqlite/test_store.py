@@ -94,7 +94,7 @@ def test_every_file_is_its_owners_only_whatever_the_umask(path: Path, mask: int)
     assert modes == dict.fromkeys(["", "-wal", "-shm", ".key"], 0o600)
 
 
-def test_a_second_process_is_told_who_has_the_store(path: Path) -> None:
+def test_a_second_process_gets_the_process_id_that_holds_the_store(path: Path) -> None:
     store = open_store(url(path))
     code = "import sys; from kconf.store.registry import open_store; open_store(sys.argv[1])"
 
@@ -159,7 +159,7 @@ def test_a_file_that_is_not_a_database_is_left_as_it_is(path: Path) -> None:
 @pytest.mark.parametrize(
     "tables", ["CREATE TABLE songs (title)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (x)"]
 )
-def test_someone_elses_database_is_left_as_it_is(path: Path, tables: str) -> None:
+def test_a_database_of_another_program_is_not_changed(path: Path, tables: str) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute(tables)
     before = path.read_bytes()
@@ -273,7 +273,7 @@ def test_no_secret_and_no_key_reaches_the_journal_or_the_file_beside_the_state(p
     assert path.with_name("kconf.db.key").read_bytes() not in whole
 
 
-def test_a_directory_in_the_place_of_the_file_is_one_sentence(path: Path) -> None:
+def test_a_directory_instead_of_the_file_is_reported_in_one_sentence(path: Path) -> None:
     path.mkdir()
 
     with pytest.raises(StoreUnavailable, match="it is a directory"):
@@ -282,19 +282,19 @@ def test_a_directory_in_the_place_of_the_file_is_one_sentence(path: Path) -> Non
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_missing_directory_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="there is no directory"):
         open_store(url(tmp_path / "nowhere" / "kconf.db"))
 
 
-def test_a_file_in_the_place_of_the_directory_is_one_sentence(path: Path) -> None:
+def test_a_file_instead_of_the_directory_is_reported_in_one_sentence(path: Path) -> None:
     path.touch()
 
     with pytest.raises(StoreUnavailable, match="there is no directory"):
         open_store(url(path / "kconf.db"))
 
 
-def test_a_place_that_cannot_be_written_is_one_sentence() -> None:
+def test_an_unwritable_path_is_reported_in_one_sentence() -> None:
     with pytest.raises(StoreUnavailable, match=r"/proc/kconf\.db"):
         open_store("sqlite:////proc/kconf.db")
 
@@ -361,7 +361,7 @@ def test_equal_overrides_are_kept_once(path: Path) -> None:
     store.close()
 
 
-def test_what_was_not_folded_into_the_state_is_found_in_the_journal(path: Path) -> None:
+def test_journal_entries_that_are_not_in_the_state_tables_are_read(path: Path) -> None:
     store = open_store(url(path))
     store.commit([pending(put(Resource.group(str(number)), "k", "v")) for number in range(3000)])
     store.commit([pending(put(ORDERS, "a", "1")), pending(put(Resource.group("0"), "k", None))])

@@ -51,7 +51,7 @@ def test_revisions_have_gaps_and_are_written_once(url: str) -> None:
     journal.close()
 
 
-def test_nothing_is_known_of_what_came_before(url: str) -> None:
+def test_nothing_is_known_before_the_first_change(url: str) -> None:
     journal = GatewayJournal(url, "one")
     journal.begin_at(10)
     journal.append([revision(17)])
@@ -145,7 +145,7 @@ class FullDisk:
         return self._db.execute(statement, *parameters)
 
 
-def test_what_could_not_be_written_is_written_by_the_next_call(url: str) -> None:
+def test_a_failed_write_is_repeated_by_the_next_call(url: str) -> None:
     """The log is read once: what a full disk refused would be missing for ever."""
     journal = GatewayJournal(url, "one")
     db = journal._db

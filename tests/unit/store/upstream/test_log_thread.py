@@ -58,7 +58,7 @@ def test_a_snapshot_alone_is_not_the_present() -> None:
     assert [dict(values) for values in found.configs.values()] == [{"retention.ms": "2"}]
 
 
-def test_an_election_is_no_sign_of_life() -> None:
+def test_an_election_does_not_count_as_activity() -> None:
     not_leader = FetchedLog(18, 6, -1, 2)
     thread = played(lambda _: not_leader)
     thread._step()

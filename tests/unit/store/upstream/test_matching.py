@@ -39,20 +39,20 @@ def test_each_of_two_callers_gets_its_own_record() -> None:
     assert done == {ORDERS, OTHERS}
 
 
-def test_another_value_is_of_somebody_else() -> None:
+def test_another_value_is_of_another_author() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
     found, done = expected.attribute([record(7, change(ORDERS, "9")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", "User:alice"]
     assert done == {ORDERS}
 
 
-def test_of_two_candidates_nobody_knows_the_author() -> None:
+def test_two_candidates_make_the_author_unknown() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
     found, _ = expected.attribute([record(7, change(ORDERS, "1")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", ""]
 
 
-def test_what_was_refused_is_not_expected() -> None:
+def test_refused_changes_are_not_expected() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(OTHERS, "2"))], refused={OTHERS})
     found, done = expected.attribute([record(7, change(ORDERS, "1")), record(8, change(OTHERS, "2"))])
     assert authors(found) == ["User:alice", ""]

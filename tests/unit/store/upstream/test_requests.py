@@ -21,7 +21,7 @@ class Cluster:
         self.calls: list[Call[Any, Any, Any]] = []
         self._refused, self._error = refused or {}, error
 
-    def _send(self, call: Call[Any, Any, Any], _timeout: float) -> Results[Any, None]:
+    def __call__(self, call: Call[Any, Any, Any]) -> Results[Any, None]:
         self.calls.append(call)
         if self._error is not None:
             raise self._error
@@ -35,32 +35,32 @@ def altered(number: int, ops: int = 1) -> ResourceAlterations:
 
 def test_many_callers_share_one_request() -> None:
     cluster = Cluster()
-    send(cluster, [altered(number) for number in range(64)])  # type: ignore[arg-type]
+    send(cluster, [altered(number) for number in range(64)])
     assert [len(each.items) for each in cluster.calls] == [64]
     assert not cluster.calls[0].repeatable
 
 
 def test_requests_are_bounded() -> None:
     cluster = Cluster()
-    send(cluster, [altered(number) for number in range(MAX_RESOURCES + 1)])  # type: ignore[arg-type]
+    send(cluster, [altered(number) for number in range(MAX_RESOURCES + 1)])
     assert [len(each.items) for each in cluster.calls] == [MAX_RESOURCES, 1]
     cluster = Cluster()
-    send(cluster, [altered(number, 40) for number in range(2 * MAX_OPERATIONS // 40)])  # type: ignore[arg-type]
+    send(cluster, [altered(number, 40) for number in range(2 * MAX_OPERATIONS // 40)])
     assert [len(each.items) for each in cluster.calls] == [MAX_OPERATIONS // 40] * 2
 
 
 def test_a_refusal_is_of_its_resource_alone() -> None:
     refusal = ApiError(ErrorCode.INVALID_CONFIG, "no")
-    answers = send(Cluster({Resource.topic("t1"): refusal}), [altered(0), altered(1)])  # type: ignore[arg-type]
+    answers = send(Cluster({Resource.topic("t1"): refusal}), [altered(0), altered(1)])
     assert answers.refused == {Resource.topic("t1"): refusal}
     assert answers.unknown == set()
 
 
 @pytest.mark.parametrize("was_sent", [True, False])
-def test_what_was_not_answered_is_unknown_and_what_was_not_sent_is_not(was_sent: bool) -> None:
+def test_unanswered_requests_are_unknown_and_unsent_ones_are_not(was_sent: bool) -> None:
     error = ConnectionFailed("gone")
     error.sent = was_sent
-    answers = send(Cluster(error=error), [altered(0)])  # type: ignore[arg-type]
+    answers = send(Cluster(error=error), [altered(0)])
     assert answers.refused[Resource.topic("t0")].code == ErrorCode.REQUEST_TIMED_OUT
     assert answers.unknown == ({Resource.topic("t0")} if was_sent else set())
     assert ("nothing was changed" in str(answers.refused[Resource.topic("t0")])) is not was_sent
@@ -68,5 +68,5 @@ def test_what_was_not_answered_is_unknown_and_what_was_not_sent_is_not(was_sent:
 
 def test_kinds_go_into_requests_of_their_own() -> None:
     cluster = Cluster()
-    send(cluster, [altered(0), NewTopic("new", 1, 1)])  # type: ignore[arg-type]
+    send(cluster, [altered(0), NewTopic("new", 1, 1)])
     assert [each.name for each in cluster.calls] == ["CreateTopics", "IncrementalAlterConfigs"]

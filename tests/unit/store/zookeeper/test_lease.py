@@ -10,7 +10,7 @@ from kconf.store.zookeeper.lease import SessionLease
 
 
 class Scene:
-    """A lease of 6 seconds, a clock that a test sets, and a ZooKeeper that answers when a test says so."""
+    """A lease of 6 seconds, a clock that a test sets, and a ZooKeeper that responds when a test wants it to."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -57,10 +57,10 @@ def test_an_answer_from_before_a_long_pause_renews_nothing(scene: Scene) -> None
     assert scene.gaps == []
 
 
-def test_held_again_after_it_had_ended_it_says_so_first(scene: Scene) -> None:
+def test_a_lease_that_ended_reports_the_gap_before_it_is_held_again(scene: Scene) -> None:
     scene.now += 60.0
     scene.lease.renew()
     scene.asked.pop()()
 
     assert scene.lease.is_held
-    assert scene.gaps == [False]  # whoever is told could not have seen it held before
+    assert scene.gaps == [False]  # the callback runs before the lease is held again

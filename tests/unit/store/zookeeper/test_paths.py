@@ -52,6 +52,6 @@ def test_each_resource_has_its_znode(resource: Resource, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/config/users/%FF", "/config/clients/%C3"])
-def test_a_name_that_is_not_utf8_is_told(path: str) -> None:
+def test_a_name_that_is_not_utf8_is_reported(path: str) -> None:
     with pytest.raises(ValueError, match="utf-8"):
         paths.resources_of(path)

@@ -29,6 +29,6 @@ def test_the_url_of_another_store_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "/kafka", "zk1:x", "zk1:2181,", "zk1:2181//kafka", "zk1:2181/../kafka"])
-def test_what_names_no_ensemble_is_refused(text: str) -> None:
+def test_an_invalid_connect_string_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError):
         store_url(text)

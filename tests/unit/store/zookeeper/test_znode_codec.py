@@ -54,7 +54,7 @@ def test_a_topic_of_kafka_is_read_and_written_as_it_is(path: str, data: str) -> 
 
 
 @pytest.mark.parametrize("case", GOLDEN["entity_data_acceptance"], ids=lambda case: case["path"] + case["data"][:60])
-def test_what_would_keep_a_broker_from_starting_is_left_out(case: dict[str, Any]) -> None:
+def test_values_that_would_stop_a_broker_from_starting_are_left_out(case: dict[str, Any]) -> None:
     path, data = case["path"], case["data"].encode()
     resources = paths.resources_of(path)
     read = znode_codec.read_acls(path, resources[0], data) if path.startswith("/kafka-acl") else None

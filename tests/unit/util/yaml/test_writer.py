@@ -44,7 +44,7 @@ def test_a_scalar_is_one_line_behind_its_key(text: str) -> None:
     assert plain(root) == {"current": text, "next": "x"}
 
 
-def test_what_is_written_looks_as_a_person_would_write_it() -> None:
+def test_written_yaml_is_idiomatic() -> None:
     topic: YamlValue = {"retention.ms": "7d", "segment.bytes": "1048576", "tags": "a,b", "secret": Flow({"set": True})}
     limited: YamlValue = {"user": "yes", "limits": Flow({"producer_byte_rate": "1MiB"})}
     rated: YamlValue = {"user": "a: b", "rates": Flow([1, 2.5])}

@@ -14,17 +14,17 @@ from kconf.cli.common.history_output import (
     history_item,
     milliseconds,
     names_of,
-    value_of,
 )
 from kconf.cli.common.options.declarative import add_files
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
-from kconf.cli.output.timestamps import TIME_HELP
 from kconf.errors import ConfigurationError
+from kconf.operations.display_names import value_of
 from kconf.operations.history.sources import FEED
 from kconf.operations.selection.scopes import parse_scopes
 from kconf.operations.target import Target
+from kconf.util.time_text import TIME_HELP
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Scope

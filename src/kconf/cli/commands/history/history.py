@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.history_output import (
-    SENSITIVE,
     add_history,
     attribution_fields,
     author_cell,
@@ -15,14 +14,14 @@ from kconf.cli.common.history_output import (
     history_item,
     milliseconds,
     names_of,
-    value_of,
     who,
 )
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import FAILED, CommandResult, Item, ResultColumn
-from kconf.cli.output.timestamps import TIME_HELP
+from kconf.operations.display_names import SENSITIVE, value_of
 from kconf.util.iso_time import iso_time
+from kconf.util.time_text import TIME_HELP
 
 if TYPE_CHECKING:
     from kconf.operations.history.blame import BlameEntry

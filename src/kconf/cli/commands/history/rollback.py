@@ -12,8 +12,8 @@ from kconf.cli.common.options.usage import add_usage
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.result import CommandResult
-from kconf.cli.output.timestamps import TIME_HELP, is_epoch
 from kconf.errors import ApiError, ErrorCode
+from kconf.util.time_text import TIME_HELP, is_epoch
 
 if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState

@@ -18,7 +18,7 @@ _COUNTS = ("resources", "findings", "open", "assumed", "changes")
 
 
 def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.cli.common.spark_session import lake_at, say
+    from kconf.cli.common.pipeline.spark_session import lake_at, say
     from kconf.spark.inputs import Inputs
 
     if options.limit < 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.command import Command, command
 from kconf.cli.common.target import add_context, add_output
 from kconf.cli.output.result import CommandResult
-from kconf.cli.output.timestamps import TIME_HELP
+from kconf.util.time_text import TIME_HELP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,9 @@ examples:
   kconf lake backtest --policy new.yaml               exits with 3 if a rule was violated
   kconf lake backtest --policy new.yaml --between '30d ago' now --list --output csv
   kconf lake report report.html
+  kconf lake sql "SELECT key, count(*) FROM history WHERE open GROUP BY key ORDER BY 2 DESC"
+  kconf lake tables history
+  kconf lake register | spark-sql
 
 The lake is the directory passed to `kconf pipeline run --lake`. The default is the context's `lake`. Only `backtest`
 starts Spark.
@@ -45,7 +48,41 @@ WORDS: Final = {
     "what-if": "which topics a new cluster default would affect",
     "backtest": "what a policy would have refused in the past, and what violated it for how long",
     "report": "HTML report: changes, authors, drift, policy findings",
+    "sql": "the rows of a SQL query over the tables",
+    "tables": "the tables with their meaning and keys, or the columns of one",
+    "register": "the statements that register the tables in Spark SQL",
 }
+_MODULES: Final = {
+    "report": "report",
+    "backtest": "backtest",
+    "violations": "violations",
+    "integrity": "integrity",
+    "sql": "sql",
+    "tables": "sql",
+    "register": "register",
+}
+SQL_EXAMPLES: Final = """\
+examples:
+  kconf lake sql "SELECT key, value, count(*) AS topics FROM history
+                  WHERE open AND resource_type = 'topic' AND key <> '' GROUP BY ALL ORDER BY topics DESC"
+  kconf lake sql "SELECT principal, sum(count) AS changes FROM activity
+                  WHERE kind = 'changes' AND day > current_date - 30 GROUP BY principal ORDER BY changes DESC" -o csv
+  kconf lake sql "SELECT v.rule, v.resource_name, t.owner, v.since FROM violations v
+                  JOIN topics t ON t.cluster = v.cluster AND t.topic_id = v.topic_id
+                  WHERE v.open ORDER BY v.since"
+
+All tables are read as the last finished run left them, also while the next one writes. `kconf lake tables` lists them
+and their columns. Times are UTC. The SQL is DuckDB's. A query only reads, and has no access to files.
+"""
+REGISTER_EXAMPLES: Final = """\
+examples:
+  kconf lake register --lake lake | spark-sql
+  kconf lake register --database audit --lake s3://bucket/lake > register.sql
+  kconf lake register --views | beeline -u jdbc:hive2://thrift-server:10000 -f /dev/stdin
+
+Tables show the last commit of each table. Views show all tables as of the last finished run, with comments; register
+them again after each run.
+"""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -86,14 +123,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     made["report"].add_argument(
         "--days", metavar="N", type=int, default=30, help="number of days to cover (default: %(default)s)"
     )
+    _add_sql(made["sql"])
+    made["tables"].add_argument("table", metavar="TABLE", nargs="?", help="show the columns of this table")
+    _add_register(made["register"])
     for name, word in made.items():
-        _add_lake(word, one=name != "compare")
+        _add_lake(word, one=name not in ("compare", "sql", "tables", "register"))
 
 
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str) -> argparse.ArgumentParser:
     about = WORDS[name]
     word = words.add_parser(name, help=about, description=f"Show {about}.")
-    module = name if name in ("report", "backtest", "violations", "integrity") else "queries"
+    module = _MODULES.get(name, "queries")
     word.set_defaults(run=command(f"lake {name}", _later(module, name.replace("-", "_"))))
     return word
 
@@ -120,7 +160,7 @@ def _add_violations(parser: argparse.ArgumentParser) -> None:
 def _add_backtest(parser: argparse.ArgumentParser) -> None:
     from pathlib import Path
 
-    from kconf.cli.common.spark_session import add_session
+    from kconf.cli.common.pipeline.spark_session import add_session
 
     parser.add_argument(
         "--policy",
@@ -135,6 +175,25 @@ def _add_backtest(parser: argparse.ArgumentParser) -> None:
         "--limit", metavar="N", type=int, default=100, help="maximum number of findings listed (default: %(default)s)"
     )
     add_session(parser)
+
+
+def _add_sql(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = SQL_EXAMPLES
+    parser.add_argument("query", metavar="SQL", help="one SQL query; - reads it from standard input")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=10_000, help="maximum number of rows printed (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--memory", metavar="SIZE", default="1GB", help="memory that the query may use (default: %(default)s)"
+    )
+
+
+def _add_register(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = REGISTER_EXAMPLES
+    parser.add_argument(
+        "--database", metavar="NAME", default="kconf", help="database of the tables (default: %(default)s)"
+    )
+    parser.add_argument("--views", action="store_true", help="views of the last finished run instead of tables")
 
 
 def _add_about(parser: argparse.ArgumentParser, name: str) -> None:

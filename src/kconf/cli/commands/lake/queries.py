@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.options.quota_entity import quota_entity
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
-from kconf.cli.output.timestamps import format_time, parse_time
 from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.selection.selectors import parse_selector
 from kconf.util.iso_time import iso_time
+from kconf.util.time_text import format_time, parse_time
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -13,9 +13,9 @@ from kconf.cli.commands.lake.page import Section, page
 from kconf.cli.commands.lake.plots import COLOURS, beside_names, over_days
 from kconf.cli.commands.lake.queries import clusters, open_lake
 from kconf.cli.output.result import CommandResult, ResultColumn
-from kconf.cli.output.timestamps import format_time
 from kconf.errors import ConfigurationError
 from kconf.lake.labels import resource_text
+from kconf.util.time_text import format_time
 
 if TYPE_CHECKING:
     from kconf.lake.lookup import LakeTables, Row

@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.compat.kafka_configs.entities import BROKERS, GROUPS, LOGGERS, METRICS, TOPICS, Entities, singular
-from kconf.cli.output.safe_text import visible
 from kconf.errors import ApiError, ErrorCode, UnsupportedVersion
 from kconf.model.entry import SOURCE_NAMES, Source
 from kconf.model.resource import Resource, ResourceType
+from kconf.util.visible_text import visible
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient

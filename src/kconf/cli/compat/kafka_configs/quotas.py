@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.compat.kafka_configs.entities import CLIENTS, IPS, USERS, Entities
-from kconf.cli.output.safe_text import visible
 from kconf.errors import ApiError, ResourceNotFound
 from kconf.model.quota import CLIENT_ID, IP, USER, MatchType, QuotaComponent, QuotaEntity, QuotaFilter
+from kconf.util.visible_text import visible
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient

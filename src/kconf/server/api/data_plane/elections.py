@@ -27,7 +27,7 @@ def handle(context: ServerContext, request: ElectLeadersRequest, call: ApiReques
     state = context.service.state
     failure = _failure(request, call)
     if failure is not None:
-        return _failed(request, failure)
+        return failed(request, failure)
     if request.topic_partitions is None:
         topics = state.snapshot.topics
         results = [_elected_of_all(context, state, name, request.election_type) for name in in_slices(topics)]
@@ -50,7 +50,7 @@ def _failure(request: ElectLeadersRequest, call: ApiRequest) -> ApiError | None:
     return None
 
 
-def _failed(request: ElectLeadersRequest, failure: ApiError) -> ElectLeadersResponse:
+def failed(request: ElectLeadersRequest, failure: ApiError) -> ElectLeadersResponse:
     results = [
         ReplicaElectionResult(
             each.topic, [PartitionResult(one, failure.code, failure.message) for one in in_slices(each.partitions)]

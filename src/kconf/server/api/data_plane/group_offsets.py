@@ -23,31 +23,31 @@ from kconf.protocol.messages.offset_fetch import (
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
-_BATCHED = 8  # from this version on, a list of groups
+BATCHED = 8  # from this version on, a list of groups
 _WITH_ERROR = 2  # from this version on, an error of the group
 
 
 def handle_fetch(context: ServerContext, request: OffsetFetchRequest, call: ApiRequest) -> OffsetFetchResponse:
-    if call.version >= _BATCHED:
+    if call.version >= BATCHED:
         return OffsetFetchResponse(groups=[_group(context, each, call) for each in in_slices(request.groups)])
     if not call.authorize(Operation.DESCRIBE, AclType.GROUP, request.group_id):
-        return _refused(request, call.version)
+        return refused_group(request, call.version)
     topics = [
-        _topic(each.name, each.partition_indexes, _topic_error(each.name, call))
+        topic_response(each.name, each.partition_indexes, _topic_error(each.name, call))
         for each in in_slices(request.topics or ())
     ]
     return OffsetFetchResponse(topics=topics)
 
 
-def _refused(request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+def refused_group(request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     if version >= _WITH_ERROR:
         return OffsetFetchResponse(error_code=code)
-    topics = [_topic(each.name, each.partition_indexes, code) for each in in_slices(request.topics or ())]
+    topics = [topic_response(each.name, each.partition_indexes, code) for each in in_slices(request.topics or ())]
     return OffsetFetchResponse(topics=topics)
 
 
-def _topic(name: str, indexes: Sequence[int], code: int) -> OffsetFetchResponseTopic:
+def topic_response(name: str, indexes: Sequence[int], code: int) -> OffsetFetchResponseTopic:
     partitions = [OffsetFetchResponsePartition(each, -1, error_code=code) for each in in_slices(indexes)]
     return OffsetFetchResponseTopic(name, partitions)
 

@@ -18,7 +18,7 @@ from kconf.server.api.metadata import operations
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
-_OPERATIONS = (3, 6, 8, 10, 11)
+OPERATIONS = (3, 6, 8, 10, 11)
 _DEAD = "Dead"  # of a group that does not exist; up to version 5 without an error
 
 
@@ -33,7 +33,7 @@ def _described(group: str, call: ApiRequest, asked: bool) -> DescribedGroup:
     if not call.authorize(Operation.DESCRIBE, AclType.GROUP, group):
         return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, group)
     if call.version <= 5:
-        rights = operations(call, _OPERATIONS, AclType.GROUP, group) if asked else NOT_ASKED
+        rights = operations(call, OPERATIONS, AclType.GROUP, group) if asked else NOT_ASKED
         return DescribedGroup(0, None, group, _DEAD, authorized_operations=rights)
     return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, _not_found(group), group, _DEAD)
 

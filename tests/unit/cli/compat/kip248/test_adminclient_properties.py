@@ -30,7 +30,7 @@ def test_properties(options: list[str], properties: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("option", ["secret", 'sasl.jaas.config=a password="secret', "client.id=[secret"])
-def test_what_cannot_be_read_is_refused_without_its_value(option: str) -> None:
+def test_an_unreadable_value_is_refused_without_printing_it(option: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         parse_properties([option])
 

@@ -56,7 +56,7 @@ def test_a_consumer_is_refused_at_each_partition(version: int) -> None:
     ] == [(0, 42, None), (1, 42, None)]
 
 
-def test_without_rights_nobody_learns_which_topics_there_are() -> None:
+def test_without_rights_topics_are_not_revealed() -> None:
     topics = [TopicProduceData(name, bytes(16), PARTITIONS[:1]) for name in (TOPIC, "missing")]
 
     answer = asked("Produce", ProduceRequest(None, 1, 1000, topics), 12, authorize=lambda *_: False)

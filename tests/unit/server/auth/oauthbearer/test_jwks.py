@@ -64,12 +64,14 @@ def test_keys_are_fetched_by_https(url: str, certificates: Certificates, path: s
 
 
 @pytest.mark.parametrize(("path", "why"), [("/long", "more than"), ("/gone", "Not Found"), ("/http", "not https")])
-def test_what_cannot_be_a_key_set_is_not_read(url: str, certificates: Certificates, path: str, why: str) -> None:
+def test_a_response_that_cannot_be_a_key_set_is_not_read(
+    url: str, certificates: Certificates, path: str, why: str
+) -> None:
     with pytest.raises(JwksUnavailable, match=why):
         fetch_jwks(settings(url + path, certificates))
 
 
-def test_a_provider_must_prove_who_it_is(url: str) -> None:
+def test_a_provider_must_have_a_trusted_certificate(url: str) -> None:
     with pytest.raises(JwksUnavailable, match=r"(?i)certificate"):
         fetch_jwks(settings(url + "/keys"))
 
@@ -122,7 +124,7 @@ def test_keys_are_read_again_at_the_interval() -> None:
     asyncio.run(story())
 
 
-def test_a_provider_that_is_away_takes_no_key_away_and_is_asked_again() -> None:
+def test_an_unreachable_provider_removes_no_key_and_is_retried() -> None:
     async def story() -> None:
         provider = Provider()
         source = JwksSource(settings("file:///x", refresh=0.001), fetch=provider)

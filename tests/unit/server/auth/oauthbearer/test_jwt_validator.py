@@ -204,6 +204,6 @@ def test_a_private_key_in_the_set_is_used_as_its_public_one() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"keys":{}}', b'{"keys":[1]}', b"\xff", b"[" * 100_000])
-def test_what_is_no_key_set_is_refused(data: bytes) -> None:
+def test_an_invalid_key_set_is_refused(data: bytes) -> None:
     with pytest.raises(JwksUnavailable):
         parse_keys(data)

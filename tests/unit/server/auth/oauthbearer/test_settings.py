@@ -87,6 +87,6 @@ def test_unsecured_tokens_need_kafkas_class_by_its_name() -> None:
         ({URL: "file:/x", "oauthbearer.sasl.jaas.config": "secret"}, "jaas.config"),
     ],
 )
-def test_what_cannot_be_used_stops_the_start(given: dict[str, str], why: str) -> None:
+def test_unusable_settings_stop_the_start(given: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         read_sasl_settings(INSIDE, {"sasl.enabled.mechanisms": "SCRAM-SHA-256,OAUTHBEARER", **given})

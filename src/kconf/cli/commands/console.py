@@ -1,0 +1,122 @@
+"""`kconf console`: the web console, until it gets a signal to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.logs import configure
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
+from kconf.errors import ConfigurationError
+from kconf.operations.target import Target
+
+if TYPE_CHECKING:
+    from kconf.console.settings import ConsoleSettings
+
+EXAMPLES: Final = """\
+examples:
+  kconf console                                              all contexts, on http://127.0.0.1:8080/
+  kconf console -C 'prod-*' -C staging --listen 127.0.0.1:9000
+  kconf console -b localhost:9092
+  kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
+      --tls-certificate console.pem --tls-key console.key
+
+Without --login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
+loopback address only. With --login people log in with their own Kafka user (SASL), and Kafka's rights hold for them.
+Requires the extra kconf[console].
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "console",
+        help="serve a web console for any number of clusters",
+        description="Serve a web console for the contexts: state, history and authors of every config.",
+        epilog=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("--listen", metavar="HOST:PORT", default="127.0.0.1:8080", help="address (default: %(default)s)")
+    add(
+        "-C",
+        "--context",
+        metavar="NAME|GLOB",
+        action="append",
+        default=[],
+        help="context to serve; may be repeated (default: all)",
+    )
+    add("-b", "--bootstrap-server", metavar="HOST:PORT", help="any broker of one cluster, instead of contexts")
+    add("--login", action="store_true", help="people log in with their own Kafka user")
+    add("--tls-certificate", metavar="FILE", help="certificate chain (PEM)")
+    add("--tls-key", metavar="FILE", help="its private key (PEM)")
+    add(
+        "--host-name",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="name by which browsers reach it, beside the address itself; may be repeated",
+    )
+    add("--interval", metavar="SECONDS", type=float, default=30.0, help="time between readings (default: 30)")
+    add(
+        "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    configure(options.log_level)
+    settings = _settings(options)
+    settings.check()
+    if not settings.login:
+        print(
+            "kconf: no logins: everybody who can reach this address acts with the credentials of the contexts",
+            file=sys.stderr,
+        )
+    asyncio.run(_serve(settings))
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> ConsoleSettings:
+    try:
+        from kconf.console.settings import ConsoleSettings, parse_listen
+    except ImportError as error:
+        raise ConfigurationError(f"the console needs the extra kconf[console]: {error}") from None
+    if not 1 <= options.interval <= 3600:
+        raise ConfigurationError("--interval takes seconds from 1 to 3600")
+    return ConsoleSettings(
+        parse_listen(options.listen),
+        [Target(each) for each in _contexts(options)],
+        login=options.login,
+        certificate=options.tls_certificate,
+        key=options.tls_key,
+        names=options.host_name,
+        interval=options.interval,
+    )
+
+
+def _contexts(options: argparse.Namespace) -> list[Context]:
+    if options.bootstrap_server is not None:
+        if options.context:
+            raise ConfigurationError("-b and -C are mutually exclusive")
+        return [Context(options.bootstrap_server, options.bootstrap_server)]
+    contexts = load_contexts()
+    if not options.context:
+        return list(contexts.contexts.values())
+    found = {each.name: each for pattern in options.context for each in contexts.matching(pattern)}
+    return list(found.values())
+
+
+async def _serve(settings: ConsoleSettings) -> None:
+    try:
+        from kconf.console.run import console_in_loop
+    except ImportError as error:
+        raise ConfigurationError(f"the console needs the extra kconf[console]: {error}") from None
+    stopped = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    async with console_in_loop(settings) as console:
+        print(f"kconf console ready: {console.url}", flush=True)
+        await stopped.wait()

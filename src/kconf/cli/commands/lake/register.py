@@ -1,0 +1,22 @@
+"""`kconf lake register`: statements that register the tables in Spark SQL."""
+
+from __future__ import annotations
+
+import argparse
+
+from kconf.cli.commands.lake.queries import begin
+from kconf.cli.output.result import CommandResult, ResultColumn
+
+
+def register(options: argparse.Namespace, answer: CommandResult) -> None:
+    """Print a script: the table format has the statements alone, so that it can be piped into spark-sql."""
+    from kconf.lake.register import statements
+
+    found = list(statements(begin(options, answer), options.database, views=options.views))
+    answer.is_plain = True
+    answer.columns = [ResultColumn("table"), ResultColumn("statement")]
+    if options.output == "table":
+        for each in found:
+            print(f"{each.sql};")
+        return
+    answer.items += [{"table": each.table or None, "statement": each.sql} for each in found]

@@ -1,0 +1,1 @@
+"""Connections of the synchronous client: one thread, many nodes, by a selector."""

@@ -1,0 +1,65 @@
+"""What surrounds every page: the navigation, whose login it is, and how old the state is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kconf.console.pages.navigation import navigation
+from kconf.errors import KconfError
+from kconf.util.iso_time import iso_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kconf.console.console import Cluster
+    from kconf.console.page import Page, PageRequest
+
+
+def state_of(request: PageRequest) -> dict[str, Any] | None:
+    """The freshness of the cluster's state; None for a page without a cluster, or one that may not be seen."""
+    cluster = _cluster(request)
+    if cluster is None:
+        return None
+    snapshot = cluster.monitor.snapshot
+    return {
+        "context": cluster.name,
+        "cluster": snapshot.state.cluster or None,
+        "status": snapshot.status.value,
+        "taken": iso_time(snapshot.taken),
+        "age": snapshot.age(),
+        "feed": snapshot.feed.value,
+        "feed_error": snapshot.feed_error or None,
+        "stale": snapshot.is_stale(),
+        "error": snapshot.error or None,
+        "not_read": [
+            f"{each.what}: {each.failure.message or each.failure.code.name}"
+            for each in snapshot.state.missing
+            if not each.is_absent
+        ],
+    }
+
+
+def chrome_of(request: PageRequest, page: Page, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    cluster = _cluster(request)
+    return {
+        "state": state,
+        "contexts": request.console.contexts,
+        "context": None if cluster is None else cluster.name,
+        "user": None if cluster is None else cluster.user,
+        "read_only": cluster is not None and cluster.target.context.read_only,
+        "protected": cluster is not None and cluster.target.context.protected,
+        "navigation": [] if cluster is None else navigation(cluster.name),
+        "section": page.section,
+        "token": request.session.form_token(),
+        "has_login": request.console.settings.login,
+        "here": request.url(),
+    }
+
+
+def _cluster(request: PageRequest) -> Cluster | None:
+    if request.context is None:
+        return None
+    try:
+        return request.cluster
+    except KconfError:
+        return None

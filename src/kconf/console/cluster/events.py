@@ -1,0 +1,84 @@
+"""What a monitor announces, and who listens: pages in the event loop of the web server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from kconf.console.cluster.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from kconf.operations.history.sources import HistoryEntry
+
+MOST_WAITING: Final = 1000
+"""Events that may wait for a slow listener; the oldest are dropped, and the listener is told."""
+
+
+@dataclass(frozen=True)
+class ClusterEvent:
+    """A new snapshot, and the changes that caused it. `lost`: events before it were dropped."""
+
+    entries: tuple[HistoryEntry, ...]
+    snapshot: ClusterSnapshot
+    lost: bool = False
+
+
+class Subscription:
+    """The events since it was opened, in one event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[ClusterEvent] = asyncio.Queue()
+        self._lost = False
+
+    def offer(self, event: ClusterEvent) -> None:
+        """Called by the monitor, in its own thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._put, event)
+
+    def _put(self, event: ClusterEvent) -> None:
+        if self._queue.qsize() >= MOST_WAITING:
+            self._queue.get_nowait()
+            self._lost = True
+        self._queue.put_nowait(event)
+
+    async def next(self) -> ClusterEvent:
+        event = await self._queue.get()
+        if not self._lost:
+            return event
+        self._lost = False
+        return ClusterEvent(event.entries, event.snapshot, lost=True)
+
+    async def __aiter__(self) -> AsyncIterator[ClusterEvent]:
+        while True:
+            yield await self.next()
+
+
+class Subscribers:
+    """The open subscriptions of one monitor."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._open: set[Subscription] = set()
+
+    @contextmanager
+    def subscribe(self) -> Iterator[Subscription]:
+        """Called in the event loop that listens."""
+        subscription = Subscription()
+        with self._lock:
+            self._open.add(subscription)
+        try:
+            yield subscription
+        finally:
+            with self._lock:
+                self._open.discard(subscription)
+
+    def publish(self, event: ClusterEvent) -> None:
+        with self._lock:
+            listening = list(self._open)
+        for each in listening:
+            each.offer(event)

@@ -1,0 +1,96 @@
+"""The recorded changes of a cluster, by resource. New ones are added without copying the old ones."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kconf.client.cluster_reader import PARTS
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.history.sources import HistoryEntry, RecordedHistory, read_history
+
+if TYPE_CHECKING:
+    from kconf.model.cluster_state import ClusterState
+    from kconf.operations.target import Target
+
+
+@dataclass(frozen=True)
+class HistoryIndex:
+    """`recorded` has source and notes. Its list of entries is shared with later values: only `count` are ours."""
+
+    recorded: RecordedHistory
+    count: int
+    by_resource: Mapping[Resource, tuple[HistoryEntry, ...]] = field(repr=False)
+
+    @classmethod
+    def of(cls, recorded: RecordedHistory) -> HistoryIndex:
+        return cls(recorded, len(recorded.entries), _grouped(recorded.entries, {}))
+
+    def extended(self, entries: Sequence[HistoryEntry]) -> HistoryIndex:
+        """With newer entries. Only the newest value may be extended."""
+        assert self.count == len(self.recorded.entries)
+        self.recorded.entries.extend(entries)
+        return replace(self, count=len(self.recorded.entries), by_resource=_grouped(entries, self.by_resource))
+
+    def shown_by(self, state: ClusterState) -> HistoryIndex:
+        """Without what the state does not show: files have no rights, so a cluster decides what a person may see.
+
+        The journal of a kconf server applies the rights of the caller itself.
+        """
+        if self.is_complete:
+            return self
+        hidden = {kind for part, kind in PARTS.items() if any(each.what == part for each in state.missing)}
+        entries = [each for each in self.recorded.entries if _is_shown(each.change.resource, state, hidden)]
+        return HistoryIndex.of(self.recorded._replace(entries=entries))
+
+    @property
+    def source(self) -> str:
+        return self.recorded.source
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self.recorded.notes
+
+    @property
+    def is_complete(self) -> bool:
+        return self.recorded.is_complete
+
+    def about(self, resources: Iterable[Resource]) -> RecordedHistory:
+        """The record of some resources, oldest first."""
+        found = [each for resource in resources for each in self.by_resource.get(resource, ())]
+        found.sort(key=lambda each: (each.time, each.revision, each.line))
+        return self.recorded._replace(entries=found)
+
+    def latest(self, count: int, skip: int = 0) -> list[HistoryEntry]:
+        """The newest entries, newest first."""
+        end = max(0, self.count - skip)
+        return self.recorded.entries[max(0, end - count) : end][::-1]
+
+    def number_since(self, time: int) -> int:
+        """How many entries are not older than a time (milliseconds)."""
+        return self.count - bisect_left(self.recorded.entries, time, 0, self.count, key=lambda each: each.time)
+
+
+def _grouped(
+    entries: Iterable[HistoryEntry], before: Mapping[Resource, tuple[HistoryEntry, ...]]
+) -> dict[Resource, tuple[HistoryEntry, ...]]:
+    added: dict[Resource, list[HistoryEntry]] = {}
+    for each in entries:
+        added.setdefault(each.change.resource, []).append(each)
+    return {**before, **{each: (*before.get(each, ()), *more) for each, more in added.items()}}
+
+
+def _is_shown(resource: Resource, state: ClusterState, hidden: Collection[ResourceType]) -> bool:
+    if resource.type is ResourceType.TOPIC:
+        return resource.name in state.topics
+    if resource.type in (ResourceType.QUOTA, ResourceType.SCRAM, ResourceType.ACL):
+        return resource.type not in hidden
+    return resource in state.configs
+
+
+def read_index(target: Target) -> HistoryIndex:
+    """The whole record of a cluster: its journal, or what the context's journal directory and lake have."""
+    with target.open() as admin:
+        return HistoryIndex.of(read_history(target, admin, ()))

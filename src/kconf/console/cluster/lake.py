@@ -1,0 +1,51 @@
+"""What the last run of the pipeline knows of a cluster: owners of topics, drift, violations of the policy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.console.cluster.snapshot import LakeFacts
+from kconf.errors import KconfError
+from kconf.model.resource import Resource, ResourceType
+from kconf.util.iso_time import EPOCH
+
+if TYPE_CHECKING:
+    from kconf.operations.target import Target
+
+_TYPES: Final = {each.word: each for each in ResourceType}
+
+
+def read_lake(target: Target, cluster: str) -> LakeFacts | None:
+    """None: the context has no lake. A lake that cannot be read is an `error`, and nothing is known."""
+    if target.context.lake is None:
+        return None
+    try:
+        return _facts(target.context.lake, cluster)
+    except (KconfError, OSError, ImportError) as error:
+        return LakeFacts(error=str(error))
+
+
+def _facts(uri: str, cluster: str) -> LakeFacts:
+    from kconf.lake.lookup import LakeTables, LookupFilter
+    from kconf.lake.schemas import DRIFT, TOPICS, VIOLATIONS
+
+    tables = LakeTables(uri)
+    conditions = LookupFilter([cluster]).conditions()
+    owned = tables.rows(TOPICS, [*conditions, "exists", "owner IS NOT NULL"], columns="topic, owner")
+    names = "resource_type, resource_name"
+    drift = tables.rows(DRIFT, conditions, columns=names) if tables.is_declared else None
+    broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if tables.has(VIOLATIONS) else None
+    finished = tables.run["finished"]
+    return LakeFacts(
+        int((finished - EPOCH).total_seconds() * 1000) if isinstance(finished, datetime) else None,
+        {row["topic"]: row["owner"] for row in owned},
+        None if drift is None else _counted(drift),
+        None if broken is None else _counted(broken),
+    )
+
+
+def _counted(rows: Iterable[dict[str, Any]]) -> dict[Resource, int]:
+    return dict(Counter(Resource(_TYPES[row["resource_type"]], row["resource_name"]) for row in rows))

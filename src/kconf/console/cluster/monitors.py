@@ -1,0 +1,98 @@
+"""The monitors of all contexts, in one thread with an event loop of its own: pages are never delayed by a reading.
+
+Without logins each context has one monitor, with the credential of the context. With logins each person has monitors of
+their own, with their credential, from the login to the end of the last session: so everybody sees what Kafka shows
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import Final, NamedTuple
+
+from kconf.console.cluster.monitor import ClusterMonitor
+from kconf.console.settings import ConsoleSettings
+from kconf.operations.target import Target, UserCredential
+
+_STOP_TIMEOUT: Final = 5.0  # seconds
+
+
+class _Key(NamedTuple):
+    context: str
+    credential: UserCredential | None
+
+
+class _Run:
+    """The task of a monitor, in the loop of the monitors."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, monitor: ClusterMonitor) -> None:
+        self._started = asyncio.run_coroutine_threadsafe(_start(monitor), loop)
+
+    async def end(self) -> None:
+        """Cancel it, and wait until its connections are closed."""
+        task = await asyncio.wrap_future(self._started)
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _start(monitor: ClusterMonitor) -> asyncio.Task[None]:
+    return asyncio.create_task(monitor.run())
+
+
+async def _ended(runs: Sequence[_Run]) -> None:
+    await asyncio.gather(*(each.end() for each in runs))
+
+
+class Monitors:
+    """Opened with `with`. All methods may be called from any thread."""
+
+    def __init__(self, settings: ConsoleSettings) -> None:
+        self.targets: Mapping[str, Target] = {each.name: each for each in settings.targets}
+        self._interval, self._login = settings.interval, settings.login
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="kconf-console-monitors", daemon=True)
+        self._lock = Lock()
+        self._running: dict[_Key, tuple[ClusterMonitor, _Run]] = {}
+
+    def __enter__(self) -> Monitors:
+        self._thread.start()
+        for name in self.targets if not self._login else ():
+            self.monitor(name, None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            runs = [run for _, run in self._running.values()]
+            self._running.clear()
+        closing = asyncio.run_coroutine_threadsafe(_ended(runs), self._loop)
+        with suppress(TimeoutError):
+            closing.result(_STOP_TIMEOUT)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_STOP_TIMEOUT)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    def monitor(self, context: str, credential: UserCredential | None) -> ClusterMonitor:
+        """The monitor of a context for a credential; started if there is none."""
+        key = _Key(context, credential)
+        with self._lock:
+            found = self._running.get(key)
+            if found is None:
+                monitor = ClusterMonitor(self.targets[context]._replace(credential=credential), self._interval)
+                found = self._running[key] = monitor, _Run(self._loop, monitor)
+        return found[0]
+
+    def retain(self, used: set[tuple[str, UserCredential]]) -> None:
+        """Stop the monitors of people who have no session any more."""
+        with self._lock:
+            gone = [key for key in self._running if key.credential is not None and tuple(key) not in used]
+        for each in gone:
+            self._stop(each)
+
+    def _stop(self, key: _Key) -> None:
+        with self._lock:
+            _, run = self._running.pop(key)
+        asyncio.run_coroutine_threadsafe(_ended([run]), self._loop)

@@ -1,0 +1,121 @@
+"""What pages know of a cluster: one immutable value, replaced as a whole whenever something was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from time import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kconf.model.cluster_state import ClusterState
+from kconf.model.resource import Resource, ResourceType
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.history import HistoryIndex
+    from kconf.model.cluster import GroupListing, Node
+    from kconf.model.entry import View
+
+T = TypeVar("T")
+
+DAY: Final = 86_400_000  # milliseconds
+_STALE_AFTER: Final = 3  # intervals without a successful reading
+
+
+class Feed(StrEnum):
+    """How the console learns of changes."""
+
+    LIVE = "live"  # from the change feed of a kconf server
+    LOG = "log"  # from the metadata log
+    POLLED = "polled"  # by reading everything again
+
+
+class Status(StrEnum):
+    CONNECTING = "connecting"
+    REACHABLE = "reachable"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True)
+class LakeFacts:
+    """What the last pipeline run knows of a cluster. `drifted` and `violations` are None if the run had no such input.
+
+    `owners` is by topic; `drifted` and `violations` count by resource.
+    """
+
+    finished: int | None = None  # milliseconds
+    owners: Mapping[str, str] = field(default_factory=dict)
+    drifted: Mapping[Resource, int] | None = None
+    violations: Mapping[Resource, int] | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """`taken` is when the cluster was last read, `failed_since` when that first failed afterwards (milliseconds).
+
+    `history` is None as long as it was not read; `history_error` says why there is none.
+    """
+
+    status: Status = Status.CONNECTING
+    state: ClusterState = field(default_factory=ClusterState)
+    nodes: Mapping[int, Node] = field(default_factory=dict)
+    groups: Sequence[GroupListing] = ()
+    groups_error: str = ""
+    release: str = ""
+    is_kconf: bool = False
+    feed: Feed = Feed.POLLED
+    feed_error: str = ""
+    history: HistoryIndex | None = None
+    history_error: str = ""
+    lake: LakeFacts | None = None
+    findings: Mapping[tuple[Resource, str], str] = field(default_factory=dict)  # of `kconf check`: ghost configs, …
+    taken: int | None = None
+    error: str = ""
+    failed_since: int | None = None
+    interval: float = 30.0  # seconds
+
+    @property
+    def is_read(self) -> bool:
+        """Whether there is a state to show, however old."""
+        return self.taken is not None
+
+    def age(self, now: Callable[[], float] = time) -> float | None:
+        """Seconds since the cluster was last read."""
+        return None if self.taken is None else max(0.0, now() - self.taken / 1000)
+
+    def is_stale(self, now: Callable[[], float] = time) -> bool:
+        age = self.age(now)
+        return age is not None and (self.failed_since is not None or age > _STALE_AFTER * self.interval)
+
+    @cached_property
+    def _derived(self) -> dict[Hashable, Any]:
+        return {}
+
+    def derived(self, name: Hashable, make: Callable[[ClusterSnapshot], T]) -> T:
+        """What follows from the snapshot, computed once. Two threads may compute it at the same time."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        found: T = self._derived[name]
+        return found
+
+    def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:
+        """The effective value of a key of all resources of a type, by name; without those that have none."""
+        return self.derived(("column", kind, key), lambda each: _column(each.state, kind, key))
+
+    @cached_property
+    def brokers(self) -> Sequence[View]:
+        """The configs of each broker."""
+        found = self.state.configs.items()
+        return [view for each, view in found if each.type is ResourceType.BROKER and each.name]
+
+
+def _column(state: ClusterState, kind: ResourceType, key: str) -> dict[str, str]:
+    found = {}
+    for resource, view in state.configs.items():
+        if resource.type is kind:
+            entry = view.get(key)
+            if entry is not None and entry.value is not None and not entry.sensitive:
+                found[resource.name] = entry.value
+    return found

@@ -1,0 +1,1 @@
+"""Lists of resources: searched, filtered, sorted and paged on the server."""

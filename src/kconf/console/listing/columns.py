@@ -1,0 +1,77 @@
+"""The columns of a list: facts of a resource, or any key. Which ones are shown is part of the address."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kconf.configdef.lookup import known_key, similar_key
+from kconf.configdef.units import NUMBERS, UNLIMITED, shown_value
+from kconf.console.listing.query import QueryError
+from kconf.console.words import short_time
+from kconf.model.resource import ResourceType
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+
+Cell = Any
+"""The plain value of a cell: what JSON has and rows are sorted by. None: unknown or not set."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """`values` are by the name of the row. `shown` makes the text of a cell."""
+
+    name: str
+    title: str
+    values: Mapping[str, Cell]
+    shown: Callable[[Cell], str] = str
+    is_number: bool = False
+    is_key: bool = False
+    rank: Callable[[Cell], Any] = str
+    """What rows are sorted by."""
+
+    def cell(self, name: str) -> Cell:
+        return self.values.get(name)
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        return "" if value is None else self.shown(value)
+
+
+def key_column(snapshot: ClusterSnapshot, kind: ResourceType, key: str) -> Column:
+    """A column with the effective values of a key."""
+    known = known_key(kind, key)
+    if known is None:
+        near = similar_key(kind, key)
+        raise QueryError(f"{key} is not a key of a {kind.word}" + (f"; did you mean {near}?" if near else ""))
+    if known.sensitive:
+        raise QueryError(f"{key} is a secret; Kafka does not show it")
+    values = snapshot.column(kind, key)
+    is_number = known.type in NUMBERS
+    rank = (lambda value: _amount(key, value)) if is_number else str
+    return Column(key, key, values, lambda value: shown_value(key, value), is_number, True, rank)
+
+
+def _amount(key: str, value: str) -> float:
+    """-1 of a key that calls it unlimited is above every amount."""
+    if value == "-1" and key in UNLIMITED:
+        return math.inf
+    try:
+        return float(value)
+    except ValueError:
+        return -math.inf
+
+
+def number_column(name: str, title: str, values: Mapping[str, int]) -> Column:
+    return Column(name, title, values, lambda value: f"{value:,}", is_number=True, rank=float)
+
+
+def text_column(name: str, title: str, values: Mapping[str, str]) -> Column:
+    return Column(name, title, values)
+
+
+def time_column(name: str, title: str, values: Mapping[str, int]) -> Column:
+    return Column(name, title, values, short_time, is_number=True, rank=float)

@@ -1,0 +1,53 @@
+"""Server-sent events of a cluster: `changed` whenever its snapshot was replaced because something changed.
+
+The data is JSON: the number of changes and the time of the snapshot. A comment every few seconds keeps proxies from
+closing the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response, StreamingResponse
+
+from kconf.errors import KconfError
+from kconf.util.iso_time import iso_time
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from kconf.console.cluster.events import ClusterEvent
+    from kconf.console.console import Cluster, Console
+    from kconf.console.security.sessions import Session
+
+_ALIVE: Final = 15.0  # seconds
+
+
+async def events(console: Console, session: Session, request: Request) -> Response:
+    try:
+        cluster = console.cluster(request.path_params["context"], session)
+    except KconfError:
+        return Response(status_code=403)
+    return StreamingResponse(_stream(cluster), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+async def _stream(cluster: Cluster) -> AsyncIterator[str]:
+    with cluster.monitor.subscribers.subscribe() as subscription:
+        yield "retry: 2000\n\n"
+        while True:
+            try:
+                async with asyncio.timeout(_ALIVE):
+                    event = await subscription.next()
+            except TimeoutError:
+                yield ": alive\n\n"
+                continue
+            if event.entries or event.lost:
+                yield f"event: changed\ndata: {_data(event)}\n\n"
+
+
+def _data(event: ClusterEvent) -> str:
+    """No names: what a page shows of them, it loads."""
+    return json.dumps({"changes": len(event.entries), "taken": iso_time(event.snapshot.taken), "lost": event.lost})

@@ -1,0 +1,264 @@
+"""One resource: every key with its value, its precedence and its author; its past; what differs between two times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from time import time
+from typing import TYPE_CHECKING
+
+from kconf.configdef.lookup import known_key, update_mode
+from kconf.configdef.sensitive import HIDDEN
+from kconf.configdef.units import shown_value, unit_of
+from kconf.console.console import NotFound
+from kconf.console.history.past import Author, ChangeRow, ResourcePast, TimeDiff
+from kconf.console.history.precedence import Level, precedence
+from kconf.console.history.timeline import Lane, Timeline, mini, timeline
+from kconf.console.links import DEFAULT_BROKER, KINDS, change_path, docs_link, resource_of, resource_path
+from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
+from kconf.console.pages.resource_facts import Fact, FactTable, fact_tables, facts_of, is_known
+from kconf.errors import ConfigurationError
+from kconf.model.entry import own_source
+from kconf.operations.planned_change import SOURCES
+from kconf.util.iso_time import EPOCH
+from kconf.util.time_text import parse_time
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.model.entry import Entry
+    from kconf.model.resource import Resource
+
+MOST_CHANGES = 100
+"""Changes in the table of a page, the newest."""
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    """A key. `shown` is the value with its unit; `author` is None if nothing is set on the resource itself."""
+
+    name: str
+    value: str | None
+    shown: str
+    unit: str | None
+    source: str
+    update: str
+    sensitive: bool
+    is_set: bool
+    precedence: Sequence[Level]
+    author: Author | None
+    about: str
+    docs: str | None
+    path: str
+    finding: str | None
+    lane: Lane | None
+
+
+@dataclass(frozen=True)
+class PastValueRow:
+    """A key at the chosen time, and now. None: not set."""
+
+    key: str
+    then: str | None
+    now: str | None
+    differs: bool
+    is_unknown: bool
+
+
+@dataclass(frozen=True)
+class Slider:
+    """The times that can be chosen (milliseconds). `at` is the chosen one; the others are when something changed."""
+
+    begin: int
+    end: int
+    at: int
+    changes: Sequence[int]
+
+
+@dataclass(frozen=True)
+class ResourcePage:
+    """`at`, `diff` and `key` are what the address chooses, if it does."""
+
+    kind: str
+    name: str
+    resource: str
+    facts: Sequence[Fact]
+    keys: Sequence[KeyRow]
+    tables: Sequence[FactTable]
+    changes: Sequence[ChangeRow]
+    change_count: int
+    source: str | None
+    timeline: Timeline | None
+    slider: Slider | None
+    at: int | None
+    at_rows: Sequence[PastValueRow]
+    begin: int | None
+    end: int | None
+    diff: TimeDiff | None
+    notes: Sequence[str]
+    key: KeyRow | None
+    key_changes: Sequence[ChangeRow]
+    key_timeline: Timeline | None
+    here: str
+    change: str | None
+    """Where its keys are changed; None: it has none."""
+
+
+def _view(word: str) -> Callable[[PageRequest], Page]:
+    def view(request: PageRequest) -> Page:
+        name = request.parameters.get("name", request.query.get("name", ""))
+        resource = resource_of(word, name)
+        snapshot = request.cluster.snapshot
+        past = ResourcePast(snapshot, resource)
+        if not is_known(snapshot, resource) and not past.entries:
+            raise NotFound(_absent(request, snapshot, word, name))
+        page = _page(request, snapshot, resource, past)
+        return Page("resource.html", page, f"{word} {name}", f"{word}s")
+
+    return view
+
+
+def _absent(request: PageRequest, snapshot: ClusterSnapshot, word: str, name: str) -> str:
+    if not snapshot.is_read:
+        return f"{request.context} was not read yet{f': {snapshot.error}' if snapshot.error else ''}"
+    return f"{request.context} has no {word} {name!r}, or you are not authorized to describe it"
+
+
+def _page(request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, past: ResourcePast) -> ResourcePage:
+    now = int(time() * 1000)
+    at, begin, end = (_time(request, each) for each in ("at", "from", "to"))
+    rows = _key_rows(request, snapshot, resource, past, now)
+    key = _chosen(request, rows)
+    changes = past.changes
+    history = snapshot.history
+    of_key = [] if key is None else [each for each in changes if each.key == key.name]
+    diff = None if begin is None else _checked_diff(past, begin, end)
+    then = None if at is None else past.diff(at, None)
+    notes = [] if then is None else list(then.notes)
+    if snapshot.history_error:
+        notes.append(snapshot.history_error)
+    return ResourcePage(
+        kind=resource.type.word if resource.type in KINDS.values() else "",
+        name=resource.name or DEFAULT_BROKER,
+        resource=str(resource),
+        facts=facts_of(snapshot, resource),
+        keys=rows,
+        tables=fact_tables(request, snapshot, resource),
+        changes=changes[: -MOST_CHANGES - 1 : -1],
+        change_count=len(changes),
+        source=None if history is None else history.source,
+        timeline=timeline(changes, now, at=at),
+        slider=_slider(changes, now, at),
+        at=at,
+        at_rows=[] if then is None else _at_rows(rows, then),
+        begin=begin,
+        end=end,
+        diff=diff,
+        notes=notes,
+        key=key,
+        key_changes=of_key[::-1],
+        key_timeline=timeline(of_key, now, at=at),
+        here=resource_path(str(request.context), resource),
+        change=change_path(str(request.context), [resource]) if rows else None,
+    )
+
+
+def _checked_diff(past: ResourcePast, begin: int, end: int | None) -> TimeDiff:
+    if end is not None and end < begin:
+        raise BadRequest("the first time is after the second")
+    return past.diff(begin, end)
+
+
+def _chosen(request: PageRequest, rows: Sequence[KeyRow]) -> KeyRow | None:
+    name = request.query.get("key", "")
+    if not name:
+        return None
+    found = next((each for each in rows if each.name == name), None)
+    if found is None:
+        raise NotFound(f"there is no key {name!r} here")
+    return found
+
+
+def _time(request: PageRequest, name: str) -> int | None:
+    """A time of the address, in milliseconds."""
+    text = request.query.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        return (parse_time(text) - EPOCH) // timedelta(milliseconds=1)
+    except ConfigurationError as error:
+        raise BadRequest(str(error)) from None
+
+
+def _slider(changes: Sequence[ChangeRow], now: int, at: int | None) -> Slider | None:
+    if not changes:
+        return None
+    times = sorted({each.time for each in changes})
+    return Slider(times[0] - 1000, now, now if at is None else at, times[-200:])
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+def _key_rows(
+    request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, past: ResourcePast, now: int
+) -> list[KeyRow]:
+    """Those that are set on the resource itself first, then those that were changed, then all others."""
+    view = snapshot.state.configs.get(resource)
+    by_key: dict[str, list[ChangeRow]] = {}
+    for each in past.changes:
+        by_key.setdefault(each.key, []).append(each)
+    begin = past.changes[0].time if past.changes else now
+    make = _KeyRows(str(request.context), snapshot, resource, past, by_key, begin, now)
+    rows = [make.row(each) for each in (view.entries if view is not None else ())]
+    return sorted(rows, key=lambda each: (not each.is_set, each.lane is None, each.name))
+
+
+@dataclass(frozen=True)
+class _KeyRows:
+    context: str
+    snapshot: ClusterSnapshot
+    resource: Resource
+    past: ResourcePast
+    changes: dict[str, list[ChangeRow]]
+    begin: int
+    now: int
+
+    def row(self, entry: Entry) -> KeyRow:
+        key = known_key(self.resource.type, entry.name)
+        unit = unit_of(entry.name)
+        is_set = entry.source == own_source(self.resource)
+        return KeyRow(
+            name=entry.name,
+            value=None if entry.sensitive else entry.value,
+            shown=HIDDEN if entry.sensitive else shown_value(entry.name, entry.value),
+            unit=None if unit is None else unit[0],
+            source=SOURCES[entry.source],
+            update=update_mode(self.resource, entry),
+            sensitive=entry.sensitive,
+            is_set=is_set,
+            precedence=precedence(entry, key, self.snapshot),
+            author=self.past.authors.get(entry.name) if is_set else None,
+            about=key.about if key is not None else "",
+            docs=docs_link(self.resource.type, entry.name) if key is not None else None,
+            path=resource_path(self.context, self.resource, key=entry.name),
+            finding=self.snapshot.findings.get((self.resource, entry.name)),
+            lane=mini(self.changes.get(entry.name, ()), self.begin, self.now),
+        )
+
+
+def _at_rows(rows: Sequence[KeyRow], then: TimeDiff) -> list[PastValueRow]:
+    """The values that were or are set on the resource itself, those that differ first."""
+    different = {each.key: each for each in then.differences}
+    found = [
+        PastValueRow(each.key, each.before, each.after, not each.is_unknown, each.is_unknown)
+        for each in different.values()
+    ]
+    same = (each for each in rows if each.is_set and each.name not in different)
+    return found + [PastValueRow(each.name, each.shown, each.shown, False, False) for each in same]
+
+
+PAGES = (
+    *(PageRoute(f"/{{context}}/{word}", _view(word)) for word in KINDS),
+    *(PageRoute(f"/{{context}}/{word}/{{name:path}}", _view(word)) for word in KINDS),
+)

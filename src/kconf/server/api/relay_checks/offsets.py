@@ -1,0 +1,141 @@
+"""OffsetFetch (9) and OffsetDelete (47) for a caller of a gateway."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kconf.errors import ErrorCode
+from kconf.model.acl import AclType, Operation
+from kconf.protocol.messages.metadata import NO_UUID
+from kconf.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from kconf.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from kconf.server.api.data_plane.group_offsets import BATCHED, refused_group, topic_response
+from kconf.server.api.upstream_requests import ask, node_of, refused
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
+
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+async def handle_fetch(context: ServerContext, request: OffsetFetchRequest, call: ApiRequest) -> OffsetFetchResponse:
+    node = node_of(context, call.connection)
+    if node is None:
+        return refused(request)  # type: ignore[no-any-return]
+    if call.version >= BATCHED:
+        return await _fetch_batch(context, request, call, node)
+    if not call.authorize(Operation.DESCRIBE, AclType.GROUP, request.group_id):
+        return refused_group(request, call.version)
+    if request.topics is None:
+        response: OffsetFetchResponse = await ask(context, call, node, request)
+        response.topics = [each for each in in_slices(response.topics) if _may_describe(call, each.name)]
+        return response
+    allowed = [each for each in in_slices(request.topics) if _may_describe(call, each.name)]
+    denied = [
+        topic_response(each.name, each.partition_indexes, _DENIED)
+        for each in in_slices(request.topics)
+        if not _may_describe(call, each.name)
+    ]
+    wanted = OffsetFetchRequest(group_id=request.group_id, topics=allowed, require_stable=request.require_stable)
+    response = await ask(context, call, node, wanted)
+    if not response.error_code:
+        response.topics = [*response.topics, *denied]
+    return response
+
+
+def _may_describe(call: ApiRequest, topic: str | None) -> bool:
+    return topic is not None and call.authorize(Operation.DESCRIBE, AclType.TOPIC, topic)
+
+
+async def _fetch_batch(
+    context: ServerContext, request: OffsetFetchRequest, call: ApiRequest, node: int
+) -> OffsetFetchResponse:
+    allowed: list[OffsetFetchRequestGroup] = []
+    hidden: dict[str, list[OffsetFetchResponseTopics]] = {}
+    refusals: dict[str, OffsetFetchResponseGroup] = {}
+    for group in in_slices(request.groups):
+        if not call.authorize(Operation.DESCRIBE, AclType.GROUP, group.group_id):
+            code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            refusals[group.group_id] = OffsetFetchResponseGroup(group.group_id, (), code)
+        else:
+            topics, hidden[group.group_id] = _split(context, group, call)
+            allowed.append(OffsetFetchRequestGroup(group.group_id, group.member_id, group.member_epoch, topics))
+    found: dict[str, OffsetFetchResponseGroup] = {}
+    if allowed or not refusals:
+        wanted = OffsetFetchRequest(groups=allowed, require_stable=request.require_stable)
+        found = {each.group_id: each for each in (await ask(context, call, node, wanted)).groups}
+    for each in in_slices(found.values()):
+        if not each.error_code:
+            visible = [one for one in in_slices(each.topics) if one.partitions and _is_visible(context, one, call)]
+            each.topics = [*visible, *hidden.get(each.group_id, ())]
+    names = dict.fromkeys(each.group_id for each in in_slices(request.groups))
+    both = {**found, **refusals}
+    return OffsetFetchResponse(groups=[both[name] for name in in_slices(names) if name in both])
+
+
+def _split(
+    context: ServerContext, group: OffsetFetchRequestGroup, call: ApiRequest
+) -> tuple[list[OffsetFetchRequestTopics] | None, list[OffsetFetchResponseTopics]]:
+    """The topics to ask for, and the responses for those that the caller may not describe."""
+    if group.topics is None:
+        return None, []
+    asked, hidden = [], []
+    for topic in in_slices(group.topics):
+        name = _name(context, topic)
+        if name is None or _may_describe(call, name):  # the broker answers for an id that it does not know
+            asked.append(topic)
+        else:
+            partitions = [
+                OffsetFetchResponsePartitions(each, -1, -1, "", _DENIED) for each in in_slices(topic.partition_indexes)
+            ]
+            hidden.append(OffsetFetchResponseTopics(topic.name, topic.topic_id, partitions))
+    return asked, hidden
+
+
+def _is_visible(context: ServerContext, topic: OffsetFetchResponseTopics, call: ApiRequest) -> bool:
+    """Of a response to a request for all topics, too."""
+    name = _name(context, topic)
+    return name is None or _may_describe(call, name)
+
+
+def _name(context: ServerContext, topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> str | None:
+    """None: an id that the followed state does not have."""
+    if topic.topic_id == NO_UUID:
+        return topic.name
+    return context.service.state.snapshot.topic_ids.get(UUID(bytes=topic.topic_id))
+
+
+async def handle_delete(context: ServerContext, request: OffsetDeleteRequest, call: ApiRequest) -> OffsetDeleteResponse:
+    node = node_of(context, call.connection)
+    if node is None:
+        return refused(request)  # type: ignore[no-any-return]
+    if not call.authorize(Operation.DELETE, AclType.GROUP, request.group_id):
+        return OffsetDeleteResponse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    may = {each.name: call.authorize(Operation.READ, AclType.TOPIC, each.name) for each in in_slices(request.topics)}
+    allowed = [each for each in in_slices(request.topics) if may[each.name]]
+    denied = [
+        OffsetDeleteResponseTopic(
+            topic.name, [OffsetDeleteResponsePartition(each.partition_index, _DENIED) for each in topic.partitions]
+        )
+        for topic in in_slices(request.topics)
+        if not may[topic.name]
+    ]
+    if denied and not allowed:
+        return OffsetDeleteResponse(0, topics=denied)
+    response: OffsetDeleteResponse = await ask(context, call, node, OffsetDeleteRequest(request.group_id, allowed))
+    response.throttle_time_ms = 0
+    if not response.error_code:
+        response.topics = [*response.topics, *denied]
+    return response

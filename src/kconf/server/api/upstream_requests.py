@@ -1,0 +1,89 @@
+"""Requests that a gateway sends to one broker for a caller, and which broker that is.
+
+While a broker is away the connection of the caller is closed, as it would be by that broker: clients look for the
+cluster's members again and retry. Requests to other brokers do not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kconf.errors import ErrorCode, UpstreamAway
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import HEAD, LENGTH, read_response, request
+from kconf.server.api.throttle_time import AFTER_NO_TAGS, throttle_time_offset
+from kconf.server.connection_context import ConnectionContext
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.error_responses import error_response
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import RawRequest
+
+_NO_TIME: Final = bytes(4)
+
+
+def node_of(context: ServerContext, connection: ConnectionContext | None) -> int | None:
+    """The broker that a connection is for: the one that the client has named, or the only one."""
+    if connection is not None and connection.node is not None:
+        return connection.node
+    ids = context.service.store.members.ids
+    return ids[0] if len(ids) == 1 else None
+
+
+def any_node(context: ServerContext, connection: ConnectionContext | None) -> int:
+    """A broker for what each of them can answer. Raises UpstreamAway."""
+    node = node_of(context, connection)
+    if node is not None:
+        return node
+    upstream = upstream_of(context)
+    ids = context.service.store.members.ids
+    if not ids:
+        raise UpstreamAway("the cluster has no brokers now")
+    return next((each for each in ids if not upstream.brokers.is_away(each)), ids[0])
+
+
+def upstream_of(context: ServerContext) -> UpstreamClient:
+    assert context.upstream is not None
+    return context.upstream
+
+
+async def pass_on(context: ServerContext, connection: ConnectionContext, node: int, frame: bytes) -> bytes:
+    """The response of a broker to a frame, both without their length. Raises UpstreamAway.
+
+    The throttle time belongs to the account that all callers share: it is taken out where it is known to be.
+    """
+    key, version, _ = HEAD.unpack_from(frame, 0)
+    offset = throttle_time_offset(key, version)
+    place = None if offset is None else offset - LENGTH.size
+    pool = upstream_of(context).brokers.pool_for(connection.principal, node)
+    client = connection.principal, connection.host
+    throttle_of = _throttle_reader(place)
+    response = await pool.send(RawRequest(client, frame, connection.wait_for_turn, throttle_of))
+    if place is None or not throttle_of(response):
+        return response
+    return response[:place] + _NO_TIME + response[place + 4 :]
+
+
+def _throttle_reader(place: int | None) -> Callable[[bytes], int]:
+    def read(response: bytes) -> int:
+        if place is None or len(response) < place + 4:
+            return 0
+        if place == AFTER_NO_TAGS - LENGTH.size and response[place - 1]:
+            return 0  # tags in the header, which no broker has yet
+        return int(LENGTH.unpack_from(response, place)[0])
+
+    return read
+
+
+async def ask(context: ServerContext, call: ApiRequest, node: int, message: Any) -> Any:
+    """The decoded response of a broker to the caller's request, or to a part of it, in the same version."""
+    assert call.connection is not None
+    api = BY_NAME[type(message).__name__.removesuffix("Request")]
+    frame = request(api, call.version, 0, call.caller.client_id, message)[LENGTH.size :]
+    return read_response(api, call.version, await pass_on(context, call.connection, node, frame))[1]
+
+
+def refused(message: Any) -> Any:
+    """The response to a request about one broker on a connection that has named none."""
+    api = BY_NAME[type(message).__name__.removesuffix("Request")]
+    return error_response(api, message, ErrorCode.INVALID_REQUEST)

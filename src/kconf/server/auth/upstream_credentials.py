@@ -1,0 +1,78 @@
+"""The SCRAM credentials of the cluster behind a gateway: read from its metadata log, and in memory only.
+
+They are never part of the state, which is journalled, archived and written to files. They are written by the thread
+that reads the log, so that a change applies to the next login, and read by the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kconf.model.journal import Revision
+from kconf.model.resource import ResourceType
+from kconf.model.scram import Credential, Mechanism
+from kconf.security.scram import to_text
+from kconf.server.auth.dummy_credentials import DummyCredentials
+
+if TYPE_CHECKING:
+    from kconf.client.kraft.scram_keys import CredentialName
+
+
+class UpstreamCredentials:
+    """A CredentialSink. A single look-up or replacement needs no lock."""
+
+    def __init__(self) -> None:
+        self._texts: dict[CredentialName, str] = {}
+
+    def __repr__(self) -> str:
+        return "UpstreamCredentials([hidden])"
+
+    def __reduce__(self) -> str:
+        raise TypeError("credentials are not written anywhere")
+
+    def put(self, name: CredentialName, credential: Credential | None) -> None:
+        if credential is None:
+            self._texts.pop(name, None)
+        else:
+            self._texts[name] = to_text(credential)
+
+    def replace(self, credentials: Mapping[CredentialName, Credential]) -> None:
+        self._texts = {name: to_text(each) for name, each in credentials.items()}
+
+    def text(self, user: str, mechanism: Mechanism) -> str | None:
+        """A user's credential as Kafka stores it; None: there is none."""
+        return self._texts.get((user, mechanism))
+
+    def names(self) -> Sequence[CredentialName]:
+        return list(self._texts)
+
+
+class UpstreamDummyCredentials(DummyCredentials):
+    """For users that do not exist: in the shapes of these credentials."""
+
+    def __init__(self, key: bytes, credentials: UpstreamCredentials) -> None:
+        super().__init__(key)
+        self._credentials = credentials
+        self._counted: dict[CredentialName, str] = {}
+        for name in credentials.names():
+            self._recount(name)
+
+    def on_commit(self, revisions: Sequence[Revision]) -> None:
+        """What was changed is counted as it is now."""
+        for revision in revisions:
+            for change in revision.changes:
+                mechanism = _MECHANISMS.get(change.key)
+                if change.resource.type == ResourceType.SCRAM and mechanism is not None:
+                    self._recount((change.resource.name, mechanism))
+
+    def _recount(self, name: CredentialName) -> None:
+        now, was = self._credentials.text(*name), self._counted.pop(name, None)
+        for text, count in ((was, -1), (now, 1)):
+            if text is not None:
+                self._count(name[1].word, text, count)
+        if now is not None:
+            self._counted[name] = now
+
+
+_MECHANISMS = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}

@@ -1,0 +1,1 @@
+"""The brokers behind a gateway: addresses that clients see, connections, and requests to them."""

@@ -1,0 +1,194 @@
+"""The connections of a gateway to one broker, and whose request is next.
+
+A broker answers the requests of a connection one after the other, so a connection has one request at a time. Clients
+take turns, and none of them has more than its share of the connections: the slow requests of one leave room for those
+of others. Requests wait in a bounded queue. A broker that cannot be reached fails requests at once, for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, NamedTuple
+
+from kconf.client.transport.raw_connection import RawConnection
+from kconf.errors import KconfError, UpstreamAway
+
+_AWAY: Final = 1.0  # seconds in which a broker that could not be reached is not tried again
+_IDLE: Final = 60.0  # seconds until a connection that is not used is closed
+
+
+class PoolLimits(NamedTuple):
+    """Of one broker. Times in seconds."""
+
+    connections: int = 16
+    share: int = 4  # connections that one client may use at a time
+    waiting: int = 1000
+    waiting_bytes: int = 64 << 20
+    request: float = 30.0
+    connect: float = 10.0
+
+
+def _no_throttle(_: bytes) -> int:
+    return 0
+
+
+class RawRequest(NamedTuple):
+    """A frame to pass on, without its length, and for whom.
+
+    `on_wait` is given the future of the request's turn, which may be cancelled, and None when its turn has come.
+    `throttle_of` reads from the response for how many milliseconds the broker throttles the connection.
+    """
+
+    client: Hashable
+    frame: bytes
+    on_wait: Callable[[asyncio.Future[None] | None], None] | None = None
+    throttle_of: Callable[[bytes], int] = _no_throttle
+
+
+class _Waiting(NamedTuple):
+    turn: asyncio.Future[None]
+    size: int
+
+
+class BrokerPool:
+    """`connect` opens a connection; it raises KconfError."""
+
+    def __init__(self, name: str, connect: Callable[[], Awaitable[RawConnection]], limits: PoolLimits) -> None:
+        self._name, self._connect, self._limits = name, connect, limits
+        self._idle: deque[tuple[float, RawConnection]] = deque()  # since when; the last used one last
+        self._in_use: Counter[Hashable] = Counter()
+        self._queues: dict[Hashable, deque[_Waiting]] = {}  # in the order of turns
+        self._waiting = self._waiting_bytes = 0
+        self._away_until = 0.0
+        self._open: set[RawConnection] = set()
+        self._closed = False
+
+    async def send(self, request: RawRequest) -> bytes:
+        """The response, without its length. Raises UpstreamAway."""
+        await self._turn(request)
+        try:
+            async with asyncio.timeout(self._limits.request):
+                connection = await self._connection()
+                try:
+                    response = await connection.exchange(request.frame)
+                except BaseException:
+                    self._drop(connection)
+                    raise
+        except TimeoutError:
+            raise UpstreamAway(f"{self._name} did not answer in time") from None
+        except KconfError as error:
+            raise UpstreamAway(str(error)) from None
+        finally:
+            self._release(request.client)
+        rest = request.throttle_of(response)
+        if rest > 0:  # until then the broker does not read this connection
+            asyncio.get_running_loop().call_later(rest / 1000, self._put_back, connection)
+        else:
+            self._put_back(connection)
+        return response
+
+    @property
+    def is_away(self) -> bool:
+        return asyncio.get_running_loop().time() < self._away_until
+
+    def close_idle(self) -> None:
+        """Close what was not used for long, but for one."""
+        oldest = asyncio.get_running_loop().time() - _IDLE
+        while len(self._idle) > 1 and self._idle[0][0] < oldest:
+            self._drop(self._idle.popleft()[1])
+
+    def close(self) -> None:
+        self._closed = True
+        for each in tuple(self._open):
+            self._drop(each)
+
+    # -- turns ---------------------------------------------------------------------------------------------------------
+
+    async def _turn(self, request: RawRequest) -> None:
+        client, size, on_wait = request.client, len(request.frame), request.on_wait
+        if self._closed:
+            raise UpstreamAway(f"{self._name} is no longer a member of the cluster")
+        if client not in self._queues and self._has_room(client):
+            self._in_use[client] += 1
+            return
+        limits = self._limits
+        if self._waiting >= limits.waiting or self._waiting_bytes + size > limits.waiting_bytes:
+            raise UpstreamAway(f"too many requests wait for {self._name}")
+        waiting = _Waiting(asyncio.get_running_loop().create_future(), size)
+        self._queues.setdefault(client, deque()).append(waiting)
+        self._waiting += 1
+        self._waiting_bytes += size
+        if on_wait is not None:
+            on_wait(waiting.turn)
+        try:
+            await waiting.turn
+        except asyncio.CancelledError:
+            if waiting.turn.done() and not waiting.turn.cancelled():  # its turn came just now
+                self._release(client)
+            else:
+                self._forget(client, waiting)
+            raise
+        finally:
+            if on_wait is not None:
+                on_wait(None)
+
+    def _has_room(self, client: Hashable) -> bool:
+        return self._in_use.total() < self._limits.connections and self._in_use[client] < self._limits.share
+
+    def _release(self, client: Hashable) -> None:
+        self._in_use[client] -= 1
+        if not self._in_use[client]:
+            del self._in_use[client]
+        while (following := next((each for each in self._queues if self._has_room(each)), None)) is not None:
+            queue = self._queues.pop(following)
+            waiting = queue.popleft()
+            if queue:
+                self._queues[following] = queue  # at the end: the others come first
+            self._uncount(waiting)
+            if not waiting.turn.done():
+                self._in_use[following] += 1
+                waiting.turn.set_result(None)
+
+    def _forget(self, client: Hashable, waiting: _Waiting) -> None:
+        """A client that has gone. `_release` may have dropped it already."""
+        queue = self._queues.get(client)
+        if queue is not None and waiting in queue:
+            queue.remove(waiting)
+            self._uncount(waiting)
+            if not queue:
+                del self._queues[client]
+
+    def _uncount(self, waiting: _Waiting) -> None:
+        self._waiting -= 1
+        self._waiting_bytes -= waiting.size
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    async def _connection(self) -> RawConnection:
+        while self._idle:
+            _, connection = self._idle.pop()
+            if connection.is_usable:
+                return connection
+            self._drop(connection)
+        if self.is_away:
+            raise UpstreamAway(f"{self._name} could not be reached just now")
+        try:
+            async with asyncio.timeout(self._limits.connect):
+                connection = await self._connect()
+        except (KconfError, TimeoutError) as error:
+            self._away_until = asyncio.get_running_loop().time() + _AWAY
+            raise UpstreamAway(str(error) or f"{self._name} does not respond") from None
+        self._open.add(connection)
+        return connection
+
+    def _put_back(self, connection: RawConnection) -> None:
+        if self._closed or not connection.is_usable:
+            self._drop(connection)
+        elif connection in self._open:
+            self._idle.append((asyncio.get_running_loop().time(), connection))
+
+    def _drop(self, connection: RawConnection) -> None:
+        self._open.discard(connection)
+        connection.abort()

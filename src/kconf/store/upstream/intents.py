@@ -1,0 +1,122 @@
+"""Requests that were sent, or about to be, and whose outcome is not known: after a crash, or without an answer.
+
+They are compared with the log and never sent again. A request may still arrive for a while, so an intent that the log
+does not have stays open until then. A record is that of the request if it is the only one with that change since, and
+not committed later than a request can take: the same change much later was made by somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from logging import getLogger
+from typing import Final
+
+from kconf.client.kraft.revisions import SNAPSHOT_ORIGIN
+from kconf.model.journal import Change, Revision
+from kconf.model.log_matching import CLOCK_SKEW, LONGEST_CALL
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+from kconf.store.upstream.journal import Intent, IntentOutcome
+from kconf.store.upstream.matching import ExpectedChanges
+
+log = getLogger(__name__)
+
+_OURS_WITHIN: Final = LONGEST_CALL + CLOCK_SKEW
+ARRIVES_WITHIN: Final = 2 * LONGEST_CALL
+"""Milliseconds after which a request without an answer is not done any more: brokers retry for a minute."""
+
+
+class _OpenIntent:
+    """One of them, with the records since that fit it."""
+
+    def __init__(self, intent: Intent) -> None:
+        self.intent = intent
+        self.is_after_gap = False
+        self._expected = ExpectedChanges([_pending(intent)])
+        self._names = {change.resource for change in intent.planned.changes}
+        self._keys = {(each.kind, each.resource, each.key) for each in intent.planned.changes}
+        self._seen: list[Revision] = []
+
+    def add(self, revisions: Sequence[Revision]) -> dict[int, Revision]:
+        """Those of these revisions that are its own, by number, with their author."""
+        known = {each.number for each in self._seen}
+        later = [each for each in revisions if each.number >= self.intent.sent_after and each.number not in known]
+        self.is_after_gap |= any(each.origin == SNAPSHOT_ORIGIN for each in later)
+        self._seen += [each for each in later if any(map(self._is_about, each.changes))]
+        if self.is_after_gap:
+            return {}
+        in_time = self._in_time()
+        found, _ = self._expected.attribute(in_time)
+        return {
+            each.number: each
+            for was, each in zip(in_time, found, strict=True)
+            if each is not was and each.number not in known
+        }
+
+    def _in_time(self) -> list[Revision]:
+        return [each for each in self._seen if each.time <= self.intent.planned.time + _OURS_WITHIN]
+
+    def _is_about(self, change: Change) -> bool:
+        return (change.kind, change.resource, change.key) in self._keys
+
+    def outcome(self, now: int) -> IntentOutcome | None:
+        """None: the request may still arrive."""
+        if self.is_after_gap:
+            return IntentOutcome.UNKNOWN
+        done = self._done(self._in_time())
+        if self._names <= done:
+            return IntentOutcome.DONE if self._is_current() else IntentOutcome.SUPERSEDED
+        if now < self.intent.planned.time + ARRIVES_WITHIN:
+            return None
+        return IntentOutcome.UNKNOWN if done or self._done(self._seen) else IntentOutcome.NOT_DONE
+
+    def _done(self, revisions: Sequence[Revision]) -> set[Resource]:
+        return self._expected.attribute(revisions)[1]
+
+    def _is_current(self) -> bool:
+        last = {(one.resource, one.key): one.after for each in self._seen for one in each.changes}
+        return all(
+            one.sensitive or last.get((one.resource, one.key)) == one.after
+            for one in self.intent.planned.changes
+            if one.kind == "config"
+        )
+
+
+class OpenIntents:
+    """Used from the store's thread."""
+
+    def __init__(self) -> None:
+        self._open: list[_OpenIntent] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def add(self, intents: Iterable[Intent], known: Sequence[Revision] = (), *, is_after_gap: bool = False) -> None:
+        """`known` are the revisions since that are in the journal already."""
+        for each in intents:
+            added = _OpenIntent(each)
+            added.add(known)
+            added.is_after_gap |= is_after_gap
+            self._open.append(added)
+
+    def attribute(self, revisions: Sequence[Revision]) -> list[Revision]:
+        """New revisions, those of open intents with their author."""
+        found = {each.number: each for each in revisions}
+        for each in self._open:
+            found.update(each.add(list(found.values())))
+        return list(found.values())
+
+    def close(self, now: int, *, is_log_read: bool) -> dict[int, IntentOutcome]:
+        """The outcomes that are known by now. With `is_log_read`, everything up to now is known."""
+        closed: dict[int, IntentOutcome] = {}
+        for each in self._open:
+            outcome = each.outcome(now if is_log_read else 0)
+            if outcome is not None:
+                closed[each.intent.id] = outcome
+                log.warning("an open request of %s is closed: %s", each.intent.planned.caller.principal, outcome)
+        self._open = [each for each in self._open if each.intent.id not in closed]
+        return closed
+
+
+def _pending(intent: Intent) -> PendingCommit:
+    return PendingCommit(intent.planned.caller, intent.planned.time, intent.planned.changes, {})

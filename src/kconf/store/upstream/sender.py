@@ -1,0 +1,63 @@
+"""Sends changes to the cluster under the identity that they belong to: one account for all, or that of each author.
+
+Changes are merged into one request within an identity only. The requests of several users run at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.base import Call
+from kconf.model.plan import PendingCommit
+from kconf.model.results import Results
+from kconf.store.upstream.identities import Identities
+from kconf.store.upstream.requests import TIMEOUT, Answers, Transmit, send, transmit
+
+if TYPE_CHECKING:
+    from kconf.model.alteration import RequestedChange
+
+_AT_ONCE: Final = 8  # users
+
+
+class Sender:
+    """`identities` None: everything is sent by the account of the client."""
+
+    def __init__(self, client: SyncAdminClient, identities: Identities | None) -> None:
+        self._own, self._identities = transmit(client), identities
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "kconf-upstream")  # started when they are needed
+
+    def send(self, batch: Sequence[PendingCommit], *, validate_only: bool = False) -> Answers:
+        """The answers for changes of which no two are about the same resource."""
+        parts: dict[str, list[RequestedChange]] = {}
+        for pending in batch:
+            user = "" if self._identities is None else pending.caller.principal
+            parts.setdefault(user, []).extend(pending.operations)
+        answers = Answers({}, set())
+        for each in self._send_all(parts.items(), validate_only):
+            answers.add(each)
+        return answers
+
+    def _send_all(
+        self, parts: Iterable[tuple[str, Sequence[RequestedChange]]], validate_only: bool
+    ) -> Iterable[Answers]:
+        def send_part(part: tuple[str, Sequence[RequestedChange]]) -> Answers:
+            return send(self._transmit(part[0]), part[1], validate_only=validate_only)
+
+        given = list(parts)
+        return map(send_part, given) if len(given) == 1 else self._threads.map(send_part, given)
+
+    def _transmit(self, user: str) -> Transmit:
+        identities = self._identities
+        if identities is None or not user:
+            return self._own
+
+        def as_user(call: Call[Any, Any, Results[Any, Any]]) -> Results[Any, Any]:
+            return identities.call(user, lambda client: client._send(call, TIMEOUT))
+
+        return as_user
+
+    def close(self) -> None:
+        self._threads.shutdown()

@@ -1,0 +1,1 @@
+"""Threads of a process that otherwise runs in an event loop."""

@@ -1,0 +1,149 @@
+"""A gateway that acts as its users, by delegation tokens, in front of a real cluster with Kafka's authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.auth.sasl import Scram
+from kconf.client.calls.scram import scram_upsertion
+from kconf.client.calls.tokens import CreateDelegationToken
+from kconf.errors import ErrorCode, KafkaError
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, PatternType, Permission
+from kconf.model.alteration import NewTopic
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource
+from kconf.model.scram import Mechanism
+from lab.broker import KafkaBroker
+from tests.cli.commands.stories import until
+from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
+
+SCRAM = "SCRAM-SHA-512"
+RIGHTS = {
+    "authorizer.class.name": AUTHORIZER,
+    "super.users": "User:ANONYMOUS;User:root",
+    "allow.everyone.if.no.acl.found": "false",
+}
+MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+USERS = ("gateway", "root", "alice", "bob")
+
+
+def allow(principal: str, kind: AclType, name: str, *operations: Operation) -> list[AclBinding]:
+    return [
+        AclBinding(kind, name, f"User:{principal}", each, Permission.ALLOW, PatternType.LITERAL, "*")
+        for each in operations
+    ]
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[KafkaBroker]:
+    """Everybody has a SCRAM password that is the name; the gateway may describe everything and create tokens."""
+    properties = {
+        **RIGHTS,
+        "sasl.enabled.mechanisms": SCRAM,
+        "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{MODULE} required;",
+        "delegation.token.secret.key": "a-secret-of-the-cluster",
+    }
+    with KafkaBroker(properties=properties, listeners={"SASL": "SASL_PLAINTEXT"}) as kafka:
+        with SyncAdminClient(kafka.bootstrap) as direct:
+            direct.alter_user_scram_credentials(
+                [scram_upsertion(each, Mechanism.SCRAM_SHA_512, each) for each in USERS]
+            ).raise_for_failures()
+            direct.create_topics([NewTopic(each, 1, 1) for each in ("orders", "payments")]).raise_for_failures()
+            direct.create_acls(
+                [
+                    *allow("gateway", AclType.USER, "*", Operation.CREATE_TOKENS),
+                    *allow("gateway", AclType.CLUSTER, CLUSTER_NAME, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS),
+                    *allow("alice", AclType.TOPIC, "orders", Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS),
+                    *allow("bob", AclType.TOPIC, "payments", Operation.ALTER_CONFIGS),
+                ]
+            ).raise_for_failures()
+        yield kafka
+
+
+def properties_of(user: str, directory: Path) -> str:
+    path = directory / f"{user}.properties"
+    path.write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={SCRAM}\n"
+        f'sasl.jaas.config={MODULE} required username="{user}" password="{user}";\n'
+    )
+    return str(path)
+
+
+def options(kafka: KafkaBroker, directory: Path) -> list[str]:
+    """The gateway lets everybody through, so that it is Kafka that refuses."""
+    plain = directory / "controller.properties"
+    plain.write_text("security.protocol=PLAINTEXT\n")
+    own = {
+        **RIGHTS,
+        "super.users": ";".join(f"User:{each}" for each in USERS),
+        "sasl.enabled.mechanisms": SCRAM,
+        "gateway.scram.logins": "true",
+        "gateway.delegation.tokens": "true",
+    }
+    words = ["--upstream", kafka.address("SASL"), "--upstream-properties", properties_of("gateway", directory)]
+    words += ["--controller-properties", str(plain), "--listen", "SASL_PLAINTEXT://127.0.0.1:0"]
+    return words + [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
+
+
+def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
+    """The gateway's account may change nothing: what is changed, its users have changed, as far as Kafka lets them."""
+    orders, payments = Resource.topic("orders"), Resource.topic("payments")
+    quota = QuotaEntity.of({"user": "alice"})
+    with gateway(secured, tmp_path / "gw.db", *options(secured, tmp_path), listen=False) as (address, _):
+
+        def admin(user: str) -> SyncAdminClient:
+            return SyncAdminClient(address, sasl=Scram(user, user, SCRAM))
+
+        with admin("alice") as alice, admin("bob") as bob, admin("root") as root:
+            for client, own, other in ((alice, orders, payments), (bob, payments, orders)):
+                refused = client.incremental_alter_configs({own: setting(11), other: setting(12)}).failures
+                assert {name: each.code for name, each in refused.items()} == {
+                    other: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                }
+                dry = client.incremental_alter_configs({other: setting(13)}, validate_only=True).failures
+                assert [each.code for each in dry.values()] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+            refused_quota = alice.alter_client_quotas({quota: {"producer_byte_rate": 5.0}}).failures
+            assert refused_quota[quota].code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            root.alter_client_quotas({quota: {"producer_byte_rate": 5.0}}).raise_for_failures()
+            found = [
+                (change.resource.name, change.after, each.caller.principal)
+                for each in root.list_changes(begin(root), about=[orders, payments]).revisions
+                for change in each.changes
+            ]
+            assert found == [("orders", "11", "User:alice"), ("payments", "11", "User:bob")]
+    with SyncAdminClient(secured.bootstrap) as direct:
+        values = direct.describe_configs([orders, payments])
+        assert [values[each][KEY].value for each in (orders, payments)] == ["11", "11"]
+        assert direct.describe_client_quotas()[quota] == {"producer_byte_rate": 5.0}
+
+
+def test_what_a_token_cannot_do(secured: KafkaBroker) -> None:
+    """A super user may do everything with a token too, but for creating tokens."""
+    with SyncAdminClient(secured.address("SASL"), sasl=Scram("gateway", "gateway", SCRAM)) as service:
+        token = service._send(CreateDelegationToken("User:root"))
+    sasl = Scram(token.id, token.password, SCRAM, token_auth=True)
+    with SyncAdminClient(secured.address("SASL"), sasl=sasl) as root:
+        until(lambda: logs_in(root), True)
+        for owner in (None, "User:alice"):
+            with pytest.raises(KafkaError) as refused:
+                root._send(CreateDelegationToken(owner))
+            assert refused.value.code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        root.describe_user_scram_credentials(["alice"])["alice"]
+        changed = [scram_upsertion("carol", Mechanism.SCRAM_SHA_512, "carol")]
+        root.alter_user_scram_credentials(changed).raise_for_failures()
+        root.incremental_alter_configs({Resource.brokers(): setting(1000, "log.retention.ms")}).raise_for_failures()
+        bindings = allow("carol", AclType.TOPIC, "orders", Operation.READ)
+        root.create_acls(bindings).raise_for_failures()
+        root.create_topics([NewTopic("made", 1, 1)]).raise_for_failures()
+
+
+def logs_in(client: SyncAdminClient) -> bool:
+    try:
+        client.describe_cluster()
+    except KafkaError:
+        return False
+    return True

@@ -1,0 +1,107 @@
+"""Every page in a browser: light, dark, on a telephone, and without script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import OpenPage
+
+PAGES = {
+    "clusters": "/",
+    "topics": "/home/topics",
+    "search": "/home/topics?q=retention.ms%3E1d&columns=retention.ms,partitions&sort=-partitions",
+    "topic": "/home/topic/orders",
+    "key": "/home/topic/orders?key=retention.ms",
+    "then": "/home/topic/orders?at=now",
+    "difference": "/home/topic/orders?from=1h",
+    "brokers": "/home/brokers",
+    "broker": "/home/broker/1",
+    "defaults": "/home/broker/default",
+    "groups": "/home/groups",
+    "users": "/home/users",
+    "down": "/down/topics",
+}
+AXE = Path(__file__).parent / "vendored" / "axe.min.js"
+FINDINGS = """only => axe.run(document, only ? {runOnly: only} : {})
+    .then(found => found.violations.map(each => each.id + ': ' + each.nodes.map(node => node.html).join(' ')))"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_in_light_and_dark_and_fits_a_telephone(
+    open_page: OpenPage, pictures: Path, name: str
+) -> None:
+    page = open_page(PAGES[name])
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.screenshot(path=pictures / f"{name}-light.png", full_page=True)
+    is_checked = name != "broker"  # hundreds of rows like those of a topic, each of which takes its time
+    if is_checked:
+        page.evaluate(AXE.read_text())
+        assert page.evaluate(FINDINGS, None) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    page.emulate_media(color_scheme="dark")
+    page.screenshot(path=pictures / f"{name}-dark.png", full_page=True)
+    assert not is_checked or page.evaluate(FINDINGS, ["color-contrast"]) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.screenshot(path=pictures / f"{name}-telephone.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_without_script_a_search_is_a_form_and_a_row_is_a_link(open_page: OpenPage) -> None:
+    page = open_page("/home/topics", script=False)
+    page.get_by_role("searchbox").fill("pay")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="payments").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("payments")
+
+
+def test_without_script_the_time_slider_is_a_form(open_page: OpenPage) -> None:
+    page = open_page("/home/topic/orders", script=False)
+    page.get_by_role("button", name="Show this time").click()
+    expect(page.get_by_role("heading", name="Set at")).to_be_visible()
+    page.get_by_label("Compare from").fill("1h")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("table.diff")).to_contain_text("retention.ms")
+
+
+def test_a_search_changes_the_list_while_one_types(open_page: OpenPage) -> None:
+    page = open_page("/home/topics")
+    page.get_by_role("searchbox").press_sequentially("orders")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"q=orders$"))
+
+
+def test_the_keyboard_searches_moves_and_opens(open_page: OpenPage) -> None:
+    page = open_page("/home/topics?sort=name")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    _is_current(page, 0)
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    expect(page.get_by_text("Page 2 of 3")).to_be_visible()
+
+
+def _is_current(page: Page, number: int) -> None:
+    expect(page.locator("[data-row]").nth(number)).to_have_class("current")
+
+
+def test_hostile_text_is_text(open_page: OpenPage) -> None:
+    page = open_page("/home/topic/orders")
+    expect(page.locator("table.changes")).to_contain_text("<script>alert(1)</script> & \\u202e\\u001b[31mred")
+    assert page.locator("main script").count() == 0
+
+
+def test_a_cluster_that_is_down_says_so_and_the_others_are_served(open_page: OpenPage) -> None:
+    page = open_page("/")
+    expect(page.locator(".card", has_text="down")).to_contain_text("unreachable")
+    expect(page.locator(".card", has_text="home")).to_contain_text("reachable")

@@ -1,0 +1,46 @@
+"""The shared Spark session: its class archive, and its errors as sentences. Other sessions: test_prepared.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import PySparkException
+
+from kconf.lake.location import LakeError
+from kconf.spark import runner, session
+from kconf.spark.delta_tables import Lake
+from kconf.spark.startup import class_archive
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_the_jvm_maps_the_class_archive_of_this_user_if_there_is_one(spark: SparkSession) -> None:
+    """`make test` creates it first (`kconf pipeline prepare`)."""
+    file = session.archive(session.check_java())
+    process = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # a session has a JVM
+
+    assert file is not None
+    assert (str(file) in Path(f"/proc/{process}/maps").read_text()) == class_archive.is_ours(file)
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (
+            "java.io.IOException: No space left on device",
+            "The disk is full. {lake} is unchanged by the step that failed.",
+        ),
+        ("io.delta.exceptions.ConcurrentAppendException: x", "Another run changed {lake} concurrently; run again."),
+        ("java.io.IOException: x (Permission denied)", "Permission denied on the lake {lake} or its input."),
+        ("[DIVIDE] no.\n== SQL ==\nselect", "Spark failed: [DIVIDE] no."),
+    ],
+)
+def test_an_error_of_spark_is_a_sentence(lake: Lake, message: str, sentence: str) -> None:
+    """A real full disk: test_full_disk.py."""
+    with pytest.raises(LakeError) as raised, runner.told_plainly(lake):
+        raise PySparkException(message)
+
+    assert str(raised.value) == sentence.format(lake=lake.uri)

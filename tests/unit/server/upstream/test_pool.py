@@ -1,0 +1,201 @@
+"""Whose request is next on the connections of a gateway to a broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+import pytest
+
+from kconf.client.transport.raw_connection import RawConnection
+from kconf.errors import ConnectionFailed, UpstreamAway
+from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
+
+LIMITS = PoolLimits(connections=3, share=2, waiting=4, waiting_bytes=40, request=600.0, connect=600.0)
+
+
+class Broker:
+    """Answers a frame when told to, in any order."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.answers: dict[bytes, asyncio.Future[bytes]] = {}
+        self.opened = self.refused = 0
+        self.is_away = False
+
+    async def connect(self) -> RawConnection:
+        if self.is_away:
+            self.refused += 1
+            raise ConnectionFailed("refused")
+        self.opened += 1
+        return cast(RawConnection, Connection(self))
+
+    def answer(self, frame: bytes) -> None:
+        self.answers[frame].set_result(b"answer " + frame)
+
+
+class Connection:
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.is_usable = broker, True
+
+    async def exchange(self, frame: bytes) -> bytes:
+        self.broker.asked.append(frame)
+        self.broker.answers[frame] = asyncio.get_running_loop().create_future()
+        return await self.broker.answers[frame]
+
+    def abort(self) -> None:
+        self.is_usable = False
+
+
+class World:
+    def __init__(self, limits: PoolLimits) -> None:
+        self.broker = Broker()
+        self.pool = BrokerPool("broker 1", self.broker.connect, limits)
+
+    async def send(self, *requests: str) -> list[asyncio.Task[bytes]]:
+        """Requests such as `a1`, of client `a`; returns when all of them have been sent, or wait."""
+        tasks = [asyncio.create_task(self.pool.send(RawRequest(each[0], each.encode()))) for each in requests]
+        await self.settle()
+        return tasks
+
+    async def answer(self, *requests: str) -> None:
+        for each in requests:
+            self.broker.answer(each.encode())
+            await self.settle()
+
+    async def settle(self) -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    @property
+    def asked(self) -> list[str]:
+        return [each.decode() for each in self.broker.asked]
+
+
+def play(scene: Callable[[World], Coroutine[Any, Any, None]], limits: PoolLimits = LIMITS) -> None:
+    async def run() -> None:
+        await scene(World(limits))
+
+    asyncio.run(run())
+
+
+def test_slow_requests_of_one_client_leave_room_for_another() -> None:
+    async def scene(world: World) -> None:
+        await world.send("a1", "a2", "a3", "a4")
+        (quick,) = await world.send("b1")
+        assert world.asked == ["a1", "a2", "b1"]
+        await world.answer("b1")
+        assert await quick == b"answer b1"
+        assert world.asked == ["a1", "a2", "b1"]  # the share of a is used up
+
+    play(scene)
+
+
+def test_clients_take_turns() -> None:
+    async def scene(world: World) -> None:
+        await world.send("a1", "b1", "b2", "b3", "b4", "c1")
+        assert world.asked == ["a1", "b1", "b2"]
+        await world.answer("b1", "b2", "b3", "c1")
+        assert world.asked == ["a1", "b1", "b2", "b3", "c1", "b4"]
+        assert world.broker.opened == 3
+
+    play(scene)
+
+
+def test_what_waits_is_bounded_by_number_and_by_bytes() -> None:
+    async def scene(world: World) -> None:
+        await world.send("a1", "a2", "a3", "a4", "a5", "a6")
+        with pytest.raises(UpstreamAway, match="too many requests wait for broker 1"):
+            await world.pool.send(RawRequest("a", b"a7"))
+        assert len(await world.send("b1")) == 1
+        assert world.asked == ["a1", "a2", "b1"]
+
+    async def large(world: World) -> None:
+        await world.send("a1", "a2", "a" + "3" * 30)
+        with pytest.raises(UpstreamAway, match="too many requests"):
+            await world.pool.send(RawRequest("a", b"4" * 20))
+
+    play(scene)
+    play(large)
+
+
+def test_a_client_that_leaves_while_it_waits_frees_its_place() -> None:
+    async def scene(world: World) -> None:
+        _, _, gone, *_ = await world.send("a1", "a2", "a3", "a4")
+        gone.cancel()
+        await world.settle()
+        await world.answer("a1")
+        assert world.asked == ["a1", "a2", "a4"]
+
+    play(scene)
+
+
+def test_the_turn_can_be_cancelled_by_its_connection() -> None:
+    async def scene(world: World) -> None:
+        await world.send("a1", "a2")
+        turns: list[asyncio.Future[None] | None] = []
+        waiting = asyncio.create_task(world.pool.send(RawRequest("a", b"a3", turns.append)))
+        await world.settle()
+        (turn,) = turns
+        assert turn is not None
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert turns == [turn, None]
+        await world.answer("a1")
+        assert world.asked == ["a1", "a2"]
+
+    play(scene)
+
+
+def test_a_broker_that_is_away_fails_requests_without_another_attempt_for_each() -> None:
+    async def scene(world: World) -> None:
+        world.broker.is_away = True
+        failed = await world.send("a1", "a2", "b1", "c1")
+        for each in failed:
+            with pytest.raises(UpstreamAway):
+                await each
+        assert world.pool.is_away
+        with pytest.raises(UpstreamAway, match="just now"):
+            await world.pool.send(RawRequest("d", b"d1"))
+        assert world.broker.refused <= LIMITS.connections
+        assert world.asked == []
+
+    play(scene)
+
+
+def test_a_request_without_an_answer_ends_and_its_connection_is_not_used_again() -> None:
+    async def scene(world: World) -> None:
+        with pytest.raises(UpstreamAway, match="did not answer in time"):
+            await world.pool.send(RawRequest("a", b"a1"))
+        assert world.asked == ["a1"]
+        world.broker.answers.clear()
+        await world.send("a2")
+        assert world.broker.opened == 2
+
+    play(scene, LIMITS._replace(request=0.01))
+
+
+def test_a_throttled_connection_rests_and_others_are_opened() -> None:
+    async def scene(world: World) -> None:
+        request = RawRequest("a", b"a1", throttle_of=lambda _: 3_600_000)
+        first = asyncio.create_task(world.pool.send(request))
+        await world.settle()
+        await world.answer("a1")
+        assert await first == b"answer a1"
+        await world.send("a2")
+        await world.answer("a2")
+        await world.send("a3")
+        assert world.broker.opened == 2
+
+    play(scene)
+
+
+def test_a_pool_of_a_broker_that_left_takes_no_requests() -> None:
+    async def scene(world: World) -> None:
+        world.pool.close()
+        with pytest.raises(UpstreamAway, match="no longer a member"):
+            await world.pool.send(RawRequest("a", b"a1"))
+
+    play(scene)

@@ -1,0 +1,289 @@
+"""The writer's two phases: what is planned, what is checked, what is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.hooks import PolicyHooks
+from kconf.errors import RevisionConflict, StoreReadOnly, TooManyChanges
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.plan import PendingCommit, Plan
+from kconf.model.resource import Resource
+from kconf.service import MAX_CHANGES, Planner, Service, State
+from kconf.store.memory import MemoryStore
+from kconf.util.slice_scheduler import SliceScheduler
+
+ADA = RequestContext("User:ada")
+ORDERS = Resource.topic("orders")
+
+
+@asynccontextmanager
+async def running(*, read_only: bool = False) -> AsyncIterator[Service]:
+    service = Service(MemoryStore(), node_id=1, catalog=kafka_43(), static={}, read_only=read_only)
+    await service.start()
+    yield service
+    await service.stop()
+
+
+def setting(value: str) -> Planner[str]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[str]:
+        before = state.snapshot.overrides(ORDERS).get("k")
+        return Plan(value, [Change(ChangeKind.CONFIG, ORDERS, "k", before, value, "set")])
+
+    return plan
+
+
+class Scripted:
+    """A policy with one check, whose first `pending` plans need another call; it records its calls."""
+
+    def __init__(
+        self, pending: int = 0, *, preview: bool = False, moved: int = 0, meanwhile: Callable[[], Awaitable[object]]
+    ) -> None:
+        self.needs_preview = preview
+        self.calls: list[str] = []
+        self._pending, self._moved, self._meanwhile = pending, moved, meanwhile
+        self.is_pending = False
+
+    def check(self, context: RequestContext, *, validate_only: bool) -> Scripted:
+        assert context == ADA
+        return self
+
+    async def prepare(self) -> None:
+        self.calls.append("prepare")
+
+    def hooks(self) -> PolicyHooks:
+        self.calls.append("plan")
+        self.is_pending = self._pending > 0
+        self._pending -= 1
+        return PolicyHooks()
+
+    async def resolve(self) -> bool:
+        self.calls.append("resolve")
+        self.is_pending = False
+        await self._meanwhile()
+        self._moved -= 1
+        return self._moved >= 0
+
+    def committed(self) -> None:
+        self.calls.append("committed")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+async def nothing() -> None:
+    pass
+
+
+def test_a_dry_run_is_planned_and_not_committed() -> None:
+    async def scene() -> None:
+        async with running() as service:
+            assert await service.submit(setting("1"), ADA, validate_only=True) == "1"
+            assert service.state.snapshot.revision == 0
+            assert service.commits == 0
+
+    asyncio.run(scene())
+
+
+def test_a_read_only_server_refuses_a_change_before_calling_policies_and_allows_a_dry_run() -> None:
+    async def scene() -> None:
+        async with running(read_only=True) as service:
+            policy = Scripted(meanwhile=nothing)
+            with pytest.raises(StoreReadOnly):
+                await service.submit(setting("1"), ADA, policy)
+            assert policy.calls == []
+            assert await service.submit(setting("1"), ADA, policy, validate_only=True) == "1"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("preview", [False, True])
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_pending_plan_is_never_committed(preview: bool, validate_only: bool) -> None:
+    async def scene() -> None:
+        async with running() as service:
+
+            async def look() -> None:
+                assert service.state.snapshot.revision == 0
+
+            policy = Scripted(2, preview=preview, meanwhile=look)
+            assert await service.submit(setting("1"), ADA, policy, validate_only=validate_only) == "1"
+            assert policy.calls == ["prepare", *["plan", "resolve"] * 2, "plan", "committed", "close"]
+            assert service.state.snapshot.revision == (0 if validate_only else 1)
+
+    asyncio.run(scene())
+
+
+def test_a_change_that_had_to_wait_is_previewed_again_before_the_writer_plans_it() -> None:
+    async def scene() -> None:
+        async with running() as service:
+            policy = Scripted(1, preview=True, moved=1, meanwhile=nothing)
+            await service.submit(setting("1"), ADA, policy)
+            assert policy.calls == ["prepare", "plan", "resolve", "plan", "plan", "committed", "close"]
+
+    asyncio.run(scene())
+
+
+def test_other_changes_are_committed_while_a_check_is_pending() -> None:
+    async def scene() -> None:
+        async with running() as service:
+            policy = Scripted(1, meanwhile=lambda: service.submit(setting("other"), ADA))
+            await service.submit(setting("checked"), ADA, policy)
+            revisions = service.store.changes(0)
+            assert [(each.changes[0].before, each.changes[0].after) for each in revisions] == [
+                (None, "other"),
+                ("other", "checked"),
+            ]
+
+    asyncio.run(scene())
+
+
+def test_a_check_is_closed_when_its_planner_fails() -> None:
+    def broken(_state: State, _hooks: PolicyHooks) -> Plan[None]:
+        raise ZeroDivisionError
+
+    async def scene() -> None:
+        async with running() as service:
+            policy = Scripted(meanwhile=nothing)
+            with pytest.raises(ZeroDivisionError):
+                await service.submit(broken, ADA, policy)
+            assert policy.calls == ["prepare", "plan", "close"]
+
+    asyncio.run(scene())
+
+
+def test_a_subscriber_sees_the_commit_before_its_caller_does_and_the_first_one_before_all() -> None:
+    async def scene() -> None:
+        async with running() as service:
+            seen: list[tuple[str, int]] = []
+
+            def subscriber(name: str) -> Callable[[object], None]:
+                return lambda _: seen.append((name, service.state.snapshot.revision))
+
+            service.subscribe(subscriber("second"))
+            service.subscribe(subscriber("first"), first=True)
+            revisions: list[Revision] = []
+            service.subscribe(revisions.extend)
+            await service.submit(setting("1"), ADA)
+            assert seen == [("first", 1), ("second", 1)]
+            assert [each.number for each in revisions] == [1]
+
+    asyncio.run(scene())
+
+
+# -- large requests, which are planned in slices
+
+
+class Slow(MemoryStore):
+    """A store whose commits wait until they are let through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.released = threading.Event(), threading.Event()
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+        self.entered.set()
+        self.released.wait(30)
+        return super().commit(batch)
+
+
+@asynccontextmanager
+async def slow() -> AsyncIterator[tuple[Service, Slow, asyncio.Task[str]]]:
+    """A service that commits the value "first" until it is released."""
+    store = Slow()
+    service = Service(store, node_id=1, catalog=kafka_43(), static={})
+    await service.start()
+    first = asyncio.create_task(service.submit(guarded("first"), ADA))
+    await asyncio.to_thread(store.entered.wait)
+    yield service, store, first
+    store.released.set()
+    await service.stop()
+
+
+def guarded(value: str, planned_on: list[str | None] | None = None) -> Planner[str]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[str]:
+        before = state.snapshot.overrides(ORDERS).get("k")
+        if planned_on is not None:
+            planned_on.append(before)
+        guards = {ORDERS: state.snapshot.changed.get(ORDERS, 0)}
+        return Plan(value, [Change(ChangeKind.CONFIG, ORDERS, "k", before, value, "set")], guards)
+
+    return plan
+
+
+def test_a_large_request_without_changes_does_not_wait_for_the_commits_of_others() -> None:
+    async def scene() -> None:
+        async with slow() as (service, _, first):
+            refused = service.submit(lambda *_: Plan("refused"), ADA)
+            assert await SliceScheduler().run("User:ada", refused) == "refused"
+            assert not first.done()
+
+    asyncio.run(scene())
+
+
+def test_a_large_plan_is_made_again_after_a_concurrent_commit() -> None:
+    async def scene() -> None:
+        async with slow() as (service, store, first):
+            planned_on: list[str | None] = []
+            large = asyncio.create_task(
+                SliceScheduler().run("User:ada", service.submit(guarded("large", planned_on), ADA))
+            )
+            while not planned_on:
+                await asyncio.sleep(0)
+            store.released.set()
+            assert list(await asyncio.gather(first, large)) == ["first", "large"]
+            assert planned_on == [None, "first"]
+            assert [each.changes[0].before for each in store.changes(0)] == [None, "first"]
+
+    asyncio.run(scene())
+
+
+def test_a_large_plan_without_concurrent_commits_is_made_once() -> None:
+    async def scene() -> None:
+        async with running() as service:
+            planned_on: list[str | None] = []
+            await SliceScheduler().run("User:ada", service.submit(guarded("large", planned_on), ADA))
+            assert planned_on == [None]
+            assert service.state.snapshot.overrides(ORDERS) == {"k": "large"}
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_request_changes_no_more_than_kafka_lets_it(validate_only: bool) -> None:
+    def altering(count: int) -> Planner[None]:
+        changes = [Change(ChangeKind.CONFIG, ORDERS, f"k{n}", None, "1", "set") for n in range(count)]
+        return lambda *_: Plan(None, changes)
+
+    async def scene() -> None:
+        async with running() as service:
+            with pytest.raises(TooManyChanges):
+                await service.submit(altering(MAX_CHANGES + 1), ADA, validate_only=validate_only)
+            assert service.state.snapshot.revision == 0
+            await service.submit(altering(MAX_CHANGES), ADA, validate_only=validate_only)
+
+    asyncio.run(scene())
+
+
+def test_the_overrides_of_deleted_topics_are_not_counted() -> None:
+    def deletion(name: str) -> list[Change]:
+        topic = Resource.topic(name)
+        gone = [Change(ChangeKind.CONFIG, topic, key, "1", None, "delete") for key in ("a", "b")]
+        return [*gone, Change(ChangeKind.TOPIC, topic, "", "{}", None, "delete")]
+
+    def deleting(count: int) -> Planner[None]:
+        return lambda *_: Plan(None, [each for n in range(count) for each in deletion(f"t{n}")])
+
+    async def scene() -> None:
+        async with running() as service:
+            await service.submit(deleting(MAX_CHANGES), ADA, validate_only=True)
+            with pytest.raises(TooManyChanges):
+                await service.submit(deleting(MAX_CHANGES + 1), ADA, validate_only=True)
+
+    asyncio.run(scene())

@@ -1,0 +1,203 @@
+"""Delegation tokens of a gateway's users: one each, renewed in time, replaced if they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kconf.client.auth.sasl import Plain, Scram
+from kconf.client.calls.base import Call
+from kconf.client.calls.tokens import CreateDelegationToken, DelegationToken, RenewDelegationToken
+from kconf.client.settings import Address, Bootstrap, ClientSettings, SecuritySettings
+from kconf.errors import ApiError, AuthenticationFailed, ConfigurationError, ErrorCode, KafkaError
+from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
+from kconf.model.journal import RequestContext
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+from kconf.model.results import Results
+from kconf.store.upstream import identities as module
+from kconf.store.upstream.identities import Identities
+from kconf.store.upstream.sender import Sender
+
+ACCOUNT = SecuritySettings(sasl=Plain("gateway", "secret"))
+SETTINGS = ClientSettings(Bootstrap((Address("broker", 1),)), security=ACCOUNT)
+HOUR = 3_600_000
+
+
+class Cluster:
+    """Creates tokens that live for an hour, and three at most."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.events: list[str] = []
+        self.tokens: dict[str, str | None] = {}  # ids and their owners
+        self.refusal: KafkaError | None = None
+        self.mechanisms: tuple[str, ...] = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+
+    def connect(self, settings: ClientSettings) -> Any:
+        return Client(self, settings)
+
+    def identities(self) -> Identities:
+        return Identities(SETTINGS, connect=self.connect, clock=lambda: self.now)
+
+
+class Client:
+    def __init__(self, cluster: Cluster, settings: ClientSettings) -> None:
+        sasl = settings.security.sasl
+        assert isinstance(sasl, Scram | Plain)
+        self._cluster, self.user, self._mechanism = cluster, sasl.username, sasl.mechanism
+        self.is_closed = False
+
+    def _send(self, call: Call[Any, Any, Any], _timeout: float) -> Any:
+        cluster = self._cluster
+        now = int(cluster.now * 1000)
+        if isinstance(call, CreateDelegationToken):
+            if cluster.refusal is not None:
+                raise cluster.refusal
+            id_ = f"token-{len(cluster.tokens)}"
+            cluster.tokens[id_] = call._owner
+            cluster.events.append(f"create {call._owner}")
+            return DelegationToken(id_, id_.encode(), now + HOUR, now + 3 * HOUR)
+        if isinstance(call, RenewDelegationToken):
+            cluster.events.append("renew")
+            return now + HOUR
+        cluster.events.append(f"{cluster.tokens.get(self.user, self.user)} changes {len(call.items)}")
+        return Results(dict.fromkeys(call.items))
+
+    def describe_cluster(self, timeout: float) -> None:
+        if self._mechanism not in self._cluster.mechanisms:
+            raise KafkaError.of(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+        if self.user not in self._cluster.tokens:
+            raise AuthenticationFailed("unknown")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def used(identities: Identities, principal: str, work: Callable[[Any], Any] = lambda client: client) -> Any:
+    return identities.call(principal, work)
+
+
+def test_a_user_has_one_token_that_is_renewed() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    first = used(identities, "User:alice")
+    assert used(identities, "User:alice") is first
+    cluster.now += 0.8 * HOUR / 1000
+    assert used(identities, "User:alice") is first
+    assert cluster.events == ["create User:alice", "renew"]
+    assert "token-0" in repr(identities._known["User:alice"].token)
+    assert "hmac" not in repr(identities._known["User:alice"].token)
+
+
+def test_a_token_at_the_end_of_its_life_is_replaced() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    first = used(identities, "User:alice")
+    for _ in range(5):
+        cluster.now += 0.8 * HOUR / 1000
+        last = used(identities, "User:alice")
+    assert cluster.events.count("create User:alice") == 2
+    assert (first.is_closed, last.is_closed) == (True, False)
+
+
+def test_a_token_that_somebody_removed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KNOWN_WITHIN", 5.0)
+    cluster = Cluster()
+    identities = cluster.identities()
+    first = used(identities, "User:alice")
+    identities._known["User:alice"].created -= 60
+    tried = []
+
+    def work(client: Any) -> Any:
+        tried.append(client)
+        if client is first:
+            raise AuthenticationFailed("unknown")
+        return client
+
+    assert used(identities, "User:alice", work) is not first
+    assert len(tried) == 2
+
+
+def test_a_broker_learns_of_a_new_token_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RETRY", 0.0)
+    cluster = Cluster()
+    identities = cluster.identities()
+    failures = [AuthenticationFailed("unknown")] * 3
+
+    def work(client: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return client
+
+    used(identities, "User:alice", work)
+    assert cluster.events == ["create User:alice"]
+
+
+def test_who_was_idle_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_IDENTITIES", 2)
+    identities = Cluster().identities()
+    clients = {name: used(identities, name) for name in ("User:a", "User:b")}
+    used(identities, "User:a")
+    used(identities, "User:c")
+    assert [each.is_closed for each in clients.values()] == [False, True]
+
+
+def test_tokens_log_in_by_a_mechanism_of_the_cluster() -> None:
+    cluster = Cluster()
+    cluster.mechanisms = ("SCRAM-SHA-256",)
+    identities = cluster.identities()
+    identities.check()
+    assert identities._mechanism == "SCRAM-SHA-256"
+    cluster.mechanisms = ()
+    with pytest.raises(ConfigurationError, match="has no SCRAM mechanism"):
+        cluster.identities().check()
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "delegation.token.secret.key"),
+        (ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "must log in by SASL"),
+        (ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "CREATE_TOKENS"),
+    ],
+)
+def test_why_there_is_no_token(code: ErrorCode, why: str) -> None:
+    cluster = Cluster()
+    cluster.refusal = ApiError(code).error()
+    with pytest.raises(KafkaError, match=why) as refused:
+        used(cluster.identities(), "User:alice")
+    assert refused.value.code == code
+    with pytest.raises(ConfigurationError, match=why):
+        cluster.identities().check()
+
+
+def pending(user: str, topic: str) -> PendingCommit:
+    operation = ResourceAlterations(Resource.topic(topic), [AlterConfigOp(OpType.SET, "retention.ms", "1")])
+    return PendingCommit(RequestContext(user), 0, (), {}, [operation])
+
+
+def test_changes_are_merged_within_one_identity_only() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    sender = Sender(cluster.connect(SETTINGS), identities)
+    batch = [pending("User:alice", "a"), pending("User:bob", "b"), pending("User:alice", "c"), pending("", "d")]
+    assert not sender.send(batch).refused
+    sender.close()
+    changes = [each for each in cluster.events if "changes" in each]
+    assert sorted(changes) == ["User:alice changes 2", "User:bob changes 1", "gateway changes 1"]
+
+
+def test_who_gets_no_token_fails_alone() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    used(identities, "User:alice")
+    cluster.refusal = ApiError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED).error()
+    sender = Sender(cluster.connect(SETTINGS), identities)
+    refused = sender.send([pending("User:alice", "a"), pending("User:bob", "b")]).refused
+    sender.close()
+    assert {name.name: each.code for name, each in refused.items()} == {
+        "b": ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    }

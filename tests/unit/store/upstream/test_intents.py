@@ -1,0 +1,98 @@
+"""Requests whose outcome is not known, compared with the log."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.client.kraft.revisions import SNAPSHOT_ORIGIN
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.log_matching import LONGEST_CALL
+from kconf.model.resource import Resource
+from kconf.store.upstream.intents import ARRIVES_WITHIN, OpenIntents
+from kconf.store.upstream.journal import Intent, IntentOutcome
+
+ORDERS = Resource.topic("orders")
+ALICE = RequestContext("User:alice")
+SENT = 1_000_000
+
+
+def setting(value: str, key: str = "retention.ms") -> Change:
+    return Change(ChangeKind.CONFIG, ORDERS, key, None, value, "set")
+
+
+def intent(*changes: Change) -> Intent:
+    return Intent(1, 50, Revision(0, SENT, ALICE, changes))
+
+
+def logged(number: int, *changes: Change, after: int = 10, origin: str = "log") -> Revision:
+    return Revision(number, SENT + after, RequestContext(""), changes, origin)
+
+
+@pytest.fixture
+def opened() -> OpenIntents:
+    found = OpenIntents()
+    found.add([intent(setting("7"))])
+    return found
+
+
+def test_a_record_that_fits_is_the_requests_own(opened: OpenIntents) -> None:
+    (other, own) = opened.attribute([logged(49, setting("7")), logged(51, setting("7"))])
+    assert (other.caller.principal, own.caller, own.origin) == ("", ALICE, "kconf")
+    assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.DONE}
+    assert not opened
+
+
+def test_a_request_may_still_arrive(opened: OpenIntents) -> None:
+    assert opened.attribute([logged(51, setting("8"))])[0].caller.principal == ""
+    assert opened.close(SENT + ARRIVES_WITHIN - 1, is_log_read=True) == {}
+    assert opened.attribute([logged(52, setting("7"), after=500)])[0].caller == ALICE
+    assert opened.close(SENT + 501, is_log_read=False) == {1: IntentOutcome.DONE}
+
+
+def test_it_is_not_done_once_it_cannot_arrive_any_more(opened: OpenIntents) -> None:
+    assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=False) == {}
+    assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=True) == {1: IntentOutcome.NOT_DONE}
+
+
+def test_the_same_change_hours_later_has_another_author(opened: OpenIntents) -> None:
+    (found,) = opened.attribute([logged(51, setting("7"), after=2 * LONGEST_CALL)])
+    assert found.caller.principal == ""
+    assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=True) == {1: IntentOutcome.UNKNOWN}
+
+
+def test_the_author_of_one_of_two_identical_changes_is_unknown(opened: OpenIntents) -> None:
+    found = opened.attribute([logged(51, setting("7")), logged(53, setting("7"))])
+    assert [each.caller.principal for each in found] == ["", ""]
+    assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.DONE}
+
+
+def test_a_value_that_was_changed_again_is_superseded(opened: OpenIntents) -> None:
+    found = opened.attribute([logged(51, setting("7")), logged(53, setting("9"))])
+    assert [each.caller.principal for each in found] == ["User:alice", ""]
+    assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.SUPERSEDED}
+
+
+def test_a_part_of_the_log_that_is_gone_may_have_had_it(opened: OpenIntents) -> None:
+    opened.attribute([logged(60, origin=SNAPSHOT_ORIGIN)])
+    assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.UNKNOWN}
+
+
+def test_what_the_journal_has_counts_once() -> None:
+    """After a crash the log is read again from the last image."""
+    opened = OpenIntents()
+    opened.add([intent(setting("7"), setting("8", "retention.bytes"))], [logged(51, setting("7"))])
+    found = opened.attribute([logged(51, setting("7")), logged(52, setting("8", "retention.bytes"))])
+    assert [each.caller.principal for each in found] == ["", "User:alice"]
+    assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.DONE}
+
+
+def test_half_of_a_request_is_unknown() -> None:
+    opened = OpenIntents()
+    opened.add([Intent(1, 50, Revision(0, SENT, ALICE, (setting("7"), _other_topic())))])
+    opened.attribute([logged(51, setting("7"))])
+    assert opened.close(SENT + ARRIVES_WITHIN - 1, is_log_read=True) == {}
+    assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=True) == {1: IntentOutcome.UNKNOWN}
+
+
+def _other_topic() -> Change:
+    return setting("1")._replace(resource=Resource.topic("other"))
