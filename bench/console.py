@@ -1,4 +1,4 @@
-"""The web console over 10,000 topics: server time and weight of pages, and how soon a change reaches one.
+"""The web console over 10,000 topics: server time, weight and first paint of pages, and how soon a change reaches one.
 
 kconf alone: Kafka has no console. The server of the pages is a process of its own; a page is timed by a client that
 does not render it, on one connection. The weight is what goes over the network, compressed, with style and scripts.
@@ -24,6 +24,7 @@ from tests.support.process import KconfProcess
 TOPICS = 10_000
 ROUNDS = 20
 CHANGES = 20
+PAINTS = 7
 DAY = 86_400_000
 CHANGED = Resource.topic("topic-00042")
 PAGES: Mapping[str, str] = {
@@ -49,6 +50,7 @@ def rows(arena: Arena) -> Iterator[Row]:
             for name, path in PAGES.items():
                 yield from _page(browser, name, path.format(context=context))
             yield from _live(server.bootstrap, port, context)
+            yield from _paint(port, context)
 
 
 def _fill(bootstrap: str) -> None:
@@ -156,6 +158,33 @@ def _live(bootstrap: str, port: int, context: str) -> Iterator[Row]:
         less_is_better=True,
         notes={"p50_ms": statistics.median(delays) * 1000},
     )
+
+
+def _paint(port: int, context: str) -> Iterator[Row]:
+    """First contentful paint in a browser that has nothing stored."""
+    from playwright.sync_api import sync_playwright
+
+    from lab.browser import browser as chromium
+
+    script = """new Promise(done => new PerformanceObserver(list => {
+        const paint = list.getEntriesByName('first-contentful-paint')[0];
+        if (paint) done(paint.startTime);
+    }).observe({type: 'paint', buffered: true}))"""
+    with sync_playwright() as tool, tool.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as browser:
+        for name in ("topics", "one topic"):
+            found = []
+            for _ in range(PAINTS):
+                page = browser.new_page()
+                page.goto(f"http://127.0.0.1:{port}{PAGES[name].format(context=context)}")
+                found.append(page.evaluate(script) / 1000)
+                page.close()
+            yield Row(
+                f"console: first paint of {name}",
+                "s",
+                {"kconf": [statistics.median(found)]},
+                [Goal("most", 0.3, "≤ 300 ms")],
+                less_is_better=True,
+            )
 
 
 if __name__ == "__main__":

@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 
 from bench import machine, requests
 from bench.alter import KEY, Alters, check_alters
 from bench.arena import Arena, main
 from bench.load import Run, Shape
-from bench.peers import Kafka, Kconf, Peer
+from bench.peers import Kafka, Kconf, Peer, free_port
 from bench.table import Goal, Row
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.model.alteration import AlterConfigOp, OpType
@@ -22,6 +23,8 @@ ALTERS = {Shape(1, 1): 0.9, Shape(64, 1): 20.0}
 TOPIC = "bench-gateway"
 TOPICS = [f"bench-start-{n:05}" for n in range(10_000)]
 CHANGES = 300
+POLL_MS = 5000
+POLLS = 5
 
 
 def rows(arena: Arena) -> Iterator[Row]:
@@ -35,6 +38,7 @@ def rows(arena: Arena) -> Iterator[Row]:
         yield _feed(kconf)
         requests.create_topics(kafka.address, TOPICS, requests.OVERRIDES)
         yield from _start(arena, kconf)
+        yield _poll(kafka)
 
 
 def gateway(kafka: Kafka) -> Kconf:
@@ -113,6 +117,27 @@ def _start(arena: Arena, kconf: Kconf) -> Iterator[Row]:
     requests.values(kconf.address, [TOPICS[0], TOPICS[-1]], KEY)
     memory = machine.rss_bytes(kconf.pid) / 2**20
     yield Row("memory with 10,000 topics", "MiB", {"kconf": [memory]}, [Goal("most", 143, "≤ 150 MB")], True)
+
+
+def _poll(kafka: Kafka) -> Row:
+    """A gateway without controllers reads all topics again and again; nothing changes."""
+    port = free_port()
+    options = ["--upstream", kafka.address, "--override", f"gateway.poll.interval.ms={POLL_MS}"]
+    with Kconf(options=[*options, "--metrics", f"127.0.0.1:{port}"]) as kconf:
+        begun, cpu = time.perf_counter(), machine.cpu_seconds(kconf.pid)
+        seconds = []
+        for _ in range(POLLS):
+            time.sleep(POLL_MS / 1000)
+            seconds.append(_metric(port, "kconf_poll_duration_seconds"))
+        part = (machine.cpu_seconds(kconf.pid) - cpu) / (time.perf_counter() - begun)
+    notes = {"interval ms": float(POLL_MS), "CPU % of a core": 100 * part}
+    return Row("poll without controllers, 10,000 topics", "ms", {"kconf": seconds}, [], True, notes=notes)
+
+
+def _metric(port: int, name: str) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ class Kconf:
         self.start_seconds = 0.0
         self.node_id = node_id
         self._options = tuple(options)
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         self._directory = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
         self.store = store or self._directory / "kconf.db"
         self.url = url or f"sqlite:///{self.store}"
@@ -214,7 +214,7 @@ def _first_answer(address: str, began: float, patience: float, process: subproce
     return time.monotonic() - began
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         return int(trial.getsockname()[1])

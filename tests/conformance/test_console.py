@@ -1,4 +1,4 @@
-"""The console over a real Kafka: polled, and followed by the metadata log."""
+"""The console over a real Kafka: polled, followed by the metadata log, and through a gateway."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kconf.console.console import Console
 from kconf.console.settings import ConsoleSettings, ListenAddress
 from kconf.operations.target import Target
 from lab.broker import KafkaBroker
+from tests.support.process import KconfProcess
 
 JSON = {"accept": "application/json"}
 PATIENCE = 60.0
@@ -33,9 +34,16 @@ def topic(kafka_431: KafkaBroker) -> str:
 
 @pytest.fixture(scope="module")
 def browser(kafka_431: KafkaBroker, topic: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A console with two contexts of one cluster."""
+    """A console with three contexts of one cluster: polled, followed, and through a gateway."""
     journal: Path = tmp_path_factory.mktemp("journal")
+    upstream = ("--upstream", kafka_431.bootstrap, "--controllers", kafka_431.address("CONTROLLER"))
+    with KconfProcess(args=upstream) as gateway:
+        yield from _served(kafka_431, gateway, journal)
+
+
+def _served(kafka_431: KafkaBroker, gateway: KconfProcess, journal: Path) -> Iterator[TestClient]:
     contexts = [
+        Context("gateway", gateway.bootstrap),
         Context("polled", kafka_431.bootstrap, journal=str(journal)),
         Context("followed", kafka_431.bootstrap, controllers=kafka_431.address("CONTROLLER")),
     ]
@@ -56,10 +64,10 @@ def get(browser: TestClient, path: str, until: Callable[[dict[str, Any]], object
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("context", ["polled", "followed"])
+@pytest.mark.parametrize("context", ["polled", "followed", "gateway"])
 def test_topics_and_their_values_are_those_of_the_cluster(browser: TestClient, topic: str, context: str) -> None:
     page = get(browser, f"/{context}/topics?q={topic}+retention.ms=1h", lambda found: found["rows"])
-    assert page["state"]["feed"] == {"polled": "polled", "followed": "log"}[context]
+    assert page["state"]["feed"] == {"polled": "polled", "followed": "log", "gateway": "live"}[context]
     assert [(each["name"], each["cells"][:4]) for each in page["rows"]] == [(topic, ["3", "1", "1h", "delete"])]
 
 
@@ -88,6 +96,6 @@ def test_a_change_by_another_tool_arrives_by_the_log_without_an_author(
 
 def test_the_clusters_are_kafka_and_every_list_can_be_read(browser: TestClient) -> None:
     page = get(browser, "/", lambda found: all(each["status"] == "reachable" for each in found["clusters"]))
-    assert [each["product"] for each in page["clusters"]] == ["Kafka 4.3", "Kafka 4.3"]
+    assert [each["product"] for each in page["clusters"]] == ["kconf (Kafka 4.3)", "Kafka 4.3", "Kafka 4.3"]
     for word in ("topics", "brokers", "groups", "users"):
         assert browser.get(f"/followed/{word}").status_code == 200

@@ -57,11 +57,13 @@ def gateway(
     store: Path,
     *options: str,
     listen: bool = True,
+    polls: bool = False,
     program: Sequence[str] = ("kconf",),
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A real process, and the address that it listens on."""
+    """A real process, and the address that it listens on. With `polls` it does not know the controllers."""
     controllers = kafka.controllers if isinstance(kafka, KafkaCluster) else kafka.address("CONTROLLER")
-    upstream = ["--upstream", kafka.bootstrap, "--controllers", controllers]
+    upstream = ["--upstream", kafka.bootstrap]
+    upstream += ["--override", "gateway.poll.interval.ms=1000"] if polls else ["--controllers", controllers]
     command = [sys.executable, "-m", *program, "serve", "--store", f"sqlite:///{store}"]
     if listen:
         command += ["--listen", "127.0.0.1:0"]
@@ -179,6 +181,26 @@ def test_a_refusal_is_the_clusters_own_and_changes_nothing(kafka_431: KafkaBroke
             assert direct.describe_configs([resource])[resource][KEY].source is Source.DEFAULT
             admin.incremental_alter_configs({resource: setting(500)}).raise_for_failures()
             assert direct.describe_configs([resource])[resource][KEY].value == "500"
+
+
+def test_a_broker_config_that_is_set_again_reaches_the_broker(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+    """Brokers read their key stores again when they are set to the same value."""
+    resource, key = Resource.broker(kafka_431.node_id), "log.cleaner.backoff.ms"
+    with gateway(kafka_431, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+        for reason in ("first", "again"):
+            admin.incremental_alter_configs({resource: setting(15001, key)}, reason=reason).raise_for_failures()
+        delete = [AlterConfigOp(OpType.DELETE, key)]
+        admin.incremental_alter_configs({resource: delete}, reason="last").raise_for_failures()
+        found = [
+            (change.op, change.before, change.after, each.caller.reason)
+            for each in admin.list_changes(begin(admin), about=[resource]).revisions
+            for change in each.changes
+        ]
+    assert found == [
+        ("set", None, "15001", "first"),
+        ("rewrite", "15001", "15001", "again"),
+        ("delete", "15001", None, "last"),
+    ]
 
 
 def test_compare_and_set_sees_changes_made_outside(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from kconf.model.alteration import NewTopic
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism
+from kconf.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from kconf.server.upstream.client import _Ask as Ask
 from lab.broker import KafkaBroker
 from tests.cli.commands.stories import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
@@ -115,6 +117,8 @@ def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
                 for change in each.changes
             ]
             assert found == [("orders", "11", "User:alice"), ("payments", "11", "User:bob")]
+            relayed = [each._send(Ask("DescribeLogDirs", DescribeLogDirsRequest(None))) for each in (alice, root)]
+            assert [each.error_code for each in relayed] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED, 0]
     with SyncAdminClient(secured.bootstrap) as direct:
         values = direct.describe_configs([orders, payments])
         assert [values[each][KEY].value for each in (orders, payments)] == ["11", "11"]

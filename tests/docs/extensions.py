@@ -199,8 +199,8 @@ MESSAGES: dict[str, tuple[int, Any]] = {
             0,
             None,
             1,
-            42,
-            42,
+            43,
+            43,
             [
                 ListedRevision(
                     42,
@@ -213,7 +213,20 @@ MESSAGES: dict[str, tuple[int, Any]] = {
                     "ticket 12",
                     "kconf",
                     [ListedChange("config", TOPIC, "orders", "set", "retention.ms", None, "5000", False)],
-                )
+                ),
+                ListedRevision(
+                    43,
+                    NOON + 10_000,
+                    "",
+                    "",
+                    "",
+                    "",
+                    0,
+                    None,
+                    "outside",
+                    [ListedChange("config", TOPIC, "orders", "set", "retention.ms", "5000", "6000", False)],
+                    NOON,
+                ),
             ],
             1,
         ),

@@ -33,6 +33,7 @@ SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 AUTHENTICATION_RIGHT: Final = "authentication.configs.super.users.only"
 FILE_DIRECTORIES: Final = "dynamic.files.directories"
+POLL_INTERVAL: Final = "gateway.poll.interval.ms"
 SCRAM_LOGINS: Final = "gateway.scram.logins"
 BROKER_PORTS: Final = "gateway.broker.ports"
 RELAY_TIMEOUT: Final = "gateway.request.timeout.ms"
@@ -123,6 +124,7 @@ _ROWS: Final = (
     ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
     ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that control authentication; false follows Kafka: ALTER_CONFIGS on the cluster is enough.")),
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
+    ServerSetting(_key(POLL_INTERVAL, INT, "10000", between(1000, 3_600_000), MEDIUM, "How often a gateway without controllers reads the cluster behind it. A change made by others is seen after this time at the latest, if the cluster answers.")),
     ServerSetting(_key(SCRAM_LOGINS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) logs in the users of its cluster by SCRAM with their own passwords. Their keys are read from the metadata log and kept in memory only.")),
     ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "Of a gateway: the ports at which it answers for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client names it (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
     ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "Of a gateway: how long a broker may take to answer a request that is passed on; then the client's connection is closed.")),

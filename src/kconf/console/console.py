@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kconf.console.settings import ConsoleSettings
     from kconf.operations.target import Target
 
+_TIDY: Final = 60.0  # seconds
 FIRST_WAIT: Final = 3.0
 """Seconds that a page waits for a cluster that was never read; later it never waits."""
 
@@ -62,6 +63,8 @@ class Console:
 
     def __enter__(self) -> Console:
         self.monitors.__enter__()
+        if self.settings.login:
+            self.monitors.repeat(_TIDY, self.end_unused)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -75,7 +75,10 @@ class RequestContext:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One committed plan. `time` is milliseconds since 1970; numbers define the order, times do not."""
+    """One committed plan. `time` is milliseconds since 1970; numbers define the order, times do not.
+
+    A change that was found by polling was made between `not_before` and `time`, when it was seen.
+    """
 
     number: int
     time: int
@@ -83,6 +86,7 @@ class Revision:
     changes: Sequence[Change]
     origin: str = "kconf"
     sequence: int = 0  # its position in the journal, without gaps; 0 if the numbers have no gaps either
+    not_before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ class ServerContext:
             brokers,
             alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
             has_elr=elr_version_of(self.service.store) > 0,
+            rewrites=self.upstream is not None,
         )
 
     def cluster(self, state: State) -> ClusterDefaults:

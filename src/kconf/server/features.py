@@ -53,7 +53,7 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
         if level:
             raise ConfigurationError(f"{store.url} cannot have {ELR}={level}: such stores record no features")
         return
-    if store.elr_version is None and store.is_new and not read_only:
+    if store.is_undecided and not read_only:
         store.record_elr_version(DEFAULT_LEVEL if level is None else level)
     found = elr_version_of(store)
     if level is not None and level != found:

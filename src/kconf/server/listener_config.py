@@ -147,8 +147,8 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
 def with_listeners(static: Mapping[str, str], bound: Mapping[EndPoint, SocketAddress]) -> dict[str, str]:
     """The static configuration with the addresses that were bound, so that a describe shows them.
 
-    What the file says is kept where it is what was bound. A listener on every interface advertises the address at which
-    a client reached it, which no setting can say.
+    The text of the file is shown if it is the address that was bound. A listener on all interfaces advertises the
+    address at which a client reached it, which no setting can express.
     """
     opened = {each.name: address for each, address in bound.items()}
     pairs = dict(_named(item) for item in _items(static.get("listeners")))

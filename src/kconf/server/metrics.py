@@ -19,6 +19,7 @@ from kconf.server.journal.archiver import Archiver
 from kconf.server.listener_config import explain_bind_error
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.quotas.metrics import quota_families
+from kconf.store.base import Polling
 from kconf.util.http_endpoint import UNHEALTHY, HttpEndpoint
 from kconf.version import __version__
 
@@ -91,6 +92,8 @@ class ServerCollector(Collector):
                 "Changes of the cluster that did not come through this gateway.",
                 store.outside_revisions,
             )
+        if (polling := store.polling) is not None:
+            yield from polling_families(polling)
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0 if the store does not respond and reads may be stale.", store.is_reachable
         )
@@ -120,6 +123,21 @@ class ServerCollector(Collector):
         if self._archiver is not None:
             yield from archive_families(self._archiver)
         yield from quota_families(context.quotas)
+
+
+def polling_families(polling: Polling) -> Iterator[Metric]:
+    """How old the state of a gateway without controllers is."""
+    yield GaugeMetricFamily("kconf_poll_interval_seconds", "How often the cluster is polled.", polling.interval)
+    yield GaugeMetricFamily(
+        "kconf_poll_age_seconds",
+        "Time since the last complete poll began: no change is missing that is older.",
+        -1 if polling.age is None else polling.age,
+    )
+    yield GaugeMetricFamily(
+        "kconf_poll_duration_seconds",
+        "How long the last complete poll took.",
+        -1 if polling.duration is None else polling.duration,
+    )
 
 
 def archive_families(archiver: Archiver) -> Iterator[Metric]:
@@ -163,6 +181,19 @@ class MetricsServer:
             return "stale"
         return "ok" if service.writable else "read-only"
 
+    def _upstream(self) -> dict[str, object]:
+        """How a gateway without controllers knows its cluster, and what it does not know of it."""
+        store = self._context.service.store
+        if (polling := store.polling) is None:
+            return {}
+        unknown = {
+            **{kind.word: str(failure) for kind, failure in store.unknown.kinds.items()},
+            **{str(resource): str(failure) for resource, failure in store.unknown.resources.items()},
+        }
+        age = None if polling.age is None else int(polling.age * 1000)
+        facts = {"interval_ms": int(polling.interval * 1000), "broker": polling.broker, "age_ms": age}
+        return {"polling": facts, "unknown": unknown}
+
     def _health(self) -> dict[str, object]:
         context, archiver = self._context, self._archiver
         archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
@@ -176,5 +207,6 @@ class MetricsServer:
             "store": context.service.store.url,
             "store_faults": context.service.store.faults,
             **({} if problem is None else {"problem": str(problem)}),
+            **self._upstream(),
             **archive,
         }

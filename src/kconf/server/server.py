@@ -15,6 +15,7 @@ from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import (
     DELEGATION_TOKENS,
+    POLL_INTERVAL,
     RELAY_TIMEOUT,
     SCRAM_LOGINS,
     flag_setting,
@@ -28,7 +29,7 @@ from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
-from kconf.server.auth.authorizer import check_authorizer
+from kconf.server.auth.authorizer import check_authorizer, check_known_acls
 from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
@@ -45,6 +46,7 @@ from kconf.server.static_config import check_gateway, check_static
 from kconf.server.upstream.brokers import UpstreamBrokers
 from kconf.server.upstream.client import UpstreamClient
 from kconf.server.upstream.pool import PoolLimits
+from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -61,7 +63,7 @@ class UpstreamSettings(NamedTuple):
     """How a gateway reaches the cluster behind it."""
 
     brokers: ClientSettings
-    controllers: ClientSettings
+    controllers: ClientSettings | None  # None: the brokers are polled
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,13 @@ async def _open_store(
 ) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
-        from kconf.store.upstream.store import UpstreamStore
+        from kconf.store.upstream.open import open_upstream
 
+        interval = int_setting(settings.static, POLL_INTERVAL) / 1000
         return await in_daemon_thread(
-            lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers, credentials, identities)
+            lambda: open_upstream(
+                settings.store, upstream.brokers, upstream.controllers, interval, credentials, identities
+            )
         )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
@@ -143,7 +148,8 @@ class Server:
         identities = _identities(settings)
         store = await _open_store(settings, self._credentials, identities)
         try:
-            check_gateway(settings.static, store.brokers_static)
+            check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
+            check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
         except BaseException:
@@ -246,7 +252,8 @@ class Server:
 
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
-        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits)
+        users = None if identities is None else UserPools(identities, limits)
+        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits, users)
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:

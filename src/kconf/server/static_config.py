@@ -108,7 +108,7 @@ def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None, *, 
         missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
         if missing:
             raise ConfigurationError(
-                "the cluster has an authorizer, and its log does not tell all of its settings: give the gateway the"
+                "the cluster has an authorizer, and does not show all of its settings: give the gateway the"
                 f" brokers' {', '.join(missing)} (--config or --override), or everybody would have the gateway's rights"
             )
     for name, value in own.items():

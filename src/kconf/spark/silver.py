@@ -147,7 +147,7 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
         F.lit(False).alias("followed"),
     )
     no = F.lit(False)
-    is_followed = F.col("origin").isin(*followed.FOLLOWED).alias("followed")
+    is_followed = followed.is_of_log().alias("followed")
     lines = journal.select("cluster", *ORDER, "time", "round", no.alias("snapshot"), no.alias("bare"), is_followed)
     return lines.unionByName(snapshots)
 

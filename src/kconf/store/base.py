@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from kconf.errors import RevisionConflict, StoreFailed
+from kconf.errors import ApiError, RevisionConflict, StoreFailed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Refusals
-from kconf.model.resource import Overrides, Resource
+from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import Secrets
 
@@ -31,6 +31,32 @@ class PassedOn(NamedTuple):
     """
 
     refusals: Refusals
+
+
+class UnknownParts(NamedTuple):
+    """What another cluster refuses to show, and its error: whole kinds of resources, and single ones."""
+
+    kinds: Mapping[ResourceType, ApiError]
+    resources: Mapping[Resource, ApiError]
+
+    def of(self, resource: Resource) -> ApiError | None:
+        """Why the state of a resource is not known; None: it is."""
+        return self.kinds.get(resource.type) or self.resources.get(resource)
+
+
+NOTHING_UNKNOWN: Final = UnknownParts({}, {})
+
+
+class Polling(NamedTuple):
+    """How a cluster is polled: the interval in seconds, the broker that is read, and the last complete poll.
+
+    `age` is how many seconds ago that poll began, `duration` how long it took; None: there was none.
+    """
+
+    interval: float
+    broker: int | None
+    age: float | None
+    duration: float | None
 
 
 class JournalReader(Protocol):
@@ -160,6 +186,16 @@ class Store(Protocol):
         """How many revisions of another cluster did not come through this server."""
         ...
 
+    @property
+    def unknown(self) -> UnknownParts:
+        """What another cluster refuses to show. Safe to call from any thread."""
+        ...
+
+    @property
+    def polling(self) -> Polling | None:
+        """How another cluster is polled; None: it is not. Safe to call from any thread."""
+        ...
+
     def validate(self, pending: PendingCommit) -> Refusals:
         """What another cluster would refuse of it; nothing is changed. Empty for a store that decides by itself."""
         ...
@@ -234,6 +270,8 @@ class OwnStateMixin:
     brokers_static: Overrides | None = None
     brokers_release: str | None = None
     outside_revisions = 0
+    unknown: UnknownParts = NOTHING_UNKNOWN
+    polling: Polling | None = None
     elr_version: int | None = None
 
     def validate(self, pending: PendingCommit) -> Refusals:
@@ -282,8 +320,8 @@ class FeatureStore(Protocol):
     """A store that records which features its cluster was initialized with. Kafka's layout in ZooKeeper has none."""
 
     @property
-    def is_new(self) -> bool:
-        """Whether nothing was ever committed."""
+    def is_undecided(self) -> bool:
+        """Whether the level is still to be chosen: no server has started on this store yet."""
         ...
 
     def record_elr_version(self, level: int) -> None:

@@ -54,7 +54,7 @@ def copy_store(
         _check_readable(source)
         identity = InitialIdentity(source.cluster_id, source.epoch + 1)
         with initialize_store(target_url, identity, secrets) as target:
-            if isinstance(target, FeatureStore):
+            if isinstance(target, FeatureStore) and not (isinstance(source, FeatureStore) and source.is_undecided):
                 target.record_elr_version(elr_version_of(source))
             _write(snapshot, target, f"copied from {source.url}", progress)
             copied = target.load()

@@ -28,8 +28,8 @@ class MemoryStore(SingleServerMixin, MemoryJournal):
         self._store_key = token_bytes(32)
 
     @property
-    def is_new(self) -> bool:
-        return self._snapshot.revision == 0
+    def is_undecided(self) -> bool:
+        return self.elr_version is None and self._snapshot.revision == 0
 
     def record_elr_version(self, level: int) -> None:
         self.elr_version = level

@@ -2,7 +2,8 @@
 
 A position in such an array never changes its meaning: stored records and the SQL in store/sqlite/schema.py rely on it.
 So the caller's first six fields come after the time, and fields that were added later are at the end of the record. A
-record of an older version is read with their defaults; what a newer version appended is ignored.
+record of an older version is read with their defaults; what a newer version appended is ignored. Facts that most
+revisions do not have are in an object at the end.
 """
 
 from __future__ import annotations
@@ -31,15 +32,22 @@ class DamagedRecord(ValueError):
     """A stored record is not what a store writes."""
 
 
-def revision_record(time: int, caller: RequestContext, origin: str, sealed: Sequence[Change]) -> list[Any]:
+def revision_record(
+    time: int, caller: RequestContext, origin: str, sealed: Sequence[Change], *, not_before: int | None = None
+) -> list[Any]:
     """A revision without its number. Sensitive values are sealed by now."""
-    return _with_later([time, *_first(caller), origin, sealed], caller)
+    record = _with_later([time, *_first(caller), origin, sealed], caller)
+    return record if not_before is None else [*record, {"not_before": not_before}]
 
 
 def read_revision(number: int, record: Sequence[Any]) -> Revision:
     time, *first, origin, lines = record[:_REVISION]
+    facts: Mapping[str, Any] = {}
+    if isinstance(record[-1], dict):
+        *record, facts = record
     caller = RequestContext(*first, *record[_REVISION : _REVISION + len(_LATER)])
-    return Revision(number, time, caller, tuple(map(_read_change, lines)), origin)
+    changes = tuple(map(_read_change, lines))
+    return Revision(number, time, caller, changes, origin, not_before=facts.get("not_before"))
 
 
 def attempt_record(attempt: AuditEntry) -> list[Any]:

@@ -273,6 +273,8 @@ def _never_default(found: Difference) -> bool:
 
 
 def _newer_versions(found: Difference) -> bool:
+    if found.path == ("supported_features", _ELR):
+        return found.kafka is MISSING
     return found.ask.name == "ApiVersions" and found.place("max_version") and found.kconf > found.kafka
 
 
@@ -296,7 +298,8 @@ ACCEPTED_39: tuple[Accepted, ...] = (
     ),
     Accepted(
         "newer versions",
-        "3.9.2 ends with Metadata 12, DescribeCluster 1 and ListConfigResources 0; kconf goes on to those of 4.3.1.",
+        "3.9.2 ends with Metadata 12, DescribeCluster 1, UpdateFeatures 1 and ListConfigResources 0, and knows no "
+        "eligible leader replicas; kconf goes on to those of 4.3.1.",
         _newer_versions,
     ),
 )

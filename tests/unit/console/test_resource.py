@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kconf.model.resource import Resource
 from tests.unit.console.world import DAY, JSON, START, WEEK, client, history, revision, set_key, snapshot, topics
 
 MINUTE = 60_000
@@ -96,3 +97,13 @@ def test_without_a_record_the_page_says_so_and_shows_the_state() -> None:
     assert (found["source"], found["changes"], found["slider"]) == (None, [], None)
     assert "home has no journal" in found["notes"]
     assert found["keys"][0]["author"] is None
+
+
+def test_a_ghost_config_is_marked_in_the_list_of_keys_and_explained_in_its_page() -> None:
+    found = "ghost config: the cluster shows 1, the metadata log has no such value: it belongs to a deleted topic"
+    state = topics({"orders": {"retention.ms": "1"}})
+    ghosts = {(Resource.topic("orders"), "retention.ms"): found}
+    browser = client({"home": snapshot(state, None, findings=ghosts)})
+    assert page(browser)["keys"][0]["finding"] == found
+    assert f'title="{found}">ghost config<' in browser.get("/home/topic/orders").text
+    assert f'<p class="alert quiet">{found}</p>' in browser.get("/home/topic/orders?key=retention.ms").text

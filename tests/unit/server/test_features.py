@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -95,22 +97,45 @@ def test_a_copy_of_a_store_has_its_level(tmp_path: Path) -> None:
     copy.close()
 
 
-def test_a_store_that_was_used_before_levels_were_recorded_has_none(tmp_path: Path) -> None:
+def changed_before_a_server(path: Path) -> None:
+    """As `kconf scram set --store` does."""
+
     async def scene() -> None:
-        service = Service(SqliteStore.open(url(tmp_path)), node_id=1, catalog=kafka_43(), static={})
+        service = Service(SqliteStore.open(url(path)), node_id=1, catalog=kafka_43(), static={})
         await service.start()
         await altered(service, ALL, AlterConfigOp(SET, "log.retention.ms", "1"))
         await service.stop()
 
     asyncio.run(scene())
+
+
+def test_a_store_that_was_used_before_levels_were_recorded_has_none(tmp_path: Path) -> None:
+    changed_before_a_server(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "kconf.db")) as db:
+        db.execute("DELETE FROM meta WHERE key = ?", [ELR])
+        db.commit()
+
     store = SqliteStore.open(url(tmp_path))
     choose_features(store, {}, read_only=False)
     assert (store.elr_version, elr_version_of(store)) == (None, 0)
     store.close()
 
 
+@pytest.mark.parametrize("name", ["kconf.db", "copy.db"])
+def test_a_store_that_was_filled_before_its_first_server_is_new(tmp_path: Path, name: str) -> None:
+    changed_before_a_server(tmp_path)
+    copy_store(url(tmp_path), url(tmp_path, "copy.db"))
+
+    store = SqliteStore.open(url(tmp_path, name))
+    choose_features(store, {}, read_only=True)
+    assert elr_version_of(store) == 0
+    choose_features(store, {}, read_only=False)
+    assert elr_version_of(store) == 1
+    store.close()
+
+
 def test_a_store_that_does_not_record_features_has_none() -> None:
-    store = cast(Store, SimpleNamespace(url="zookeeper://z"))
+    store = cast(Store, SimpleNamespace(url="zookeeper://z", elr_version=None))
 
     choose_features(store, {}, read_only=False)
     choose_features(store, {ELR: 0}, read_only=False)

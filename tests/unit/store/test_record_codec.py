@@ -47,6 +47,12 @@ def test_records_become_what_they_were() -> None:
     assert read_attempt(5, stored(attempt_record(ATTEMPT))) == ATTEMPT
 
 
+def test_a_change_that_was_found_later_has_its_bound() -> None:
+    record = stored(revision_record(99, ALICE, "outside", [CHANGE], not_before=90))
+
+    assert read_revision(3, record) == Revision(3, 99, ALICE, (CHANGE,), "outside", not_before=90)
+
+
 def test_fields_of_newer_versions_in_a_record_are_ignored() -> None:
     newer = "10.0.0.9"
 

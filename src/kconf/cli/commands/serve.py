@@ -31,6 +31,7 @@ examples:
   kconf serve --console 127.0.0.1:8080               with the web console
   kconf serve --config server.properties --recover   without dynamic broker configs; lists them
   kconf serve --upstream kafka:9092 --controllers kafka:9093 --listen :9192 --store sqlite:///gateway.db
+  kconf serve --upstream msk --override gateway.poll.interval.ms=5000   without controllers: polls a broker
 
 Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
 SIGTERM or Ctrl-C stops it gracefully: requests already read are answered, and acknowledged changes are on disk.
@@ -77,7 +78,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="CONTEXT|HOST:PORT",
         help=(
             "act as a gateway to this Kafka cluster: serve its state and forward changes to it; --store contains "
-            "only the journal"
+            "only the journal. With controllers it follows the metadata log, without it polls a broker "
+            "(gateway.poll.interval.ms)"
         ),
     )
     add("--upstream-properties", metavar="FILE", help="properties file of a Java admin client for it (TLS, SASL)")
@@ -160,11 +162,8 @@ async def _serve(options: argparse.Namespace) -> None:
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
     upstream = None if options.upstream is None else _upstream(options)
-    if upstream is not None and (options.recover or options.read_only or "archive.directory" in static):
-        raise ConfigurationError(
-            "--upstream takes no --recover, --read-only or --archive: the state is the cluster's, and `kconf follow`"
-            " archives its changes"
-        )
+    if upstream is not None and (options.recover or options.read_only):
+        raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),
@@ -204,6 +203,8 @@ async def _serve(options: argparse.Namespace) -> None:
         if len(server.listeners) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
             names = ",".join(f"{each.endpoint.name}://{each.address}" for each in server.listeners)
             extra = f" listeners={names}{extra}"
+        if (polling := context.service.store.polling) is not None:
+            extra = f" polling=broker {polling.broker} every {polling.interval:g} s{extra}"
         print(
             f"kconf {__version__} ready: listening on {server.listeners[0].address} store={settings.store} "
             f"node={context.node_id} cluster={context.cluster_id}{extra}",
@@ -226,10 +227,8 @@ def _upstream(options: argparse.Namespace) -> UpstreamSettings:
     context = Context("", name) if ":" in name and name not in contexts.contexts else contexts.named(name)
     target = with_controllers(Target(context, options.upstream_properties), options)
     if not target.has_controllers:
-        raise ConfigurationError(
-            f"--upstream {name}: give --controllers HOST:PORT,…, or a context that has controllers: the gateway follows"
-            " the cluster by its metadata log"
-        )
+        with target.open() as brokers:
+            return UpstreamSettings(brokers.settings, None)
     with target.open() as brokers, target.open_controllers() as controllers:
         return UpstreamSettings(brokers.settings, controllers.settings)
 

@@ -60,7 +60,8 @@ def who(item: Item) -> str:
     origin = item.get("origin")
     if not item["principal"]:
         fit = {SNAPSHOT_ORIGIN: Fit.SEEN, "outside": Fit.CHANGED_OUTSIDE}.get(str(origin), Fit.UNRECORDED)
-        return author_text(Attribution(fit))
+        after = item.get("not_before")
+        return author_text(Attribution(fit, None, None if after is None else milliseconds(after)))
     user = f" ({item['os_user']})" if item.get("os_user") else ""
     return f"{item['principal']}{user}"
 
@@ -101,6 +102,7 @@ def history_item(entry: HistoryEntry) -> dict[str, Any]:
         "reason": caller.reason,
         "origin": entry.origin,
         "outcome": entry.outcome,
+        **({} if entry.is_snapshot or entry.not_before is None else {"not_before": iso_time(entry.not_before)}),
     }
 
 

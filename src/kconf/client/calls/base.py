@@ -63,7 +63,8 @@ class CallResult(NamedTuple):
 class Call(ABC, Generic[K, V, T]):
     """`min_version` is the oldest version that can express the call, `hint` is added to the error if a broker is older.
 
-    A call that is not `repeatable` is not retried if its request may have arrived and the response was lost.
+    A call that is not `repeatable` is not retried if its request may have arrived and the response was lost. With
+    `node`, every request goes to this broker, whatever the items are.
     """
 
     name: ClassVar[str]
@@ -72,6 +73,7 @@ class Call(ABC, Generic[K, V, T]):
     hint: str = ""
     repeatable: bool = True
     batch_factor: int = 1  # multiplies the batch size of the settings
+    node: int | None = None
 
     def __init__(self, items: Iterable[K]) -> None:
         self.items: Sequence[K] = tuple(items)

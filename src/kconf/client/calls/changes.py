@@ -201,7 +201,8 @@ def _revision(listed: Any) -> Revision:
         )
         for each in listed.changes
     )
-    return Revision(listed.revision, listed.time_ms, _caller(listed), changes, listed.origin)
+    not_before = None if listed.not_before_ms < 0 else listed.not_before_ms
+    return Revision(listed.revision, listed.time_ms, _caller(listed), changes, listed.origin, not_before=not_before)
 
 
 def _attempt(listed: Any) -> AuditEntry:

@@ -53,7 +53,7 @@ class Checkpoint(NamedTuple):
                 [topic_from_json(name, text) for name, text in facts["topics"].items()],
                 {Resource(_TYPES[kind], name): dict(values) for kind, name, values in facts["configs"]},
                 {bytes.fromhex(key): values for key, values in facts["acls"].items()},
-                [(Resource(_TYPES[kind], name), key) for kind, name, key in facts["sensitive"]],
+                {(Resource(_TYPES[kind], name), key): None for kind, name, key in facts["sensitive"]},
             )
             return cls(str(facts["cluster"]), int(facts["offset"]), int(facts["epoch"]), image)
         except (KeyError, TypeError, ValueError):

@@ -88,9 +88,9 @@ class MetadataImage:
         topics: Iterable[Topic],
         configs: dict[Resource, dict[str, str]],
         acls: Mapping[bytes, Sequence[Any]],
-        sensitive: Iterable[tuple[Resource, str]],
+        sensitive: Mapping[tuple[Resource, str], bytes | None],
     ) -> MetadataImage:
-        """An image from what a checkpoint holds."""
+        """An image from its parts; `sensitive` has the digests of the values that are not kept, if they are known."""
         image = cls()
         for topic in topics:
             state = image._by_id[topic.id.bytes] = _TopicState(topic.name, topic.id.bytes)
@@ -98,7 +98,7 @@ class MetadataImage:
             image.topics[topic.name] = topic
         image.configs = configs
         image.acls = {key: acl_binding(*values) for key, values in acls.items()}
-        image._digests = dict.fromkeys(sensitive)
+        image._digests = dict(sensitive)
         return image
 
     def overrides(self, resource: Resource) -> Overrides:

@@ -76,7 +76,8 @@ class _CallRunner(Generic[K, V, T]):
         return self._result()
 
     def _attempt(self) -> CallSteps[None]:
-        routes = {item: self.call.route_of(item) for item in self.pending}
+        node = self.call.node
+        routes = {item: self.call.route_of(item) if node is None else node for item in self.pending}
         if self._needs_metadata(routes):
             yield from self._update_metadata()
         requests = list(self._requests(routes))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey, UpdateMode
-from kconf.configdef.releases.data import BASE, ReleaseData, release_data
+from kconf.configdef.releases.data import BASE, RELEASES, ReleaseData, release_data
 from kconf.configdef.validators import Validator, list_of, validator_of
 from kconf.model.entry import ValueType
 
@@ -31,13 +31,19 @@ def catalog_of(release: str) -> Catalog:
 @cache
 def every_release() -> Catalog:
     """The keys of all releases, for what is not about one cluster. A key whose type is unknown is taken for a text."""
-    from kconf.configdef.releases.data import RELEASES
-
-    found: dict[str, dict[str, ConfigKey]] = {kind: {} for kind in KINDS}
-    for release in (*RELEASES, BASE):  # where they differ, the base release counts
-        for kind in KINDS:
-            found[kind].update(getattr(catalog_of(release), kind))
-    return Catalog(**{kind: {name: _typed(key) for name, key in keys.items()} for kind, keys in found.items()})
+    base, removed = kafka_43(), _removed()
+    newer = [release_data(each).added for each in RELEASES[RELEASES.index(BASE) + 1 :]]
+    found = {
+        kind: {
+            **{
+                name: _typed(added_key(name, fields)) for added in newer for name, fields in added.get(kind, {}).items()
+            },
+            **removed.get(kind, {}),
+            **getattr(base, kind),
+        }
+        for kind in KINDS
+    }
+    return Catalog(**found)
 
 
 def _typed(key: ConfigKey) -> ConfigKey:

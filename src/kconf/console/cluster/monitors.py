@@ -8,7 +8,8 @@ them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Final, NamedTuple
@@ -55,6 +56,7 @@ class Monitors:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="kconf-console-monitors", daemon=True)
         self._lock = Lock()
+        self._repeated: Future[None] | None = None
         self._running: dict[_Key, tuple[ClusterMonitor, _Run]] = {}
 
     def __enter__(self) -> Monitors:
@@ -64,6 +66,8 @@ class Monitors:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._repeated is not None:
+            self._repeated.cancel()
         with self._lock:
             runs = [run for _, run in self._running.values()]
             self._running.clear()
@@ -91,6 +95,16 @@ class Monitors:
             gone = [key for key in self._running if key.credential is not None and tuple(key) not in used]
         for each in gone:
             self._stop(each)
+
+    def repeat(self, seconds: float, work: Callable[[], None]) -> None:
+        """Call something again and again, until the end."""
+
+        async def repeated() -> None:
+            while True:
+                await asyncio.sleep(seconds)
+                work()
+
+        self._repeated = asyncio.run_coroutine_threadsafe(repeated(), self._loop)
 
     def _stop(self, key: _Key) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from kconf.console.listing.columns import Column
 from kconf.console.listing.query import ListQuery, QueryError
 from kconf.model.entry import own_source
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.where import Condition
 
 SIZES: Final = (50, 100, 500)
 
@@ -53,19 +54,31 @@ def matching(snapshot: ClusterSnapshot, source: ListSource, query: ListQuery) ->
             raise QueryError("owners are not known: they come from the lake of the context, made with an owners file")
         names = [each for each in names if source.owners.get(each, "") == query.owner]
     for condition in query.conditions:
-        key = condition.key.name
-        values = (source.facts or {}).get(key) or snapshot.column(source.kind, key)
-        followed = snapshot.column(source.kind, FOLLOWS[key]) if key in FOLLOWS else {}
-        names = [
-            each
-            for each in names
-            if each in values and condition.holds({key: values[each], **_also(FOLLOWS.get(key), followed.get(each))})
-        ]
+        holds = _Holding(snapshot, source, condition)
+        names = [each for each in names if holds.of(each)]
     return list(names)
 
 
-def _also(key: str | None, value: str | None) -> dict[str, str]:
-    return {} if key is None or value is None else {key: value}
+class _Holding:
+    """Whether a condition holds for a name. Many resources have the same value: it is compared once."""
+
+    def __init__(self, snapshot: ClusterSnapshot, source: ListSource, condition: Condition) -> None:
+        self._condition, self._key = condition, condition.key.name
+        self._values = (source.facts or {}).get(self._key) or snapshot.column(source.kind, self._key)
+        self._follows = FOLLOWS.get(self._key)
+        self._followed = {} if self._follows is None else snapshot.column(source.kind, self._follows)
+        self._known: dict[tuple[str, str | None], bool] = {}
+
+    def of(self, name: str) -> bool:
+        value = self._values.get(name)
+        if value is None:
+            return False
+        followed = self._followed.get(name)
+        found = self._known.get((value, followed))
+        if found is None:
+            also = {} if self._follows is None or followed is None else {self._follows: followed}
+            found = self._known[value, followed] = self._condition.holds({self._key: value, **also})
+        return found
 
 
 _NEEDS: Final = {

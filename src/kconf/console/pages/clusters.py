@@ -82,7 +82,7 @@ def _row(request: PageRequest, name: str) -> ClusterRow:
         stale=snapshot.is_stale(),
         read_only=context.read_only,
         protected=context.protected,
-        labels=dict(context.labels),
+        labels={} if login_required else dict(context.labels),
     )
 
 

@@ -68,7 +68,8 @@ class AlterTarget:
 
     `check` may refuse a change with which this server could not start. `others` are further brokers that are planned
     for, each with its resolver. `alters_authentication`: whether a caller with ALTER_CONFIGS may also change broker
-    configs that control authentication.
+    configs that control authentication. `rewrites`: whether setting a broker config to the value that it has is a
+    change: real brokers read their key stores again.
     """
 
     id: int
@@ -77,6 +78,7 @@ class AlterTarget:
     others: Mapping[int, ConfigResolver] = field(default_factory=dict)
     alters_authentication: bool = True
     has_elr: bool = False  # eligible.leader.replicas.version is 1
+    rewrites: bool = False
 
 
 def plan_alter(
@@ -228,7 +230,12 @@ class _Decision(NamedTuple):
     def _broker(self, stored: Overrides, authorize: Authorize) -> list[Change]:
         number = java_int(self.resource.name)
         if number is not None and number in self.node.others:
-            other = AlterTarget(number, self.node.others[number], alters_authentication=self.node.alters_authentication)
+            other = AlterTarget(
+                number,
+                self.node.others[number],
+                alters_authentication=self.node.alters_authentication,
+                rewrites=self.node.rewrites,
+            )
             return self._replace(node=other)._broker(stored, authorize)
         check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
         if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
@@ -339,6 +346,8 @@ class _Decision(NamedTuple):
             before, after = stored.get(name), resulting.get(name)
             if before != after:
                 changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))
+            elif after is not None and self.node.rewrites and resource.type == ResourceType.BROKER:
+                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, "rewrite"))
         if self.replace:
             dropped = stored.keys() - resulting.keys()
             changes += [

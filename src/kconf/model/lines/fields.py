@@ -61,8 +61,10 @@ CLIENT_ONLY: Final = (
 
 REQUEST: Final = (
     _optional("answered", "bigint", "in a client's journal: time of the response"),
-    _optional("log_begin", "bigint", "in a client's journal: the end of the cluster's metadata log before the request"),
-    _optional("log_end", "bigint", "in a client's journal: the end of the cluster's metadata log after the response"),
+    _optional("log_begin", "bigint", "the end of the metadata log before a client's request; of a gateway: the offset"),
+    _optional(
+        "log_end", "bigint", "the end of the metadata log after a client's request; of a gateway: the next offset"
+    ),
 )
 """Between which times, and which offsets of a KRaft cluster's metadata log, a client's change was committed."""
 

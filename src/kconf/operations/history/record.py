@@ -287,6 +287,8 @@ class Record:
         if following.is_snapshot:
             begin = max((each for each in (since, following.not_before) if each is not None), default=None)
             return Gap(begin, following.time) if moment.is_after(following.not_before) else None
+        if following.not_before is not None and moment.time is not None and moment.time > following.not_before:
+            return Gap(following.not_before, following.time)  # a gateway saw it some time after it was made
         before = following.change.before
         if following.change.sensitive and not other_credential(name, before, value):
             return None

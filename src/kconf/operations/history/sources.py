@@ -40,6 +40,7 @@ class HistoryEntry(NamedTuple):
 
     If snapshots are the only evidence, `origin` is `snapshot` and `change.before` says nothing: the value was read
     between `read_since` and `time`, and the last snapshot without it was started at `not_before` (None: there is none).
+    A gateway that polls its cluster saw a change at `time` that was made after `not_before`.
     `is_from_log`: it was read in a metadata log, which has every change whoever made it. Of a client's journal are
     `answered`, when the response came, and the end of the metadata log before the request and after the response.
     """
@@ -166,7 +167,8 @@ def is_covered(entry: HistoryEntry, scopes: Sequence[Scope]) -> bool:
 
 def entries_of(revision: Revision, *, os_user: str | None = None) -> Iterator[HistoryEntry]:
     for place, change in enumerate(revision.changes):
-        yield HistoryEntry(revision.time, revision.number, place, change, revision.caller, revision.origin, os_user)
+        entry = HistoryEntry(revision.time, revision.number, place, change, revision.caller, revision.origin, os_user)
+        yield entry if revision.not_before is None else entry._replace(not_before=revision.not_before)
 
 
 def _from_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> RecordedHistory | None:

@@ -52,6 +52,7 @@ class ListedRevision:
     reason: str | None = f(LONG_STRING, nullable=0)
     origin: str = f(STRING)
     changes: Sequence[ListedChange] = f(Array(ListedChange))
+    not_before_ms: int = f(I64, tag=40006, default=-1)  # of a change that was found by polling: made after this time
 
 
 @struct

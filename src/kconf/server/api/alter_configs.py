@@ -73,7 +73,22 @@ async def alter(
     validate_only: bool,
     known_deletions: bool = False,
 ) -> Outcomes:
-    """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log."""
+    """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log.
+
+    What a gateway does not know is refused: no plan can be made on it.
+    """
+    unknown = context.service.store.unknown
+    if unknown.kinds or unknown.resources:
+        refused = [unknown.of(each.resource) for each in in_slices(requested)]
+        if any(refused):
+            known = [each for each, failure in zip(in_slices(requested), refused, strict=True) if failure is None]
+            answered = await alter(
+                context, known, call, replace=replace, validate_only=validate_only, known_deletions=known_deletions
+            )
+            rest = iter(answered)
+            outcomes: Outcomes = [next(rest) if failure is None else failure for failure in refused]
+            audit(context, call, requested, outcomes, dry_run=validate_only)
+            return outcomes
 
     def planned(
         state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks, check: StartCheck | None
@@ -97,7 +112,6 @@ async def alter(
         )
 
     brokers = [each for each in in_slices(requested) if each.resource.type == ResourceType.BROKER]
-    outcomes: Outcomes
     try:
         if not brokers:
             outcomes = await submit(None)

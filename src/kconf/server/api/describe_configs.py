@@ -100,6 +100,8 @@ class _Description:
     def _described(self, wanted: DescribeConfigsResource) -> tuple[bytes, bytes]:
         resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
         _authorize(resource, self._call)
+        if (unknown := self._context.service.store.unknown.of(resource)) is not None:
+            raise unknown.error()
         view = self._view(resource)
         head = result_head(self._form, 0, "", resource.type, resource.name)
         return head, _tail(view, wanted.configuration_keys, self._form)

@@ -83,6 +83,7 @@ class DescribeFastPath:
     def _use(self, state: State) -> None:
         """Answer from this state from now on."""
         self._state, self._resolver = state, state.resolver
+        self._unknown = self._service.store.unknown
         self._end = response_end(_FLEXIBLE_FORM, state.snapshot.revision)
 
     def handle(
@@ -104,7 +105,7 @@ class DescribeFastPath:
             if form is not None and 0 < size < longest:
                 state = self._service.state
                 if state is not self._state:
-                    if state.resolver is not self._resolver:
+                    if state.resolver is not self._resolver or self._service.store.unknown is not self._unknown:
                         self._views.clear()
                     self._use(state)
                 view = self._views.get(data[name_at:name_end])
@@ -123,6 +124,8 @@ class DescribeFastPath:
         """The View of a topic; None if there is no such topic, or the caller may not describe it."""
         view = self._views.get(raw)
         if view is None:
+            if self._unknown.resources and Resource.topic(raw.decode("utf-8", "replace")) in self._unknown.resources:
+                return None
             if not raw.isascii() or (name := raw.decode("ascii")) not in state.snapshot.topics:
                 return None
             view = state.resolver.topic(state.snapshot.overrides(Resource.topic(name)))

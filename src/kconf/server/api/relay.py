@@ -49,12 +49,16 @@ OF_ONE_BROKER: Final = frozenset(
 OF_ANY_BROKER: Final = frozenset([43, 46])  # ElectLeaders, ListPartitionReassignments
 RELAYED: Final = OF_ONE_BROKER | OF_ANY_BROKER
 _OWN: Final = frozenset([17, API_VERSIONS, 36])  # between the client and the gateway, whatever the brokers have
+_REFUSED: Final = frozenset([57])  # UpdateFeatures: a kconf server answers it, a gateway never changes features
 _EXTENSIONS: Final = 1000  # keys from here on are kconf's
 _AUTHORIZER: Final = "authorizer.class.name"
 
 
 def is_open(context: ServerContext) -> bool:
-    """Whether nobody has fewer rights than the gateway: neither the cluster nor the gateway has an authorizer."""
+    """Whether a request needs no check here: the brokers see the caller and check it, or nobody has fewer rights than
+    the gateway, since neither the cluster nor the gateway has an authorizer."""
+    if upstream_of(context).brokers.acts_as_users:
+        return True
     static = context.service.store.brokers_static
     return context.authorizer is None and static is not None and not static.get(_AUTHORIZER, "").strip()
 
@@ -99,7 +103,8 @@ _ours: dict[int, tuple[int, int]] = {}
 def _decoded() -> dict[int, tuple[int, int]]:
     """Everything that a gateway has a handler for; router.py fills `SERVED` when it is imported."""
     if not _ours:
-        _ours.update({each.api_key: (each.min_version, each.max_version) for each in api_versions.SERVED})
+        served = (each for each in api_versions.SERVED if each.api_key not in _REFUSED)
+        _ours.update({each.api_key: (each.min_version, each.max_version) for each in served})
         _ours.update({key: (APIS[key].min, APIS[key].max) for key in relay_checks.HANDLERS})
     return _ours
 

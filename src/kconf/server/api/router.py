@@ -42,6 +42,7 @@ from kconf.server.api import (
     metadata,
     scram_credentials,
     unexpected_sasl,
+    unknown_state,
     update_features,
 )
 from kconf.server.api.data_plane import (
@@ -141,7 +142,9 @@ class Router:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._gate = FreshnessGate(context.service)
-        self._handlers = HANDLERS if context.upstream is None else HANDLERS | gateway.HANDLERS
+        self._handlers = HANDLERS
+        if context.upstream is not None:
+            self._handlers = unknown_state.guarded(HANDLERS | gateway.HANDLERS)
         self._relay = None if context.upstream is None else Relay(context)
 
     def is_served(self, api_key: int, version: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from logging import getLogger
 from typing import Final
 
 from kconf.configdef.server_settings import (
@@ -24,6 +25,9 @@ from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import Revision
 from kconf.model.resource import ResourceType
 from kconf.service import Service
+from kconf.store.base import UnknownParts
+
+log = getLogger(__name__)
 
 AUTHORIZER: Final = "authorizer.class.name"
 OURS: Final = frozenset(
@@ -40,6 +44,19 @@ def check_authorizer(static: Mapping[str, str]) -> None:
     name = static.get(AUTHORIZER, "").strip()
     if name and name not in OURS:
         raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {', '.join(OURS)}")
+
+
+def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
+    """Refuse a gateway that would allow everything because its cluster does not show the ACLs."""
+    refusal = unknown.kinds.get(ResourceType.ACL)
+    if refusal is None or not static.get(AUTHORIZER, "").strip():
+        return
+    if flag_setting(static, ALLOW_EVERYONE):
+        raise ConfigurationError(
+            f"{ALLOW_EVERYONE}=true: the cluster does not show its ACLs ({refusal}), so everybody could do everything;"
+            " allow the gateway's account to describe the cluster"
+        )
+    log.warning("the cluster does not show its ACLs (%s): only super users can do anything", refusal)
 
 
 def authorizer_of(service: Service) -> Authorizer | None:

@@ -1,4 +1,4 @@
-"""The failure of a login, with what the client is told and what the log says."""
+"""A failed login: the message for the client, and the reason for the log."""
 
 from __future__ import annotations
 

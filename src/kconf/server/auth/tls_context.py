@@ -1,4 +1,4 @@
-"""TLS on the server's side: the context of a listener, and the principal that a client's certificate stands for.
+"""TLS on the server's side: the context of a listener, and the principal of a client's certificate.
 
 The principal is the certificate's subject (security/x509_names.py), sent through `ssl.principal.mapping.rules`:
 RULE:pattern/replacement/[LU] in turn, or DEFAULT.

@@ -52,13 +52,19 @@ def segments(directory: Path) -> Iterator[Segment]:
 
 
 class Archive:
-    """One cluster's directory, locked by one process. `archived` is the last revision that is archived durably."""
+    """One cluster's directory, locked by one process. `archived` is the last revision that is archived durably.
 
-    def __init__(self, directory: Path, cluster: str, epoch: int, reader: JournalReader) -> None:
+    `of_gateway`: revisions are offsets of the metadata log of a cluster, and the lines say so: others may archive the
+    same changes.
+    """
+
+    def __init__(
+        self, directory: Path, cluster: str, epoch: int, reader: JournalReader, *, of_gateway: bool = False
+    ) -> None:
         self.directory = cluster_directory(directory, cluster)
         self.archived = 0
         self.written = 0
-        self._cluster, self._epoch, self._reader = cluster, epoch, reader
+        self._cluster, self._epoch, self._reader, self._of_gateway = cluster, epoch, reader, of_gateway
         self._last_attempt = 0  # archived durably
         self._lock: FileLock | None = None
 
@@ -83,6 +89,7 @@ class Archive:
         attempts, done = latest[ATTEMPTS], latest[""]
         self._last_attempt = attempts.last if attempts else 0
         if done is None:
+            self.archived = self._begin() if self._of_gateway else 0
             return
         line = last_line(done.path)
         revision, time = line["revision"], line["time"]
@@ -95,6 +102,14 @@ class Archive:
         if stored and stored[0].number == revision and stored[0].time != time:
             raise StoreError(f"{done.path} does not match the store: revision {revision} differs")
         self.archived = revision
+
+    def _begin(self) -> int:
+        """The revision after which the journal begins."""
+        try:
+            self._reader.changes(0, 1)
+        except JournalTrimmed as begins:
+            return begins.oldest - 1
+        return 0
 
     def _latest(self, kind: str) -> Segment | None:
         own = (each for each in segments(self.directory) if each.kind == kind and each.epoch == self._epoch)
@@ -116,8 +131,7 @@ class Archive:
         with PartialFile(self.directory, _HIDDEN) as file:
             while page:
                 for last in page:
-                    lines = change_lines(self._cluster, self._epoch, last)
-                    file.write(b"".join(_encoded(line) for line in lines))
+                    file.write(b"".join(map(_encoded, self._lines(last))))
                     if file.size >= MAX_SEGMENT:
                         break
                 page = self._page(last.number, up_to) if file.size < MAX_SEGMENT else []
@@ -125,6 +139,13 @@ class Archive:
         self.archived = last.number
         self.written += 1
         return True
+
+    def _lines(self, revision: Revision) -> Iterator[dict[str, Any]]:
+        lines = change_lines(self._cluster, self._epoch, revision)
+        if not self._of_gateway or revision.origin != "kconf":
+            return lines
+        place = {"log_begin": revision.number, "log_end": revision.number + 1}
+        return ({**line, **place} for line in lines)
 
     def _write_attempts(self) -> bool:
         page = self._reader.attempts(self._last_attempt, PAGE)

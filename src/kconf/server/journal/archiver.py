@@ -1,8 +1,8 @@
 """Writes the journal to the archive: at an interval, when a segment is full, on request, and at the end.
 
 Its settings are archive.directory, archive.interval.ms and archive.segment.bytes (configdef/server_settings.py).
-A disk that is full or read-only is an alarm in the log, the metrics and /health, and is tried again; the server goes
-on, and the journal keeps what is not archived. Of many servers on one store one archives.
+If the disk is full or read-only, the log, the metrics and /health report it, and writing is retried. The server
+continues, and the journal retains what is not archived. If several servers share a store, one of them archives.
 """
 
 from __future__ import annotations
@@ -65,7 +65,13 @@ class Archiver:
         self._settings, self._service, self._audit_log = settings, service, audit_log
         self._check_directory()
         store = service.store
-        self._archive = Archive(settings.directory, store.cluster_id, store.epoch, store.journal_reader())
+        self._archive = Archive(
+            settings.directory,
+            store.cluster_id,
+            store.epoch,
+            store.journal_reader(),
+            of_gateway=store.brokers_static is not None,
+        )
         self._since: int | None = None  # the time of the oldest revision that waits
         self._waiting_bytes = 0  # about
         self._thread = ThreadPoolExecutor(1, "kconf-archiver")

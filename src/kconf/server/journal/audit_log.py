@@ -1,7 +1,7 @@
 """The audit log: refusals and dry runs, which are not in the journal, without values.
 
-Bounded, so that refusals cannot fill the disk: a token bucket limits the entries per second, each is cut to a length,
-those beyond are counted and dropped, and a buffer keeps writing out of the way of requests.
+It is bounded, so that refusals cannot fill the disk: a token bucket limits the entries per second, and the others are
+counted and dropped. Long entries are shortened. A buffer is written in the background, so that requests do not wait.
 """
 
 from __future__ import annotations

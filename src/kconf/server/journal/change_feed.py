@@ -297,6 +297,7 @@ def _encode(revision: Revision, changes: Sequence[Change]) -> bytes:
                 )
                 for change in changes
             ],
+            -1 if revision.not_before is None else revision.not_before,
         ),
         0,
         True,

@@ -1,8 +1,8 @@
 """The retention of the journal: unlimited by default.
 
-journal.retention.ms removes revisions older than that, journal.retention.revisions keeps no more than that many
-(configdef/server_settings.py). Either or both; a revision goes if one of them says so, but with an archive only after
-it is archived. The state does not change: it does not need the journal any more. A reader behind the oldest revision
+journal.retention.ms is the maximum age of a revision, journal.retention.revisions the maximum number of revisions
+(configdef/server_settings.py). A revision is removed if it exceeds one of them, but with an archive only after it is
+archived. The state does not change, because it does not need the journal. A reader behind the oldest revision
 gets OFFSET_OUT_OF_RANGE. In ZooKeeper, which holds everything in memory, the default is 7 days and 100,000 revisions.
 """
 

@@ -1,7 +1,7 @@
 """A file of rules that is reloaded when it changes.
 
-It is checked when a request is about to be judged by it, at most once per second, in a thread of its own. A version
-that is invalid, empty or missing leaves the rules in force as they are, and is logged once, with line and column.
+Requests that need the rules check the file for changes, at most once per second, in its own thread. If the new file is
+invalid, empty or missing, the old rules stay in force, and the error is logged once, with line and column.
 """
 
 from __future__ import annotations

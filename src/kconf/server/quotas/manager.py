@@ -64,7 +64,7 @@ class Sensor(Generic[M]):
 
 
 class Sensors(Generic[M]):
-    """By entity, the least recently used goes first. The throttle time of those that are gone is not forgotten."""
+    """Measured rates by entity; the least recently used is evicted first, but its throttle time is remembered."""
 
     def __init__(self, make: Callable[[], M], most: int = MAX_SENSORS) -> None:
         self._make = make

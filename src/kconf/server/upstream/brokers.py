@@ -19,6 +19,7 @@ from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
+from kconf.server.upstream.user_pools import UserPools
 from kconf.version import __version__
 
 log = getLogger(__name__)
@@ -72,8 +73,14 @@ class _Broker:
 class UpstreamBrokers:
     """Used from the event loop. `members` are those of the store."""
 
-    def __init__(self, settings: ClientSettings, members: Callable[[], ClusterMembers], limits: PoolLimits) -> None:
-        self._settings, self._members, self._limits = settings, members, limits
+    def __init__(
+        self,
+        settings: ClientSettings,
+        members: Callable[[], ClusterMembers],
+        limits: PoolLimits,
+        users: UserPools | None = None,
+    ) -> None:
+        self._settings, self._members, self._limits, self._users = settings, members, limits, users
         self._connector = Connector(settings)
         self._brokers: dict[int, _Broker] = {}
         self._common: tuple[tuple[Versions | None, ...], Versions | None] = ((), None)
@@ -81,13 +88,17 @@ class UpstreamBrokers:
     def pool_for(self, principal: str, node: int) -> BrokerPool:
         """The connections on which the requests of a caller reach a broker. Raises UpstreamAway.
 
-        All callers share the gateway's account. Connections of a caller's own identity would be chosen here.
+        All callers share the gateway's account, unless the gateway acts as its users.
         """
-        del principal
         member = self._members().brokers.get(node)
         if member is None:
             raise UpstreamAway(f"there is no broker {node} now")
-        return self._broker(member).pool
+        return self._broker(member).pool if self._users is None else self._users.pool(principal, member)
+
+    @property
+    def acts_as_users(self) -> bool:
+        """Whether the brokers see the caller of each request, and decide about its rights."""
+        return self._users is not None
 
     def is_away(self, node: int) -> bool:
         """Whether a broker could not be reached just now."""
@@ -127,6 +138,8 @@ class UpstreamBrokers:
     def close(self) -> None:
         for each in self._brokers.values():
             each.pool.close()
+        if self._users is not None:
+            self._users.close()
 
     def _broker(self, member: ClusterMember) -> _Broker:
         known = self._brokers.get(member.id)

@@ -90,6 +90,10 @@ class BrokerPool:
         return response
 
     @property
+    def is_busy(self) -> bool:
+        return bool(self._in_use or self._waiting)
+
+    @property
     def is_away(self) -> bool:
         return asyncio.get_running_loop().time() < self._away_until
 

@@ -60,6 +60,12 @@ def in_one_order(journal: DataFrame) -> DataFrame:
     return placed.where("place = 1").select(*journal.columns)
 
 
+def is_of_log() -> Column:
+    """Whether the revision of a line is an offset of a metadata log."""
+    is_own = (F.col("origin") == "kconf") & F.col("log_begin").isNotNull()  # of a gateway
+    return F.col("origin").isin(*FOLLOWED) | is_own
+
+
 def _is_of_gateway() -> Column:
     """Followers and metadata logs have files of that name."""
     return F.col("origin").isin(*FOLLOWED) & ~F.element_at(F.split("file", "/"), -1).startswith("log")

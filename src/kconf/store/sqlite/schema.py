@@ -136,6 +136,8 @@ def prepare(db: sqlite3.Connection, identity: InitialIdentity | None = None) -> 
             _write(db, cluster_id=identity.cluster_id, epoch=str(identity.epoch))
         elif found == 0:
             _write(db, cluster_id=encode_id(uuid4()))
+        if found == 0:
+            _write(db, **{ELR_VERSION: UNDECIDED})
         if found < VERSION:
             _write(db, schema=str(VERSION), written_by=__version__)
     _run(db, INTAKE)
@@ -169,6 +171,8 @@ def _run(db: sqlite3.Connection, statements: Sequence[str]) -> None:
 
 
 ELR_VERSION = "eligible.leader.replicas.version"
+UNDECIDED = ""
+"""Of a store that was created before its first server started, as by `kconf scram --store`."""
 
 
 def record_feature(db: sqlite3.Connection, level: int) -> None:

@@ -51,6 +51,7 @@ from kconf.store.sqlite.schema import (
     FIRST,
     LAST,
     TOUCHED,
+    UNDECIDED,
     is_empty,
     prepare,
     read_meta,
@@ -82,7 +83,9 @@ class SqliteStore(SingleServerMixin):
         facts = read_meta(db)
         self.cluster_id = facts["cluster_id"]
         self.epoch = int(facts.get("epoch", 1))
-        self.elr_version = int(facts[ELR_VERSION]) if ELR_VERSION in facts else None
+        level = facts.get(ELR_VERSION)  # None: an older store, or one of its copies
+        self.elr_version = int(level) if level else None
+        self._is_undecided = level == UNDECIDED
         self._db = db
         self._store_key = store_key
         self._opened = opened
@@ -139,8 +142,8 @@ class SqliteStore(SingleServerMixin):
         return cls.open(url, secrets, integrity=check_state)
 
     @property
-    def is_new(self) -> bool:
-        return self._revision == 0
+    def is_undecided(self) -> bool:
+        return self.elr_version is None and (self._is_undecided or self._revision == 0)
 
     def record_elr_version(self, level: int) -> None:
         with self._errors:

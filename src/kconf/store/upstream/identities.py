@@ -52,6 +52,7 @@ class _Identity:
         self.lock = Lock()
         self.token: DelegationToken | None = None
         self.client: SyncAdminClient | None = None
+        self.settings: ClientSettings | None = None
         self.renew_at = 0.0
         self.created = 0.0  # by the monotonic clock
 
@@ -122,6 +123,16 @@ class Identities:
                         self._open(identity, principal)
                     client, is_new = self._ready(identity, principal)
 
+    def settings(self, principal: str, *, failed: ClientSettings | None = None) -> ClientSettings:
+        """For connections as a user; `failed` are those that a broker did not accept. Raises KafkaError."""
+        identity = self._identity(principal)
+        with identity.lock:
+            _, is_new = self._ready(identity, principal)
+            if failed is not None and identity.settings is failed and not is_new:
+                self._open(identity, principal)
+            assert identity.settings is not None
+            return identity.settings
+
     def close(self) -> None:
         with self._lock:
             while self._known:
@@ -167,14 +178,15 @@ class Identities:
             raise _explained(error) from None
         sasl = Scram(token.id, token.password, self._mechanism, token_auth=True)
         security = self._settings.security._replace(sasl=sasl)
-        client = self._connect(self._settings._replace(security=security))
+        settings = self._settings._replace(security=security)
+        client = self._connect(settings)
         try:
             _log_in(client)
         except BaseException:
             client.close()
             raise
         identity.close()
-        identity.client, identity.created = client, time.monotonic()
+        identity.client, identity.settings, identity.created = client, settings, time.monotonic()
         identity.set(token, self._clock())
 
 

@@ -7,7 +7,7 @@ not committed later than a request can take: the same change much later was made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from typing import Final
 
@@ -17,7 +17,7 @@ from kconf.model.log_matching import CLOCK_SKEW, LONGEST_CALL
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.store.upstream.journal import Intent, IntentOutcome
-from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.matching import ExpectedChanges, requested_value
 
 log = getLogger(__name__)
 
@@ -29,10 +29,11 @@ ARRIVES_WITHIN: Final = 2 * LONGEST_CALL
 class _OpenIntent:
     """One of them, with the records since that fit it."""
 
-    def __init__(self, intent: Intent) -> None:
+    def __init__(self, intent: Intent, shown: Callable[[Change], str | None]) -> None:
         self.intent = intent
         self.is_after_gap = False
-        self._expected = ExpectedChanges([_pending(intent)])
+        self._shown = shown
+        self._expected = ExpectedChanges([_pending(intent)], shown=shown)
         self._names = {change.resource for change in intent.planned.changes}
         self._keys = {(each.kind, each.resource, each.key) for each in intent.planned.changes}
         self._seen: list[Revision] = []
@@ -54,12 +55,14 @@ class _OpenIntent:
         }
 
     def _in_time(self) -> list[Revision]:
-        return [each for each in self._seen if each.time <= self.intent.planned.time + _OURS_WITHIN]
+        """A change that a poll has found may have been made at any time since the poll before."""
+        last = self.intent.planned.time + _OURS_WITHIN
+        return [each for each in self._seen if (each.not_before or each.time) <= last]
 
     def _is_about(self, change: Change) -> bool:
         return (change.kind, change.resource, change.key) in self._keys
 
-    def outcome(self, now: int) -> IntentOutcome | None:
+    def outcome(self, now: int, is_untouched: Callable[[Intent], bool]) -> IntentOutcome | None:
         """None: the request may still arrive."""
         if self.is_after_gap:
             return IntentOutcome.UNKNOWN
@@ -68,7 +71,8 @@ class _OpenIntent:
             return IntentOutcome.DONE if self._is_current() else IntentOutcome.SUPERSEDED
         if now < self.intent.planned.time + ARRIVES_WITHIN:
             return None
-        return IntentOutcome.UNKNOWN if done or self._done(self._seen) else IntentOutcome.NOT_DONE
+        is_seen = done or self._done(self._seen)
+        return IntentOutcome.UNKNOWN if is_seen or not is_untouched(self.intent) else IntentOutcome.NOT_DONE
 
     def _done(self, revisions: Sequence[Revision]) -> set[Resource]:
         return self._expected.attribute(revisions)[1]
@@ -76,16 +80,25 @@ class _OpenIntent:
     def _is_current(self) -> bool:
         last = {(one.resource, one.key): one.after for each in self._seen for one in each.changes}
         return all(
-            one.sensitive or last.get((one.resource, one.key)) == one.after
+            one.sensitive or last.get((one.resource, one.key)) == self._shown(one)
             for one in self.intent.planned.changes
             if one.kind == "config"
         )
 
 
 class OpenIntents:
-    """Used from the store's thread."""
+    """Used from the store's thread.
 
-    def __init__(self) -> None:
+    `shown` is the value that the cluster shows after a change. `is_untouched`: whether the cluster shows nothing that
+    may be due to a request, if it was not seen itself.
+    """
+
+    def __init__(
+        self,
+        shown: Callable[[Change], str | None] = requested_value,
+        is_untouched: Callable[[Intent], bool] = lambda _: True,
+    ) -> None:
+        self._shown, self._is_untouched = shown, is_untouched
         self._open: list[_OpenIntent] = []
 
     def __bool__(self) -> bool:
@@ -94,7 +107,7 @@ class OpenIntents:
     def add(self, intents: Iterable[Intent], known: Sequence[Revision] = (), *, is_after_gap: bool = False) -> None:
         """`known` are the revisions since that are in the journal already."""
         for each in intents:
-            added = _OpenIntent(each)
+            added = _OpenIntent(each, self._shown)
             added.add(known)
             added.is_after_gap |= is_after_gap
             self._open.append(added)
@@ -110,7 +123,7 @@ class OpenIntents:
         """The outcomes that are known by now. With `is_log_read`, everything up to now is known."""
         closed: dict[int, IntentOutcome] = {}
         for each in self._open:
-            outcome = each.outcome(now if is_log_read else 0)
+            outcome = each.outcome(now if is_log_read else 0, self._is_untouched)
             if outcome is not None:
                 closed[each.intent.id] = outcome
                 log.warning("an open request of %s is closed: %s", each.intent.planned.caller.principal, outcome)

@@ -1,11 +1,12 @@
 """The local file of a gateway: the journal of the cluster's changes, the audit log, and the intents.
 
 An intent is written before its request is sent, and closed with its outcome: a gateway that is killed in between finds
-the open ones at its next start, and compares them with the log. The tables of the journal are those of a SQLite store
-(store/sqlite/schema.py), so that the same reader reads both; revisions have the offsets of the log as their numbers.
+the open ones at its next start, and compares them with the cluster. The tables of the journal are those of a SQLite
+store (store/sqlite/schema.py), so that the same reader reads both. The numbers of revisions are offsets of the metadata
+log, or those of a gateway that polls: a file has one of the two.
 
 FILE         the journal
-FILE.image   the state of the cluster at an offset, from which the log is followed after a restart
+FILE.image   the state of the cluster at a revision, from which the log is followed or the journal read after a restart
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from hmac import digest
-from secrets import token_hex
+from secrets import randbits, token_hex
 from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
@@ -66,8 +67,21 @@ class IntentOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Numbering(StrEnum):
+    """Where the numbers of revisions come from."""
+
+    LOG = "log"
+    POLLS = "polls"
+
+
+_NUMBERED: Final = {
+    Numbering.LOG: "was written by a gateway without controllers, whose revisions are not offsets of the metadata log",
+    Numbering.POLLS: "was written by a gateway with controllers, whose revisions are offsets of the metadata log",
+}
+
+
 class Intent(NamedTuple):
-    """A request that was about to be sent when the log had been read up to `sent_after`."""
+    """A request that was about to be sent when the state was that of `sent_after`."""
 
     id: int
     sent_after: int
@@ -93,7 +107,7 @@ class GatewayJournalReader(SqliteJournalReader):
 class GatewayJournal:
     """Used from the store's thread."""
 
-    def __init__(self, url: str, cluster: str) -> None:
+    def __init__(self, url: str, cluster: str, numbering: Numbering = Numbering.LOG) -> None:
         self.url = url
         self._unwritten: list[Revision] = []
         path = self._path = path_of(url)
@@ -107,23 +121,32 @@ class GatewayJournal:
             opened.callback(db.close)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
-            self._prepare(cluster)
+            self._prepare(cluster, numbering)
             self.file.watch_wal()
             self._opened = opened.pop_all()
 
-    def _prepare(self, cluster: str) -> None:
+    def _prepare(self, cluster: str, numbering: Numbering) -> None:
         db = self._db
         if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             with transaction(db):
                 for statement in _TABLES:
                     db.execute(statement)
-                facts = {"gateway": _FORMAT, "cluster": cluster, "folded": str(_ALL_INDEXED)}
+                facts = {
+                    "gateway": _FORMAT,
+                    "cluster": cluster,
+                    "folded": str(_ALL_INDEXED),
+                    "numbering": numbering.value,
+                }
                 db.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
+                # Attempts of several gateways of a cluster meet in one lake, where they are known by their numbers.
+                db.execute("INSERT INTO sqlite_sequence VALUES ('attempts', ?)", (randbits(40) << 22,))
         facts = dict(db.execute("SELECT key, value FROM meta"))
         if facts.get("gateway") != _FORMAT:
             raise StoreMismatch(f"{self._path} is not the journal of a gateway; use a separate file")
         if facts["cluster"] != cluster:
             raise StoreMismatch(f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}")
+        if facts.get("numbering", Numbering.LOG) != numbering:
+            raise StoreMismatch(f"{self._path} {_NUMBERED[numbering]}; use a separate file")
 
     def hashed(self, text: str) -> str:
         """A secret under a key of this file."""
@@ -152,6 +175,21 @@ class GatewayJournal:
     def _write_begin(self, revision: int) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES ('begin', ?)", (str(revision),))
 
+    @property
+    def polled(self) -> int:
+        """When the last poll began whose changes are all in the journal; 0 if there was none."""
+        return _fact(self._db, "polled")
+
+    @property
+    def broker(self) -> int | None:
+        """The broker that was polled."""
+        return _fact(self._db, "broker") if self.polled else None
+
+    def note_poll(self, time: int, broker: int) -> None:
+        facts = [("polled", str(time)), ("broker", str(broker))]
+        with self._writing(), transaction(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts)
+
     def last_changes(self) -> dict[Resource, int]:
         """The last revision of each resource that the journal knows."""
         rows = self._db.execute("SELECT resource, max(number) FROM touched GROUP BY resource")
@@ -172,7 +210,9 @@ class GatewayJournal:
         self._unwritten += revisions
         with self._writing(), transaction(self._db):
             for each in self._unwritten:
-                record = to_json(revision_record(each.time, each.caller, each.origin, each.changes))
+                record = to_json(
+                    revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
+                )
                 self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
                 self._db.executemany(
                     "INSERT OR IGNORE INTO touched VALUES (?, ?)",
@@ -261,15 +301,25 @@ class GatewayJournal:
 
     def read_image(self, cluster: str) -> Checkpoint | None:
         """The last image; None if there is none. One that is damaged is an error: a gap would be passed over."""
+        facts = self.read_image_facts()
+        return None if facts is None else self.checkpoint(facts, cluster)
+
+    def read_image_facts(self) -> Mapping[str, Any] | None:
+        """The same as JSON."""
         path = beside(self._path, IMAGE)
         try:
-            facts = json.loads(path.read_bytes())
+            facts: Mapping[str, Any] = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
         except ValueError:
             raise StoreMismatch(
                 f"{path} is damaged: delete it, and the gateway starts from the current state of the cluster"
             ) from None
+        return facts
+
+    def checkpoint(self, facts: Mapping[str, Any], cluster: str) -> Checkpoint:
+        """An image from its JSON; raises StoreMismatch if it is not one of this cluster."""
+        path = beside(self._path, IMAGE)
         checkpoint = Checkpoint.from_json(facts)
         if checkpoint.cluster != cluster:
             raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {cluster}")

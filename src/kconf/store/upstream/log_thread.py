@@ -8,8 +8,7 @@ that the leader answered with the log: during an election the state may be stale
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from logging import getLogger
 from threading import Condition, RLock, Thread
 from typing import Any, Final
@@ -26,9 +25,12 @@ from kconf.client.settings import ClientSettings
 from kconf.client.transport.requests import Backoff, Reply
 from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
-from kconf.model.journal import Revision
-from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.journal import Change, Revision
+from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
+from kconf.store.base import NOTHING_UNKNOWN
+from kconf.store.upstream.journal import Intent
+from kconf.store.upstream.matching import ExpectedChanges, requested_value
 
 log = getLogger(__name__)
 
@@ -41,6 +43,10 @@ _RETRY: Final = 1.0  # seconds after an error that may pass, such as a right tha
 
 class LogThread:
     """`revisions` waits to be taken; `on_change` is called, from this thread, when something does."""
+
+    unknown = NOTHING_UNKNOWN
+    polling = None
+    polled = 0
 
     def __init__(
         self,
@@ -58,6 +64,7 @@ class LogThread:
             keys=None if credentials is None else ScramKeys(credentials),
         )
         self.problem: StoreFailed | None = None
+        self.imaged = None if after is None else after.offset
         self.gaps = 0
         self.on_change: Callable[[], None] = lambda: None
         self._pool = SyncConnectionPool(controllers)
@@ -113,12 +120,31 @@ class LogThread:
             snapshot = Snapshot.of(self.follower.applied - 1, Map(image.topics), Map(configs), Map())
             return snapshot, self.take()
 
-    def wait_for(self, is_found: Callable[[Sequence[Revision]], bool], timeout: float) -> bool:
+    def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
         """Wait until the revisions that can be taken are enough, or a fetch sent from now on was answered."""
         with self._changed:
             bound = self._sent
-            self._changed.wait_for(lambda: is_found(self._revisions) or self._answered > bound or self._closed, timeout)
-            return is_found(self._revisions)
+            self._changed.wait_for(
+                lambda: expected.are_in(self._revisions) or self._answered > bound or self._closed, timeout
+            )
+            return expected.are_in(self._revisions)
+
+    def begin_requests(self, resources: Collection[Resource]) -> None:
+        """The log has every change in its place, whoever made it."""
+
+    def end_requests(self, resources: Collection[Resource]) -> None:
+        """See `begin_requests`."""
+
+    def shown(self, change: Change) -> str | None:
+        return requested_value(change)
+
+    def unshown(self) -> str | None:
+        log.info("an acknowledged change differs from the request in the metadata log")
+        return None
+
+    def is_untouched(self, intent: Intent) -> bool:
+        """The log would have shown it."""
+        return True
 
     def take_image(self) -> tuple[int, dict[str, Any], list[Revision]]:
         """The image as JSON with its offset, and what can be taken up to it."""
@@ -187,13 +213,3 @@ def has_log(reply: Reply) -> bool:
     return (
         isinstance(fetched, FetchedLog) and not fetched.error and fetched.snapshot is None and fetched.diverging is None
     )
-
-
-def without_rewrites(revisions: Sequence[Revision]) -> list[Revision]:
-    """Without the records that set a value to what it was. Those of brokers stay: a broker reads its files again."""
-    found = []
-    for each in revisions:
-        changes = tuple(one for one in each.changes if one.op != "rewrite" or one.resource.type is ResourceType.BROKER)
-        if changes:
-            found.append(each if len(changes) == len(each.changes) else replace(each, changes=changes))
-    return found

@@ -1,14 +1,14 @@
-"""Which records of the log are those of our own requests.
+"""Which changes of the cluster are those of our own requests.
 
-A record is ours if it is the one candidate for a change that the cluster acknowledged (the same resource, key and
-value) among the records read since the request was sent. If there are several, somebody else made the same change at
-the same moment, and nobody knows whose is whose.
+A change is ours if it is the one candidate for a change that the cluster acknowledged (the same resource, key and
+value) among those seen since the request was sent. If there are several, somebody else made the same change at the
+same moment, and nobody knows whose is whose.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,15 +21,37 @@ ORIGIN: Final = "kconf"
 _Candidate = tuple[int, int]  # the position of a revision, and of the change in it
 
 
-class ExpectedChanges:
-    """The changes that requests are to lead to. No two requests are about the same resource."""
+def requested_value(change: Change) -> str | None:
+    """The metadata log has the value as it was sent."""
+    return change.after
 
-    def __init__(self, batch: Iterable[PendingCommit], refused: Collection[Resource] = ()) -> None:
+
+class ExpectedChanges:
+    """The changes that requests are to lead to. No two requests are about the same resource.
+
+    `shown` is the value that the cluster shows after a change.
+    """
+
+    def __init__(
+        self,
+        batch: Iterable[PendingCommit],
+        refused: Collection[Resource] = (),
+        shown: Callable[[Change], str | None] = requested_value,
+    ) -> None:
+        self._shown = shown
         self._expected: dict[tuple[ChangeKind, Resource, str], tuple[RequestContext, Change]] = {}
         for pending in batch:
             for change in pending.changes:
                 if change.resource not in refused:
                     self._expected[change.kind, change.resource, change.key] = pending.caller, change
+
+    @property
+    def changes(self) -> list[Change]:
+        return [change for _, change in self._expected.values()]
+
+    @property
+    def resources(self) -> set[Resource]:
+        return {resource for _, resource, _ in self._expected}
 
     def are_in(self, revisions: Sequence[Revision]) -> bool:
         """Whether each of them is there."""
@@ -39,7 +61,7 @@ class ExpectedChanges:
             (change.kind, change.resource, change.key)
             for revision in revisions
             for change in revision.changes
-            if self._is_candidate(change)
+            if self.is_candidate(change)
         }
         return len(found) == len(self._expected)
 
@@ -48,7 +70,7 @@ class ExpectedChanges:
         candidates: dict[tuple[ChangeKind, Resource, str], list[_Candidate]] = defaultdict(list)
         for place, revision in enumerate(revisions):
             for index, change in enumerate(revision.changes):
-                if self._is_candidate(change):
+                if self.is_candidate(change):
                     candidates[change.kind, change.resource, change.key].append((place, index))
         ours: dict[int, RequestContext] = {}
         for name, found in candidates.items():
@@ -57,12 +79,13 @@ class ExpectedChanges:
         missing = {resource for _, resource, _ in self._expected.keys() - candidates.keys()}
         done = {resource for _, resource, _ in self._expected} - missing
         attributed = [
-            replace(each, caller=ours[place], origin=ORIGIN) if place in ours else each
+            replace(each, caller=ours[place], origin=ORIGIN, not_before=None) if place in ours else each
             for place, each in enumerate(revisions)
         ]
         return attributed, done
 
-    def _is_candidate(self, change: Change) -> bool:
+    def is_candidate(self, change: Change) -> bool:
+        """Whether this may be a change that is expected."""
         expected = self._expected.get((change.kind, change.resource, change.key))
         if expected is None:
             return False
@@ -70,4 +93,4 @@ class ExpectedChanges:
             return (change.after is None) == (expected[1].after is None)
         if change.sensitive or expected[1].sensitive:
             return (change.after is None) == (expected[1].after is None)
-        return change.after == expected[1].after
+        return change.after == self._shown(expected[1])

@@ -43,6 +43,8 @@ TIMEOUT: Final = 30.0  # seconds
 
 _UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
 _AWAY: Final = "the cluster cannot be reached; nothing was changed; try again later"
+AWAY: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _AWAY)
+"""The answer to a change that was not sent."""
 _UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"
 
 T = TypeVar("T")

@@ -1,14 +1,14 @@
-"""The store of a gateway: the state is that of a KRaft cluster, followed by its metadata log.
+"""The store of a gateway: the state is that of a real cluster, followed by its metadata log or by polling a broker.
 
-`commit` sends the changes to the cluster through its Admin APIs and waits until they are in the log, so that whoever
-gets an acknowledgement sees the change. The number of a revision is its offset in the log, the same on every gateway.
-`poll_remote` has everything that was committed, ours with its author, whatever other tools did without one.
+`commit` sends the changes to the cluster through its Admin APIs and waits until they are seen, so that whoever gets an
+acknowledgement sees the change. `poll_remote` has everything that was changed, ours with its author, whatever other
+tools did without one. Where the state comes from is a StateSource (source.py).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from logging import getLogger
@@ -18,38 +18,49 @@ from immutables import Map
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.kraft.image import IN_LOG
-from kconf.client.kraft.scram_keys import CredentialSink
 from kconf.client.settings import ClientSettings
-from kconf.configdef.releases.detect import release_of
-from kconf.errors import KconfError, RevisionConflict, StoreError, StoreFailed, StoreUnavailable
-from kconf.model.entry import static_overrides
+from kconf.errors import (
+    ApiError,
+    ErrorCode,
+    KafkaError,
+    KconfError,
+    RevisionConflict,
+    StoreError,
+    StoreFailed,
+    StoreUnavailable,
+)
 from kconf.model.journal import AuditEntry, Change, Revision
-from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
+from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import JournalReader, PassedOn, conflict
+from kconf.store.base import JournalReader, PassedOn, Polling, UnknownParts, conflict
+from kconf.store.upstream.brokers import UpstreamBrokers
 from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.intents import OpenIntents
-from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome
-from kconf.store.upstream.log_thread import LogThread, without_rewrites
+from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
 from kconf.store.upstream.matching import ExpectedChanges
-from kconf.store.upstream.requests import resource_of
-from kconf.store.upstream.scram_keys import read_keys
+from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
+from kconf.store.upstream.polling.reading import HIDDEN, is_away
+from kconf.store.upstream.requests import AWAY, Answers
+from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
+from kconf.store.upstream.source import StateSource
 
 log = getLogger(__name__)
 
-_SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to be in the log
+_SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to be seen
 _HOUSEKEEPING: Final = 5.0  # seconds for an answer that can wait for the next time
-_IMAGE_EVERY: Final = 10_000  # offsets
+_IMAGE_EVERY: Final = 10_000  # offsets or revisions
+
+OpenSource = Callable[[GatewayJournal, str], StateSource]
+"""Opens what the state comes from, by the journal and the id of the cluster."""
 
 
 class UpstreamStore:
-    """`brokers` and `controllers` are the settings of the clients with which the cluster is reached.
+    """`brokers` are the settings of the clients with which the cluster is reached.
 
-    `credentials` gets the SCRAM keys of the cluster's users; without it nobody does. With `identities`,
-    which the store closes, changes are made as their authors; else all by the account of `brokers`.
+    With `identities`, which the store closes, changes are made as their authors; else all by the account of `brokers`.
     """
 
     faults = 0
@@ -60,17 +71,14 @@ class UpstreamStore:
         self,
         url: str,
         brokers: ClientSettings,
-        controllers: ClientSettings,
-        credentials: CredentialSink | None = None,
+        numbering: Numbering,
+        open_source: OpenSource,
         identities: Identities | None = None,
     ) -> None:
         self.url = url
         self.outside_revisions = 0
-        self.members: ClusterMembers = NO_MEMBERS
-        self.brokers_static: Overrides | None = {}
-        self._reads = 0  # of the brokers
         self._waiting: list[Revision] = []  # for poll_remote
-        self._open_intents = OpenIntents()
+        self._noted_broker: int | None = None
         with ExitStack() as opened:
             self._client = SyncAdminClient._from_settings(brokers)
             opened.callback(self._client.close)
@@ -79,53 +87,40 @@ class UpstreamStore:
                 identities.check()
             self._sender = Sender(self._client, identities)
             opened.callback(self._sender.close)
-            self.cluster_id = self._read_cluster()
-            self.brokers_release: str | None = self._read_release()
-            self._journal = GatewayJournal(url, self.cluster_id)
+            self._brokers = UpstreamBrokers(self._client)
+            self.cluster_id = self._brokers.cluster_id
+            self._journal = GatewayJournal(url, self.cluster_id, numbering)
             opened.callback(self._journal.close)
-            image = self._journal.read_image(self.cluster_id)
-            if image is not None and credentials is not None:
-                read_keys(controllers, self.cluster_id, credentials)  # they are not in the image
-            self._log = LogThread(controllers, self.cluster_id, image, credentials)
-            opened.callback(self._log.close)
-            self._log.start()
-            self._loaded = self._load(begins=image is None)
-            if image is None:
+            self._source = open_source(self._journal, self.cluster_id)
+            opened.callback(self._source.close)
+            self._open_intents = OpenIntents(self._source.shown, self._source.is_untouched)
+            self._source.start()
+            imaged = self._source.imaged
+            self._loaded = self._load(begins=imaged is None)
+            if imaged is None:
                 self._write_image()
             else:
-                self._imaged = image.offset
+                self._imaged = imaged
+            self._note_poll()
             self._opened = opened.pop_all()
 
     # What the cluster is
 
-    def _read_cluster(self, timeout: float | None = None) -> str:
-        """The id of the cluster. Reads its brokers, and the static configs of the first one."""
-        found = self._client.describe_cluster(timeout=timeout)
-        if found.cluster_id is None:
-            raise StoreUnavailable("the cluster did not report its ID")
-        if not found.nodes:
-            raise StoreUnavailable("the cluster has no brokers now")
-        first = Resource.broker(min(found.nodes))
-        static = static_overrides(self._client.describe_configs([first], synonyms=True, timeout=timeout)[first])
-        if static != self.brokers_static:  # the resolver stays while it is the same object
-            self.brokers_static = static
-        # Kafka does not tell when a broker was started: after each reading, its static configs are asked for again.
-        self._reads += 1
-        brokers = {
-            each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port), self._reads)
-            for each in found.nodes.values()
-        }
-        self.members = ClusterMembers({}, brokers)
-        return found.cluster_id
+    @property
+    def members(self) -> ClusterMembers:
+        return self._brokers.members
 
-    def _read_release(self) -> str:
-        """The release whose keys the brokers have, as far as they tell. Reads the level of a feature."""
-        found = self._client.describe_features()
-        self.elr_version = found.finalized.get("eligible.leader.replicas.version")
-        release = release_of(found.supported, found.apis)
-        if not release.is_exact:
-            log.warning("the release of the brokers is %s: their keys are taken for those of %s", *reversed(release))
-        return release.catalog
+    @property
+    def brokers_static(self) -> Overrides | None:
+        return self._brokers.static
+
+    @property
+    def brokers_release(self) -> str | None:
+        return self._brokers.release
+
+    @property
+    def elr_version(self) -> int | None:
+        return self._brokers.elr_version
 
     def join(self, member: ClusterMember) -> None:
         """Gateways do not register with each other."""
@@ -134,7 +129,7 @@ class UpstreamStore:
 
     def _load(self, *, begins: bool) -> Snapshot:
         """What the journal does not know may have changed until it began, and has not since."""
-        snapshot, caught_up = self._log.take_all()
+        snapshot, caught_up = self._source.take_all()
         if begins:
             self._journal.begin_at(snapshot.revision)
         self._changed: dict[Resource, int] = self._journal.last_changes()
@@ -147,28 +142,29 @@ class UpstreamStore:
         return self._loaded
 
     def _close_intents(self, caught_up: Sequence[Revision]) -> None:
-        """Compare what was being sent when the gateway ended with what the log has; nothing is sent again."""
+        """Compare what was being sent when the gateway ended with what was seen; nothing is sent again."""
         intents = self._journal.open_intents()
         if intents:
             first = min(each.sent_after for each in intents)
             is_gone = first <= self._journal.begin
             self._open_intents.add(intents, list(self._journal.all_after(first - 1)), is_after_gap=is_gone)
-        self._keep(caught_up, is_log_read=True)
+        self._keep(caught_up, is_all=True)
 
     def _keep(
         self,
         revisions: Sequence[Revision],
         outcomes: dict[int, IntentOutcome] | None = None,
         *,
-        is_log_read: bool = False,
+        is_all: bool = False,
     ) -> list[Revision]:
-        """Journal what was read from the log; returns what is to be made visible. Raises StoreError.
+        """Journal what was seen; returns what is to be made visible. Raises StoreError.
 
-        `is_log_read`: there was nothing more to read.
+        `is_all`: there was nothing more to see.
         """
         if self._open_intents:
             revisions = self._open_intents.attribute(revisions)
-            outcomes = {**(outcomes or {}), **self._open_intents.close(_now(), is_log_read=is_log_read)}
+            until = _now() if self.polling is None else self._source.polled
+            outcomes = {**(outcomes or {}), **self._open_intents.close(until, is_log_read=is_all)}
         kept = without_rewrites(revisions)
         if not kept and not outcomes and not self._journal.is_behind:
             return []
@@ -180,11 +176,13 @@ class UpstreamStore:
         return kept
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        self._log.on_change = callback
+        self._source.on_change = callback
 
     def poll_remote(self) -> Sequence[Revision]:
         try:
-            self._waiting += self._keep(self._log.take())
+            self._waiting += self._keep(self._source.take())
+            if self.polling is not None and self.polling.broker != self._noted_broker:
+                self._note_poll()
         except StoreError as error:
             log.error("changes of the cluster cannot be written to the journal, and are not visible: %s", error)
         found, self._waiting = self._waiting, []
@@ -193,7 +191,15 @@ class UpstreamStore:
     @property
     def is_reachable(self) -> bool:
         """Whether the state is that of the cluster: it is followed, and what was read of it is in the journal."""
-        return self._log.is_current and not self._journal.is_behind
+        return self._source.is_current and not self._journal.is_behind
+
+    @property
+    def unknown(self) -> UnknownParts:
+        return self._source.unknown
+
+    @property
+    def polling(self) -> Polling | None:
+        return self._source.polling
 
     @property
     def generation(self) -> int:
@@ -203,7 +209,7 @@ class UpstreamStore:
 
     @property
     def problem(self) -> StoreFailed | None:
-        return self._log.problem or self._journal.file.problem
+        return self._source.problem or self._journal.file.problem
 
     @property
     def unreadable(self) -> Sequence[str]:
@@ -219,24 +225,40 @@ class UpstreamStore:
             raise problem
         if not self.is_reachable:
             raise StoreUnavailable("the state of the cluster may be stale")
-        results: dict[int, Revision | RevisionConflict | PassedOn] = {}
+        results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions that this batch led to
         refused: set[Resource] = set()
-        for positions in _rounds(batch):
-            ready = []
-            for position in positions:
-                found = self._conflict(batch[position], own, refused)
-                if found is not None:
-                    results[position] = found
-                else:
-                    ready.append(position)
-            if ready:
-                answers = self._send([batch[each] for each in ready], own)
-                refused |= answers.keys()
-                for position in ready:
-                    names = {change.resource for change in batch[position].changes}
-                    results[position] = PassedOn({name: answers[name] for name in names & answers.keys()})
+        for positions in rounds_of(batch):
+            names = {name for position in positions for name in names_of(batch[position])}
+            try:
+                self._source.begin_requests(names)
+            except KconfError as error:
+                failure = _refusal(error)
+                for position in positions:
+                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), failure))
+                continue
+            try:
+                results |= self._commit_round({each: batch[each] for each in positions}, own, refused)
+            finally:
+                self._source.end_requests(names)
         return [results[position] for position in range(len(batch))]
+
+    def _commit_round(
+        self, pending: dict[int, PendingCommit], own: set[int], refused: set[Resource]
+    ) -> dict[int, RevisionConflict | PassedOn]:
+        self._waiting += self._keep(self._source.take())
+        results: dict[int, RevisionConflict | PassedOn] = {}
+        for position, each in pending.items():
+            if (found := self._conflict(each, own, refused)) is not None:
+                results[position] = found
+        ready = {position: each for position, each in pending.items() if position not in results}
+        if ready:
+            answers = self._send(list(ready.values()), own)
+            refused |= answers.keys()
+            for position, each in ready.items():
+                changed = {change.resource for change in each.changes}
+                results[position] = PassedOn({name: answers[name] for name in changed & answers.keys()})
+        return results
 
     def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
         """A plan that was made on an earlier one of the batch fails with it; what that one changed is no conflict."""
@@ -247,15 +269,15 @@ class UpstreamStore:
         return None
 
     def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
-        """One request for the changes of many callers, and then the log until it has them."""
-        self._waiting += self._keep(self._log.take())
-        sent_after = self._log.applied
+        """One request for the changes of many callers, and then wait until they are seen."""
+        sent_after = self._source.applied
         ids = self._journal.add_intents(batch, sent_after)
         answers = self._sender.send(batch)
-        expected = ExpectedChanges(batch, answers.refused.keys())
-        if not self._log.wait_for(expected.are_in, _SEEN_WITHIN):
-            log.info("an acknowledged change differs from the request in the metadata log")
-        found, done = expected.attribute(self._log.take())
+        expected = ExpectedChanges(batch, answers.refused.keys(), self._source.shown)
+        is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
+        found, done = expected.attribute(self._source.take())
+        if not is_seen:
+            self._add_unseen(answers, expected.resources - done)
         outcomes = {}
         for id_, pending in zip(ids, batch, strict=True):
             unanswered = tuple(each for each in pending.changes if each.resource in answers.unknown)
@@ -263,11 +285,18 @@ class UpstreamStore:
                 planned = Revision(0, pending.time, pending.caller, unanswered)
                 self._open_intents.add([Intent(id_, sent_after, planned)])
             else:
-                outcomes[id_] = _sent_outcome({each.resource for each in pending.changes}, answers.refused, done)
+                outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, answers.refused, done)
         kept = self._keep(found, outcomes)
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
         return answers.refused
+
+    def _add_unseen(self, answers: Answers, unseen: set[Resource]) -> None:
+        """What was acknowledged and is not shown is as unknown as what was not answered."""
+        message = self._source.unshown()
+        if message is not None:
+            answers.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
+            answers.unknown.update(unseen)
 
     # The journal
 
@@ -275,7 +304,7 @@ class UpstreamStore:
         return self._journal.changes(after, limit)
 
     def redact(self, revision: Revision) -> Revision:
-        """What is read from the log has no secrets; anything else is hashed with a key of this file."""
+        """What is read from the cluster has no secrets; anything else is hashed with a key of this file."""
         if not any(each.sensitive for each in revision.changes):
             return revision
         return replace(revision, changes=tuple(map(self._redacted, revision.changes)))
@@ -284,7 +313,7 @@ class UpstreamStore:
         if not change.sensitive:
             return change
         before, after = (
-            text if text is None or IN_LOG in text else self._journal.hashed(text)
+            text if text is None or IN_LOG in text or HIDDEN in text else self._journal.hashed(text)
             for text in (change.before, change.after)
         )
         return change._replace(before=before, after=after)
@@ -299,65 +328,65 @@ class UpstreamStore:
         return self._journal.oldest()
 
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
+        if self.polling is not None:  # after a restart, the state is the image with the journal from there
+            if self._imaged < self._source.applied - 1:
+                self._write_image()
+            up_to = self._imaged if up_to is None else min(up_to, self._imaged)
         return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
     def housekeep(self, *, notification_retention: float) -> bool:
-        """Read the brokers again, and note the position in the log now and then."""
+        """Read the brokers again, and note the position now and then."""
         if self._journal.is_behind:
             self._waiting += self._keep(())
-            self._log.on_change()
+            self._source.on_change()
         if not self.is_reachable:
             return False
         if self._open_intents:
-            is_read = self._log.is_read  # before it is taken
-            self._waiting += self._keep(self._log.take(), is_log_read=is_read)
-            self._log.on_change()
+            is_read = self._source.is_read  # before it is taken
+            self._waiting += self._keep(self._source.take(), is_all=is_read)
+            self._source.on_change()
+        self._note_poll()
         static = self.brokers_static
         try:
-            self._read_cluster(_HOUSEKEEPING)
+            self._brokers.read(_HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"the brokers cannot be read: {error}") from None
         if self.brokers_static is not static:
-            self._log.on_change()
-        if self._log.applied - self._imaged >= _IMAGE_EVERY:
+            self._source.on_change()
+        if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()
         return False
 
     def _write_image(self) -> None:
         """Everything up to the image is in the journal before it."""
-        offset, image, found = self._log.take_image()
+        position, image, found = self._source.take_image()
         self._waiting += self._keep(found)
         self._journal.write_image(image)
-        self._imaged = offset
+        self._imaged = position
+
+    def _note_poll(self) -> None:
+        """Changes found after a restart were made after the last poll whose changes are in the journal."""
+        polling, polled = self.polling, self._source.polled
+        if polling is None or polling.broker is None or self._journal.is_behind:
+            return
+        self._waiting += self._keep(self._source.take())
+        self._journal.note_poll(polled, polling.broker)
+        self._noted_broker = polling.broker
 
     def acquire_archive_lock(self) -> bool:
         return True
 
     def close(self) -> None:
         with self._opened:
-            self._log.close()
+            self._source.close()
             if self.problem is None:
+                self._note_poll()
                 self._write_image()
 
 
-def _rounds(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:
-    """The positions of a batch in rounds, in which no resource is changed twice; later plans come later."""
-    rounds: list[list[int]] = []
-    last: dict[Resource, int] = {}
-    for position, pending in enumerate(batch):
-        names = {change.resource for change in pending.changes} | {resource_of(each) for each in pending.operations}
-        number = max((last[name] + 1 for name in names if name in last), default=0)
-        if number == len(rounds):
-            rounds.append([])
-        rounds[number].append(position)
-        last.update(dict.fromkeys(names, number))
-    yield from rounds
-
-
-def _sent_outcome(names: set[Resource], refused: Refusals, done: set[Resource]) -> IntentOutcome:
-    if names <= refused.keys():
-        return IntentOutcome.REFUSED
-    return IntentOutcome.DONE if names - refused.keys() <= done else IntentOutcome.UNKNOWN
+def _refusal(error: KconfError) -> ApiError:
+    """Of a change that was not sent."""
+    return error.failure() if isinstance(error, KafkaError) and not is_away(error) else AWAY
 
 
 def _now() -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from kconf.configdef.broker import BROKER, BROKER_REMOVED
 from kconf.configdef.catalog import kafka_43
-from kconf.configdef.releases.catalogs import KINDS, catalog_of
+from kconf.configdef.releases.catalogs import KINDS, catalog_of, every_release
 from kconf.configdef.releases.data import COMPLETE, RELEASES, release_data
 from kconf.configdef.topic import TOPIC_REMOVED
 from kconf.configdef.validate import normalize, validate
@@ -119,3 +119,13 @@ def test_validators_of_data_files() -> None:
         either(0)
     with pytest.raises(ValueError, match="describes no validator"):
         validator_of("prime")
+
+
+def test_the_catalog_of_every_release_lacks_no_key() -> None:
+    found = every_release()
+
+    for release in RELEASES:
+        for kind in KINDS:
+            assert getattr(catalog_of(release), kind).keys() <= getattr(found, kind).keys()
+    assert found.topic["retention.ms"] is kafka_43().topic["retention.ms"]
+    assert all(key.type is not ValueType.UNKNOWN for kind in KINDS for key in getattr(found, kind).values())

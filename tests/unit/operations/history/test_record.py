@@ -97,6 +97,17 @@ def test_nothing_is_known_before_the_first_snapshot() -> None:
     assert found.attribute(RETENTION) == Attribution(Fit.SEEN, later, 9 * MINUTE)
 
 
+def test_what_a_poll_found_may_have_been_made_since_the_poll_before() -> None:
+    made = entry(10, RETENTION, None, "1")
+    found_later = entry(20, RETENTION, "1", "2")._replace(origin="outside", not_before=15 * MINUTE)
+
+    found = record(cluster(retention_ms="2"), made, found_later)
+
+    assert found.value_at(RETENTION, Moment(12 * MINUTE)) == PastValue("1", made)
+    assert found.value_at(RETENTION, Moment(17 * MINUTE)) == PastValue("1", made, Gap(15 * MINUTE, 20 * MINUTE))
+    assert found.value_at(RETENTION, Moment(20 * MINUTE)) == PastValue("2", found_later)
+
+
 def test_resources_that_cannot_be_read_are_not_reported_as_removed() -> None:
     offline = (Resource.broker(3), "log.retention.ms")
     quota = (Resource(ResourceType.QUOTA, '{"user":"u"}'), "producer_byte_rate")

@@ -45,6 +45,8 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 class Brokers:
     """The brokers behind the gateway: `answers` are sent back as they are."""
 
+    acts_as_users = False
+
     def __init__(self, nodes: tuple[int, ...]) -> None:
         self.nodes = nodes
         self.asked: list[tuple[int, bytes]] = []

@@ -136,6 +136,18 @@ def test_a_broker_learns_of_a_new_token_a_moment_later(monkeypatch: pytest.Monke
     assert cluster.events == ["create User:alice"]
 
 
+def test_connections_of_others_use_the_same_token() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    used(identities, "User:alice")
+    first = identities.settings("User:alice")
+    assert identities.settings("User:alice", failed=first) is first  # the broker will know it soon
+    identities._known["User:alice"].created -= 60
+    assert identities.settings("User:alice") is first
+    assert identities.settings("User:alice", failed=first) is not first
+    assert cluster.events == ["create User:alice"] * 2
+
+
 def test_who_was_idle_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_IDENTITIES", 2)
     identities = Cluster().identities()

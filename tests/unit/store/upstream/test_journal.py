@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.client.kraft.image import MetadataImage
 from kconf.errors import JournalTrimmed, StoreLocked, StoreLost, StoreMismatch, StoreUnavailable
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.store.sqlite.store import SqliteStore
-from kconf.store.upstream.journal import GatewayJournal, IntentOutcome
+from kconf.store.upstream.journal import GatewayJournal, IntentOutcome, Numbering
+from kconf.store.upstream.open import recorded_state
 
 ORDERS = Resource.topic("orders")
 SECRET = "Tr0ub4dor"
@@ -106,6 +108,35 @@ def test_a_file_belongs_to_one_cluster_and_one_process(url: str) -> None:
         GatewayJournal(url, "two")
     with pytest.raises(StoreMismatch):
         SqliteStore.open(url)
+
+
+def test_offsets_of_a_log_and_revisions_of_a_poller_are_not_in_one_file(url: str) -> None:
+    GatewayJournal(url, "one").close()
+    with pytest.raises(StoreMismatch, match="by a gateway with controllers"):
+        GatewayJournal(url, "one", Numbering.POLLS)
+    GatewayJournal(f"{url}2", "one", Numbering.POLLS).close()
+    with pytest.raises(StoreMismatch, match="by a gateway without controllers"):
+        GatewayJournal(f"{url}2", "one")
+
+
+def test_the_state_is_the_image_and_the_changes_after_it(url: str) -> None:
+    journal = GatewayJournal(url, "one", Numbering.POLLS)
+    assert recorded_state(journal, "one") is None
+    image = MetadataImage.restore([], {ORDERS: {"retention.ms": "1", "segment.ms": "1"}}, {}, {})
+    journal.write_image({**Checkpoint("one", 4, 0, image).to_json(), "unknown": ["acl"]})
+    journal.append([revision(4), revision(5)])
+    journal.note_poll(77, 2)
+    found = recorded_state(journal, "one")
+    assert found is not None
+    assert (found.snapshot.revision, found.unknown, found.time, found.broker) == (
+        5,
+        frozenset({ResourceType.ACL}),
+        77,
+        2,
+    )
+    assert dict(found.snapshot.overrides(ORDERS)) == {"retention.ms": "5", "segment.ms": "1"}
+    assert found.recent == []  # these revisions are of 1970
+    journal.close()
 
 
 def test_the_file_of_a_server_is_refused(url: str) -> None:

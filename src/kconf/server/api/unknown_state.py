@@ -1,0 +1,73 @@
+"""Requests about what the cluster behind a gateway refuses to show: the answer is the error of the cluster.
+
+An empty list would be false, and a change that was planned on it too. Configs of single resources are checked where
+they are described and altered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kconf.errors import ApiError
+from kconf.model.resource import ResourceType
+from kconf.protocol.apis import APIS, Api
+from kconf.protocol.codec.fields import fields_of
+from kconf.server.api.data_plane.beside_brokers import Handler
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.error_responses import error_response
+from kconf.util.slices import in_slices
+
+_LIST_CONFIG_RESOURCES: Final = 74
+_KINDS: Final[Mapping[int, ResourceType]] = {
+    29: ResourceType.ACL,
+    30: ResourceType.ACL,
+    31: ResourceType.ACL,
+    48: ResourceType.QUOTA,
+    49: ResourceType.QUOTA,
+    50: ResourceType.SCRAM,
+    51: ResourceType.SCRAM,
+    24800: ResourceType.QUOTA,
+    24801: ResourceType.QUOTA,
+    24802: ResourceType.QUOTA,
+}
+"""APIs about one kind of resources."""
+
+
+def guarded(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
+    """The handlers of a gateway."""
+    return {
+        key: _guarded(APIS[key], each) if key in _KINDS or key == _LIST_CONFIG_RESOURCES else each
+        for key, each in handlers.items()
+    }
+
+
+def _guarded(api: Api, handler: Handler) -> Handler:
+    def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
+        failure = _unknown(context, api.key, request)
+        return handler(context, request, call) if failure is None else _refused(api, request, failure)
+
+    return handle
+
+
+def _unknown(context: ServerContext, key: int, request: Any) -> ApiError | None:
+    kinds = context.service.store.unknown.kinds
+    if not kinds:
+        return None
+    if key != _LIST_CONFIG_RESOURCES:
+        return kinds.get(_KINDS[key])
+    wanted = set(in_slices(request.resource_types)) or set(kinds)
+    return next((failure for kind, failure in kinds.items() if kind in wanted), None)
+
+
+def _refused(api: Api, request: Any, failure: ApiError) -> Any:
+    """The error, with its message where the response has a place for it."""
+    response = error_response(api, request, failure.code)
+    for field in fields_of(type(response)):
+        value = getattr(response, field.name)
+        for each in in_slices(value) if isinstance(value, list) else ():
+            if hasattr(each, "error_message"):
+                each.error_message = failure.message
+    if hasattr(response, "error_message"):
+        response.error_message = failure.message
+    return response

@@ -1,0 +1,87 @@
+"""Opens the store of a gateway: with controllers it follows the metadata log, without it polls a broker."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from immutables import Map
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.kraft.scram_keys import CredentialSink
+from kconf.client.settings import ClientSettings
+from kconf.errors import JournalTrimmed, StoreMismatch
+from kconf.model.journal import Revision
+from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.identities import Identities
+from kconf.store.upstream.journal import GatewayJournal, Numbering
+from kconf.store.upstream.log_thread import LogThread
+from kconf.store.upstream.polling.poller import RECENT, Poller, RecordedState
+from kconf.store.upstream.polling.reading import StateReader
+from kconf.store.upstream.scram_keys import read_keys
+from kconf.store.upstream.source import StateSource
+from kconf.store.upstream.store import UpstreamStore
+
+_PAGE: Final = 1000
+
+
+def open_upstream(
+    url: str,
+    brokers: ClientSettings,
+    controllers: ClientSettings | None,
+    poll_interval: float,
+    credentials: CredentialSink | None = None,
+    identities: Identities | None = None,
+) -> UpstreamStore:
+    """`poll_interval` is in seconds. `credentials` gets the SCRAM keys of the users, which only the log has."""
+    if controllers is None:
+
+        def poll(journal: GatewayJournal, cluster: str) -> StateSource:
+            reader = StateReader(SyncAdminClient._from_settings(brokers))
+            return Poller(reader, cluster, recorded_state(journal, cluster), poll_interval, journal.last + 1)
+
+        return UpstreamStore(url, brokers, Numbering.POLLS, poll, identities)
+
+    def follow(journal: GatewayJournal, cluster: str) -> StateSource:
+        image = journal.read_image(cluster)
+        if image is not None and credentials is not None:
+            read_keys(controllers, cluster, credentials)  # they are not in the image
+        return LogThread(controllers, cluster, image, credentials)
+
+    return UpstreamStore(url, brokers, Numbering.LOG, follow, identities)
+
+
+def recorded_state(journal: GatewayJournal, cluster: str) -> RecordedState | None:
+    """The state that the journal of a gateway without controllers recorded: its image, and the changes after it."""
+    facts = journal.read_image_facts()
+    if facts is None:
+        return None
+    image, revision = journal.checkpoint(facts, cluster).image, int(facts["offset"])
+    configs: dict[Resource, Overrides] = {each: dict(values) for each, values in image.configs.items()}
+    snapshot = Snapshot.of(revision, Map(image.topics), Map(configs), Map())
+    for each in _after(journal, revision):
+        snapshot = snapshot.apply(each.changes, each.number)
+    since = (time.time() - RECENT) * 1000
+    last = _after(journal, max(journal.begin, journal.last - _PAGE))
+    recent = [each for each in last if each.time > since]
+    return RecordedState(snapshot, _unknown(facts), journal.polled, journal.broker, recent)
+
+
+def _after(journal: GatewayJournal, revision: int) -> list[Revision]:
+    found: list[Revision] = []
+    try:
+        while page := journal.changes(revision, _PAGE):
+            found += page
+            revision = page[-1].number
+    except JournalTrimmed:
+        raise StoreMismatch(
+            f"the image of {journal.url} is older than its journal: delete the image, and the gateway starts from the"
+            " current state of the cluster"
+        ) from None
+    return found
+
+
+def _unknown(facts: Any) -> frozenset[ResourceType]:
+    words = {each.word: each for each in ResourceType}
+    return frozenset(words[each] for each in facts.get("unknown", ()))

@@ -1,0 +1,49 @@
+"""What became of requests to the cluster, and which of the changes that were seen belong in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from kconf.model.journal import Change, ChangeKind, Revision
+from kconf.model.plan import Refusals
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import Snapshot, topic_to_json
+from kconf.store.upstream.journal import Intent, IntentOutcome
+
+
+def sent_outcome(names: set[Resource], refused: Refusals, done: Collection[Resource]) -> IntentOutcome:
+    """Of a request that was answered."""
+    if names <= refused.keys():
+        return IntentOutcome.REFUSED
+    return IntentOutcome.DONE if names - refused.keys() <= set(done) else IntentOutcome.UNKNOWN
+
+
+def is_untouched(intent: Intent, snapshot: Snapshot) -> bool:
+    """Whether the state is as before a request: what happened in between cannot be seen in it.
+
+    A value that is neither the old nor the new one was set by somebody else, perhaps after the request was done.
+    Whether a sensitive value was replaced is not known.
+    """
+    return all(_is_as_before(change, snapshot) for change in intent.planned.changes)
+
+
+def _is_as_before(change: Change, snapshot: Snapshot) -> bool:
+    current = snapshot.overrides(change.resource).get(change.key)
+    if change.kind is ChangeKind.TOPIC:
+        topic = snapshot.topics.get(change.resource.name)
+        return (None if topic is None else topic_to_json(topic)) == change.before
+    if not change.sensitive:
+        return current == change.before
+    is_replaced = change.before is not None and change.after is not None
+    return not is_replaced and (current is None) == (change.before is None)
+
+
+def without_rewrites(revisions: Sequence[Revision]) -> list[Revision]:
+    """Without the records that set a value to what it was. Those of brokers stay: a broker reads its files again."""
+    found = []
+    for each in revisions:
+        changes = tuple(one for one in each.changes if one.op != "rewrite" or one.resource.type is ResourceType.BROKER)
+        if changes:
+            found.append(each if len(changes) == len(each.changes) else replace(each, changes=changes))
+    return found

@@ -1,0 +1,155 @@
+"""What a reading of a broker says about the state: which changes led to it, and whether it is an older one.
+
+Pure functions of the state and the reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from kconf.client.kraft.image import MetadataImage
+from kconf.client.kraft.image_difference import difference
+from kconf.configdef.lookup import known_key
+from kconf.configdef.validate import normalize
+from kconf.model.journal import Change, ChangeKind, Revision
+from kconf.model.resource import Overrides, Resource, ResourceType, Topic
+from kconf.model.snapshot import Snapshot, topic_to_json
+from kconf.store.upstream.polling.reading import HIDDEN, Reading
+
+_SHOWN_AS_PARSED: Final = frozenset(
+    {ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP}
+)
+
+Name = tuple[Resource, str]
+"""A key of a resource; "" is the topic itself."""
+
+
+def changes_to(snapshot: Snapshot, reading: Reading, skipped: Collection[Resource] = ()) -> list[list[Change]]:
+    """What changed since the state of the snapshot, but for the skipped resources; each list is a revision.
+
+    A revision has one change, so that each has one author. A topic is deleted together with its configs.
+    """
+    names = [each for each in _differing(snapshot, reading) if each not in skipped]
+    if not names:
+        return []
+    before = _image(
+        {each.name: snapshot.topics.get(each.name) for each in names if each.type is ResourceType.TOPIC},
+        {each: snapshot.overrides(each) for each in names},
+    )
+    after = _image(
+        {
+            each.name: reading.topics.get(each.name, snapshot.topics.get(each.name))
+            for each in names
+            if each.type is ResourceType.TOPIC
+        },
+        {each: _shown(snapshot, reading, each) for each in names},
+    )
+    return list(_revisions(difference(before, after)))
+
+
+def _differing(snapshot: Snapshot, reading: Reading) -> Iterator[Resource]:
+    """The resources that are not as they were."""
+    seen = set()
+    for name, topic in reading.topics.items():
+        if snapshot.topics.get(name) != topic:
+            seen.add(Resource.topic(name))
+    for resource, values in reading.configs.items():
+        if snapshot.overrides(resource) != values:
+            seen.add(resource)
+    yield from seen
+
+
+def _shown(snapshot: Snapshot, reading: Reading, resource: Resource) -> Overrides:
+    """The values in the reading; those of the state where it has none: the broker did not show them."""
+    if resource.type is ResourceType.TOPIC and reading.topics.get(resource.name, False) is None:
+        return {}
+    return reading.configs.get(resource, snapshot.overrides(resource))
+
+
+def _image(topics: Mapping[str, Topic | None], configs: Mapping[Resource, Overrides]) -> MetadataImage:
+    hidden = {
+        (resource, key): value.encode()
+        for resource, values in configs.items()
+        for key, value in values.items()
+        if is_hidden(resource, value)
+    }
+    return MetadataImage.restore(
+        [each for each in topics.values() if each is not None],
+        {resource: dict(values) for resource, values in configs.items() if values},
+        {},
+        hidden,
+    )
+
+
+def is_hidden(resource: Resource, value: str) -> bool:
+    """Whether a value stands for a sensitive one."""
+    return resource.type is ResourceType.SCRAM or value == HIDDEN
+
+
+def _revisions(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    deleted: list[Change] = []
+    changes = list(changes)
+    going = {each.resource for each in changes if each.kind is ChangeKind.TOPIC and each.after is None}
+    for change in changes:
+        if change.resource in going and change.after is None:
+            deleted.append(change)
+            if change.kind is ChangeKind.TOPIC:
+                yield deleted
+                deleted = []
+        else:
+            yield [change]
+
+
+def shown_value(change: Change) -> str | None:
+    """What a broker shows for the new value of a change: a describe prints what the broker has parsed."""
+    key = known_key(change.resource.type, change.key) if change.resource.type in _SHOWN_AS_PARSED else None
+    return change.after if key is None or change.after is None else normalize(key, change.after)
+
+
+class RecentChanges:
+    """What was shown not long ago, by which a broker is recognized that is behind.
+
+    `window` is in seconds. A broker that is behind shows a value that was there before a recent change.
+    """
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self._former: dict[Name, dict[str | None, float]] = {}  # the values that a key had, and until when
+
+    def add(self, revision: Revision, now: float) -> None:
+        for change in revision.changes:
+            self._former.setdefault((change.resource, change.key), {})[change.before] = now
+        if len(self._former) > _MANY:
+            self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        recent = {
+            name: {value: at for value, at in values.items() if now - at < self._window}
+            for name, values in self._former.items()
+        }
+        self._former = {name: values for name, values in recent.items() if values}
+
+    def older(self, snapshot: Snapshot, reading: Reading, now: float) -> Name | None:
+        """A key for which a reading has a value from before a recent change; None: there is none."""
+        self._forget(now)
+        for (resource, key), values in self._former.items():
+            is_read, shown, current = _value(snapshot, reading, resource, key)
+            if is_read and shown != current and shown in values:
+                return resource, key
+        return None
+
+
+_MANY: Final = 50_000
+
+
+def _value(snapshot: Snapshot, reading: Reading, resource: Resource, key: str) -> tuple[bool, str | None, str | None]:
+    """Whether the reading has a key, its value there, and its value in the state."""
+    if not key and resource.type is ResourceType.TOPIC:
+        shown, current = reading.topics.get(resource.name), snapshot.topics.get(resource.name)
+        text = [None if each is None else topic_to_json(each) for each in (shown, current)]
+        return resource.name in reading.topics, text[0], text[1]
+    is_read = resource in reading.configs or (
+        resource.type is ResourceType.TOPIC and reading.topics.get(resource.name, False) is None
+    )
+    return is_read, reading.configs.get(resource, {}).get(key), snapshot.overrides(resource).get(key)

@@ -1,0 +1,380 @@
+"""Follows a cluster whose controllers cannot be reached: reads one broker again and again, and compares.
+
+One broker is read, so that the state never goes back: a broker that lags shows its changes later, in their order, and
+one that is restarted catches up before it answers. If it is lost, the state is stale until a broker has been read as a
+whole; another one is used only if it shows nothing that is older than what was shown before. Reading and comparing is
+one step, under a lock: a resource that a request is about is read again before and after the request, and by no poll in
+between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from logging import getLogger
+from threading import Event, RLock, Thread
+from typing import Any, Final, NamedTuple
+
+from immutables import Map
+
+from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.client.kraft.image import MetadataImage
+from kconf.errors import ApiError, KafkaError, KconfError, StoreFailed, StoreUnavailable
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.resource import Resource, ResourceType, Topic
+from kconf.model.scram import shown_iterations
+from kconf.model.snapshot import Snapshot
+from kconf.store.base import Polling, UnknownParts
+from kconf.store.upstream.journal import Intent
+from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.outcomes import is_untouched
+from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
+from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_away, of_kind, read_all
+
+log = getLogger(__name__)
+
+ORIGIN: Final = "outside"
+RECENT: Final = 300.0
+"""Seconds for which a broker that shows a former value counts as lagging."""
+
+_START: Final = 30.0  # seconds for the first state
+_RETRY: Final = 1.0  # seconds after a poll that failed
+_OVERTAKEN: Final = 1.0  # seconds for our value to follow another one
+_PAUSE: Final = 0.002  # seconds between slices, for requests that wait
+_SLOWEST: Final = 0.2  # seconds between two looks at a change that was sent
+_NOBODY: Final = RequestContext("")
+
+
+class RecordedState(NamedTuple):
+    """What the journal knows of the cluster: its state, without the `unknown` kinds, at a time in milliseconds.
+
+    `recent` changes were shown not long ago, by a `broker`.
+    """
+
+    snapshot: Snapshot
+    unknown: frozenset[ResourceType]
+    time: int
+    broker: int | None
+    recent: Sequence[Revision]
+
+
+class Poller:
+    """`take` has what was found; `on_change` is called, from any thread, when there is something."""
+
+    problem: StoreFailed | None = None
+
+    def __init__(
+        self, reader: StateReader, cluster: str, recorded: RecordedState | None, interval: float, first: int = 1
+    ) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        self.imaged = None if recorded is None else recorded.snapshot.revision
+        self.polled = 0 if recorded is None else recorded.time  # when the last poll began, in milliseconds
+        self.unknown = UnknownParts({}, {})
+        self.interval = interval
+        self._reader, self._cluster = reader, cluster
+        self._recorded = recorded
+        self._snapshot = Snapshot(first) if recorded is None else recorded.snapshot
+        self._recent = RecentChanges(RECENT)
+        for each in () if recorded is None else recorded.recent:
+            self._recent.add(each, time.monotonic() - max(0.0, time.time() - each.time / 1000))
+        self._revisions: list[Revision] = []
+        self._in_flight: set[Resource] = set()
+        self._node = None if recorded is None else recorded.broker
+        self._has_begun = False
+        self._is_sure = False  # whether the broker shows nothing older than what was shown
+        self._begun_at = self._done_at = 0.0
+        self._error: KconfError | None = None
+        self._lock = RLock()
+        self._wake, self._closed = Event(), Event()
+        self._thread = Thread(target=self._run, name="kconf-poll", daemon=True)
+
+    def start(self) -> None:
+        deadline = time.monotonic() + _START
+        while not self._is_sure:
+            try:
+                self._find_broker()
+            except StoreUnavailable as error:
+                if time.monotonic() > deadline:
+                    raise
+                log.warning("%s", error)
+                time.sleep(_RETRY)
+        self._thread.start()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a poll was completed not long ago."""
+        late = max(3 * self.interval, self.interval + 10)
+        return self._is_sure and time.monotonic() - self._done_at < late
+
+    @property
+    def is_read(self) -> bool:
+        return self.is_current
+
+    @property
+    def applied(self) -> int:
+        return self._snapshot.revision + 1
+
+    @property
+    def polling(self) -> Polling:
+        if not self._done_at:
+            return Polling(self.interval, self._node, None, None)
+        age, duration = time.monotonic() - self._begun_at, self._done_at - self._begun_at
+        return Polling(self.interval, self._node, age, duration)
+
+    # What was found
+
+    def take(self) -> list[Revision]:
+        with self._lock:
+            found, self._revisions = self._revisions, []
+            return found
+
+    def take_all(self) -> tuple[Snapshot, list[Revision]]:
+        with self._lock:
+            return replace(self._snapshot, changed=Map()), self.take()
+
+    def take_image(self) -> tuple[int, dict[str, Any], list[Revision]]:
+        with self._lock:
+            snapshot = self._snapshot
+            configs = {each: dict(values) for each, values in snapshot.configs.items()}
+            image = MetadataImage.restore(snapshot.topics.values(), configs, {}, {})
+            facts = Checkpoint(self._cluster, snapshot.revision, 0, image).to_json()
+            facts["unknown"] = [each.word for each in self.unknown.kinds]
+            return snapshot.revision, facts, self.take()
+
+    def _merge(self, reading: Reading, own: Collection[Resource] = ()) -> None:
+        """Compare a reading with the state. A resource that a request is about counts only as one of its `own`."""
+        for changes in changes_to(self._snapshot, reading, self._in_flight.difference(own)):
+            self._add(changes)
+        read = {*reading.configs, *map(Resource.topic, reading.topics)}
+        refused = {name: each for name, each in self.unknown.resources.items() if name not in read}
+        refused |= reading.refused
+        if refused != self.unknown.resources:
+            for each in refused.keys() - self.unknown.resources.keys():
+                log.warning("the cluster does not show the configs of %s: %s", each, refused[each])
+            self.unknown = self.unknown._replace(resources=refused)
+
+    def _add(self, changes: Sequence[Change]) -> None:
+        number = self._snapshot.revision + 1
+        not_before = self.polled or None
+        revision = Revision(number, _now(), _NOBODY, tuple(changes), ORIGIN, not_before=not_before)
+        self._snapshot = self._snapshot.apply(changes, number)
+        self._recent.add(revision, time.monotonic())
+        self._revisions.append(revision)
+
+    # Polls
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._wake.wait(self.interval if self._is_sure else min(_RETRY, self.interval))
+            self._wake.clear()
+            if not self._closed.is_set():
+                self._step()
+        self._reader.close()
+
+    def _step(self) -> None:
+        before = self.is_current, self.unknown
+        try:
+            if self._is_sure:
+                self._poll()
+            else:
+                self._find_broker()
+        except KconfError as error:
+            self._lose(error)
+            return
+        if self._revisions or before != (True, self.unknown):
+            self.on_change()
+
+    def _poll(self) -> None:
+        node, begun, begun_at = self._node, _now(), time.monotonic()
+        assert node is not None
+        with self._lock:
+            cluster, listed = self._reader.cluster(node), self._reader.list_topics(node)
+        names = sorted({*listed, *self._snapshot.topics})
+        for start in range(0, len(names), SLICE):
+            part = names[start : start + SLICE]
+            with self._lock:
+                known = _agreeing(part, listed, self._snapshot)
+                self._merge(self._reader.topics(node, part, known))
+            self._closed.wait(_PAUSE)
+        for kind in KINDS:
+            if kind not in self.unknown.kinds:
+                with self._lock:
+                    self._merge(self._reader.kind(node, kind, of_kind(self._snapshot, kind), cluster))
+        self._completed(begun, begun_at)
+
+    def _completed(self, begun: int, begun_at: float) -> None:
+        with self._lock:
+            self.polled, self._begun_at, self._done_at = begun, begun_at, time.monotonic()
+            if self._error is not None:
+                log.warning("broker %s is read again", self._node)
+            self._error = None
+
+    def _lose(self, error: KconfError) -> None:
+        """The state stays as it is, stale, until a broker has been found that is not behind it."""
+        with self._lock:
+            is_new = str(self._error) != str(error)
+            self._error, self._is_sure = error, False
+        if is_new:
+            log.error("the state of the cluster cannot be read: %s", error)
+            self._wake.set()
+        self.on_change()
+
+    # Which broker is read
+
+    def _find_broker(self) -> None:
+        """Read a broker as a whole: the one that was read before if it is there, else another. Raises KconfError."""
+        begun, begun_at = _now(), time.monotonic()
+        cluster = self._reader.cluster(None)
+        problem: KconfError = StoreUnavailable("the cluster has no brokers now")
+        for node in sorted(cluster.nodes, key=lambda each: (each != self._node, each)):
+            try:
+                reading, refused = read_all(
+                    self._reader, node, cluster, self._snapshot, self.unknown.kinds, may_refuse=not self._has_begun
+                )
+            except KafkaError as error:
+                problem = error
+                continue
+            with self._lock:
+                older = None
+                if node != self._node:
+                    older = self._recent.older(self._snapshot, reading, time.monotonic())
+                if older is None:
+                    self._use(node, reading, refused)
+                    self._completed(begun, begun_at)
+                    return
+            name = " ".join(map(str, older)).rstrip()
+            problem = StoreUnavailable(f"broker {node} is behind: it shows an earlier value of {name}")
+        raise StoreUnavailable(str(problem)) if is_away(problem) else problem
+
+    def _use(self, node: int, reading: Reading, kinds: Mapping[ResourceType, ApiError]) -> None:
+        if not self._has_begun:
+            self._begin(reading, kinds)
+        if node != self._node or not self._has_begun:
+            log.info("the state is read from broker %d every %g s", node, self.interval)
+        self._node, self._is_sure, self._has_begun = node, True, True
+        self._merge(reading)
+
+    def _begin(self, reading: Reading, kinds: Mapping[ResourceType, ApiError]) -> None:
+        """What the journal does not know yet is no change: everything, or kinds that were refused until now."""
+        for kind, failure in kinds.items():
+            log.warning("the cluster does not show %s: %s; requests about it get this error", kind.word, failure)
+        self.unknown = UnknownParts(kinds, {})
+        known = self._snapshot
+        if self._recorded is None:
+            existing = {name: each for name, each in reading.topics.items() if each is not None}
+            set_values = {each: values for each, values in reading.configs.items() if values}
+            self._snapshot = Snapshot.of(known.revision, Map(existing), Map(set_values), Map())
+            return
+        kept = {each: values for each, values in known.configs.items() if each.type not in kinds}
+        new = {
+            each: values
+            for each, values in reading.configs.items()
+            if values and each.type in self._recorded.unknown and each.type not in kinds
+        }
+        self._snapshot = replace(known, configs=Map({**kept, **new}))
+
+    # Requests of the gateway itself
+
+    def begin_requests(self, resources: Collection[Resource]) -> None:
+        with self._lock:
+            self._read_some(resources)
+            self._in_flight.update(resources)
+
+    def end_requests(self, resources: Collection[Resource]) -> None:
+        with self._lock:
+            self._in_flight.difference_update(resources)
+
+    def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
+        """Read what requests were about until the broker shows it.
+
+        A broker that shows neither the old nor the new value was asked in between two changes, or somebody else was
+        faster: our value follows soon or never.
+        """
+        deadline, delay, overtaken_at = time.monotonic() + timeout, 0.002, 0.0
+        while not self._closed.is_set():
+            with self._lock:
+                if expected.are_in(self._revisions):
+                    return True
+                try:
+                    self._read_some(expected.resources, expected)
+                except KconfError:
+                    return False
+                if expected.are_in(self._revisions):
+                    return True
+                is_overtaken = self._is_overtaken(expected)
+            now = time.monotonic()
+            overtaken_at = (overtaken_at or now) if is_overtaken else 0.0
+            if now > deadline or (is_overtaken and now - overtaken_at > _OVERTAKEN):
+                return False
+            time.sleep(delay)
+            delay = min(2 * delay, _SLOWEST)
+        return False
+
+    def _read_some(self, resources: Collection[Resource], expected: ExpectedChanges | None = None) -> None:
+        if not self._is_sure or self._node is None:
+            raise StoreUnavailable("the state of the cluster may be stale")
+        try:
+            reading = self._reader.some(self._node, resources)
+        except KconfError as error:
+            self._lose(error)
+            raise
+        self._merge(reading, resources if expected is not None else ())
+        if expected is not None:
+            self._add_unseen(expected, reading)
+
+    def _add_unseen(self, expected: ExpectedChanges, reading: Reading) -> None:
+        """Changes that were acknowledged and cannot be seen: a value was replaced by itself, or it is sensitive."""
+        seen = {(change.resource, change.key) for each in self._revisions for change in each.changes}
+        for change in expected.changes:
+            if change.kind is not ChangeKind.CONFIG or (change.resource, change.key) in seen:
+                continue
+            values = reading.configs.get(change.resource)
+            if values is None:
+                continue
+            value = values.get(change.key)
+            hidden = value is not None and is_hidden(change.resource, value)
+            op = "set" if hidden else "rewrite"
+            same = Change(ChangeKind.CONFIG, change.resource, change.key, value, value, op, hidden)
+            is_shown = shown_iterations(value) == shown_iterations(change.after)
+            if expected.is_candidate(same) and is_shown and change.before is not None:
+                self._add([same])
+
+    def _is_overtaken(self, expected: ExpectedChanges) -> bool:
+        """Whether a key that is expected to change did, to something else."""
+        return any(
+            not expected.is_candidate(change)
+            for each in self._revisions
+            for change in each.changes
+            if any((change.kind, change.resource, change.key) == (e.kind, e.resource, e.key) for e in expected.changes)
+        )
+
+    def shown(self, change: Change) -> str | None:
+        return shown_value(change)
+
+    def unshown(self) -> str | None:
+        return (
+            f"the cluster accepted the change, but broker {self._node} does not show it: it is behind, or somebody else"
+            " made another change at the same time; check before you try again"
+        )
+
+    def is_untouched(self, intent: Intent) -> bool:
+        return is_untouched(intent, self._snapshot)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_START)
+        else:
+            self._reader.close()
+
+
+def _agreeing(names: Sequence[str], listed: Mapping[str, Topic | ApiError], snapshot: Snapshot) -> dict[str, Topic]:
+    """The topics that are listed as they are known."""
+    known = {name: snapshot.topics.get(name) for name in names}
+    return {name: topic for name, topic in known.items() if topic is not None and listed.get(name) == topic}
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,303 @@
+"""Reads the state of a cluster from one broker, through its Admin APIs, in slices.
+
+All requests of a reading go to the same broker, one after the other, so that a later one never shows an older state.
+Only the configs of another broker come from that broker, since no other has them. A sensitive value is not shown:
+`HIDDEN` stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+from uuid import UUID
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.acls import DescribeAcls
+from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, api_error
+from kconf.client.calls.client_quotas import DescribeClientQuotas
+from kconf.client.calls.cluster import DescribeCluster
+from kconf.client.calls.configs import DescribeConfigs, ListConfigResources
+from kconf.client.calls.scram import AllUserScramCredentials
+from kconf.client.kraft.access_records import acl_value
+from kconf.engine.access.acls import ResourcePattern
+from kconf.engine.access.scram_credentials import user_resource
+from kconf.engine.declarative.diff import quota_value
+from kconf.errors import (
+    ApiError,
+    AuthenticationFailed,
+    BrokerNotAvailable,
+    ConnectionFailed,
+    ErrorCode,
+    KafkaError,
+    KconfError,
+    NotAuthorized,
+    RequestTimedOut,
+)
+from kconf.model.acl import AclFilter, AclType, Operation, PatternType
+from kconf.model.cluster import ClusterDescription
+from kconf.model.entry import View, own_source
+from kconf.model.quota import QuotaEntity, QuotaFilter
+from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
+from kconf.model.snapshot import Snapshot
+from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+HIDDEN: Final = "poll:hidden"
+SLICE: Final = 250  # resources in a request
+KINDS: Final = (
+    ResourceType.BROKER,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.GROUP,
+    ResourceType.QUOTA,
+    ResourceType.SCRAM,
+    ResourceType.ACL,
+)
+"""What is read besides topics, each kind as a whole."""
+
+_TIMEOUT: Final = 10.0  # seconds for a request
+_FEW: Final = 8  # entities or patterns that are asked for one by one
+_AWAY: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
+_GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+_UNREACHABLE: Final = (ConnectionFailed, RequestTimedOut, BrokerNotAvailable, AuthenticationFailed)
+
+T = TypeVar("T")
+Listing = Mapping[str, "Topic | ApiError"]
+
+
+class Reading(NamedTuple):
+    """What a broker showed of some resources. A topic that is None does not exist. `refused` were not shown."""
+
+    topics: Mapping[str, Topic | None]
+    configs: Mapping[Resource, Overrides]
+    refused: Mapping[Resource, ApiError]
+
+
+class _ListTopics(ClusterCall[Listing]):
+    """Topics with their replicas: those of these names that exist, or all."""
+
+    name = "Metadata"
+    min_version = 10
+    hint = "before Kafka 2.8, topics have no IDs"
+
+    def __init__(self, names: Iterable[str] | None) -> None:
+        super().__init__()
+        self._names = None if names is None else [MetadataRequestTopic(name=each) for each in names]
+
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
+        return MetadataRequest(self._names, allow_auto_topic_creation=False)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return CallResult({None: api_error(body.error_code, None)}, body.throttle_time_ms)
+        found: dict[str, Topic | ApiError] = {}
+        for each in body.topics:
+            if each.name is None or each.error_code in _GONE:
+                continue
+            replicas = {one.partition_index: tuple(one.replica_nodes) for one in each.partitions}
+            topic = Topic(each.name, UUID(bytes=each.topic_id), tuple(replicas[number] for number in sorted(replicas)))
+            found[each.name] = api_error(each.error_code, None) if each.error_code else topic
+        return CallResult({None: found}, body.throttle_time_ms)
+
+
+class StateReader:
+    """Used by one thread at a time. Every method raises KafkaError: the broker is away, or refuses."""
+
+    def __init__(self, client: SyncAdminClient) -> None:
+        self._client = client
+
+    def close(self) -> None:
+        self._client.close()
+
+    def cluster(self, node: int | None) -> ClusterDescription:
+        """The brokers, and what the gateway's account may do with the cluster, as this broker knows them."""
+        return self._send(DescribeCluster(authorized_operations=True, fenced=False, controllers=False), node)
+
+    def list_topics(self, node: int) -> Listing:
+        return self._send(_ListTopics(None), node)
+
+    def topics(self, node: int, names: Collection[str], known: Mapping[str, Topic]) -> Reading:
+        """Topics with their configs. Those of `known` were listed before, and are not looked up again."""
+        unsure = [each for each in names if each not in known]
+        found: dict[str, Topic | ApiError] = {each: known[each] for each in names if each in known}
+        if unsure:
+            listed = self._send(_ListTopics(unsure), node)
+            found |= listed
+        topics: dict[str, Topic | None] = {each: None for each in names if each not in found}
+        topics |= {name: each for name, each in found.items() if isinstance(each, Topic)}
+        refused = {Resource.topic(name): each for name, each in found.items() if isinstance(each, ApiError)}
+        existing = [Resource.topic(name) for name, each in topics.items() if each is not None]
+        configs, failures = self._configs(node, existing)
+        for resource, failure in failures.items():
+            if failure.code in _GONE:
+                topics[resource.name] = None
+            else:
+                refused[resource] = failure
+        return Reading(topics, configs, refused)
+
+    def kind(self, node: int, kind: ResourceType, known: Iterable[Resource], cluster: ClusterDescription) -> Reading:
+        """All resources of a kind. Those of `known` that are not there have no values."""
+        refused: Mapping[Resource, ApiError] = {}
+        found: dict[Resource, Overrides]
+        match kind:
+            case ResourceType.BROKER:
+                found, refused = self._brokers(node, cluster.nodes)
+                return Reading({}, found, refused)
+            case ResourceType.QUOTA:
+                found = self._quotas(node, None)
+            case ResourceType.SCRAM:
+                found = self._users(node, cluster)
+            case ResourceType.ACL:
+                found = self._acls(node, None)
+            case _:
+                named = self._send(ListConfigResources([kind]), node)
+                found, refused = self._configs(node, named)
+        gone = {each: NO_OVERRIDES for each in known if each not in found and each not in refused}
+        return Reading({}, {**found, **gone}, refused)
+
+    def some(self, node: int, resources: Collection[Resource]) -> Reading:
+        """These resources only."""
+        topics = [each.name for each in resources if each.type is ResourceType.TOPIC]
+        reading = self.topics(node, topics, {}) if topics else Reading({}, {}, {})
+        configs, refused = dict(reading.configs), dict(reading.refused)
+        others: dict[ResourceType, list[Resource]] = {}
+        for each in resources:
+            if each.type is not ResourceType.TOPIC:
+                others.setdefault(each.type, []).append(each)
+        for kind, wanted in others.items():
+            found, failures = self._some(node, kind, wanted)
+            configs |= {each: found.get(each, NO_OVERRIDES) for each in wanted if each not in failures}
+            refused |= failures
+        return Reading(reading.topics, configs, refused)
+
+    def _some(
+        self, node: int, kind: ResourceType, wanted: Sequence[Resource]
+    ) -> tuple[Mapping[Resource, Overrides], Mapping[Resource, ApiError]]:
+        match kind:
+            case ResourceType.QUOTA:
+                return self._quotas(node, [QuotaEntity.from_resource(each) for each in wanted]), {}
+            case ResourceType.SCRAM:
+                return self._users(node, self.cluster(node)), {}
+            case ResourceType.ACL:
+                return self._acls(node, [ResourcePattern.of(each) for each in wanted]), {}
+            case _:
+                return self._configs(node, wanted)
+
+    def _brokers(
+        self, node: int, nodes: Iterable[int]
+    ) -> tuple[dict[Resource, Overrides], Mapping[Resource, ApiError]]:
+        """Each broker shows its own configs. Those of a broker that is away stay as they were."""
+        configs, refused = self._configs(node, [Resource.brokers(), *map(Resource.broker, nodes)])
+        failure = refused.get(Resource.brokers()) or refused.get(Resource.broker(node))
+        if failure is not None:
+            raise failure.error()
+        return configs, {}
+
+    def _configs(
+        self, node: int, resources: Sequence[Resource]
+    ) -> tuple[dict[Resource, Overrides], Mapping[Resource, ApiError]]:
+        found: dict[Resource, Overrides] = {}
+        failures: dict[Resource, ApiError] = {}
+        others = [each for each in resources if each.type is ResourceType.BROKER and each.name]
+        for part in (*_parts([each for each in resources if each not in others], SLICE), others):
+            if part:
+                described = self._send(DescribeConfigs(part), None if part is others else node)
+                lost = [each for each in described.failures.values() if each.code in _AWAY]
+                if lost and part is not others:
+                    raise lost[0].error()
+                failures |= described.failures
+                found |= {each: _own(each, described[each]) for each in part if each not in described.failures}
+        return found, failures
+
+    def _quotas(self, node: int, entities: Sequence[QuotaEntity] | None) -> dict[Resource, Overrides]:
+        filters = [None] if entities is None or len(entities) > _FEW else [QuotaFilter.exactly(e) for e in entities]
+        return {
+            entity.resource: {key: quota_value(key, value) for key, value in values.items()}
+            for each in filters
+            for entity, values in self._send(DescribeClientQuotas(each), node).items()
+        }
+
+    def _users(self, node: int, cluster: ClusterDescription) -> dict[Resource, Overrides]:
+        """A 4.3.1 broker was seen not to respond to a request for all users from a principal without the right."""
+        allowed = cluster.authorized_operations
+        if allowed is not None and Operation.DESCRIBE not in allowed:
+            raise NotAuthorized(NotAuthorized.stock)
+        found = self._send(AllUserScramCredentials(), node)
+        return {
+            user_resource(user): {each.mechanism.word: f"iterations={each.iterations} {HIDDEN}" for each in found[user]}
+            for user in found
+            if user not in found.failures
+        }
+
+    def _acls(self, node: int, patterns: Sequence[ResourcePattern] | None) -> dict[Resource, Overrides]:
+        filters = [None] if patterns is None or len(patterns) > _FEW else [_exactly(each) for each in patterns]
+        found: dict[Resource, dict[str, str]] = {}
+        for each in filters:
+            for binding in self._send(DescribeAcls(each), node):
+                resource, key, value, _ = acl_value(binding, is_set=True)
+                found.setdefault(resource, {})[key] = value or ""
+        return dict(found)
+
+    def _send(self, call: Call[Any, Any, T], node: int | None) -> T:
+        call.node = node
+        return self._client._send(call, _TIMEOUT)
+
+
+def read_all(
+    reader: StateReader,
+    node: int,
+    cluster: ClusterDescription,
+    known: Snapshot,
+    unknown: Mapping[ResourceType, ApiError],
+    *,
+    may_refuse: bool,
+) -> tuple[Reading, Mapping[ResourceType, ApiError]]:
+    """Everything that a broker shows but for the `unknown` kinds, and the kinds that it refuses, if it may."""
+    topics: dict[str, Topic | None] = {}
+    configs: dict[Resource, Overrides] = {}
+    resources: dict[Resource, ApiError] = {}
+    kinds = dict(unknown)
+
+    def add(found: Reading) -> None:
+        topics.update(found.topics)
+        configs.update(found.configs)
+        resources.update(found.refused)
+
+    for part in _parts(sorted({*reader.list_topics(node), *known.topics}), SLICE):
+        add(reader.topics(node, part, {}))
+    for kind in (each for each in KINDS if each not in unknown):
+        try:
+            add(reader.kind(node, kind, of_kind(known, kind), cluster))
+        except KafkaError as error:
+            if is_away(error) or kind is ResourceType.BROKER or not may_refuse:
+                raise
+            kinds[kind] = error.failure()
+    return Reading(topics, configs, resources), kinds
+
+
+def of_kind(snapshot: Snapshot, kind: ResourceType) -> list[Resource]:
+    return [each for each in snapshot.configs if each.type is kind]
+
+
+def is_away(error: KconfError) -> bool:
+    """Whether a broker did not answer, rather than refuse."""
+    return isinstance(error, _UNREACHABLE)
+
+
+def _exactly(pattern: ResourcePattern) -> AclFilter:
+    return AclFilter(AclType(pattern.type), pattern.name, pattern=PatternType(pattern.pattern))
+
+
+def _own(resource: Resource, view: View) -> Overrides:
+    """What is set on the resource itself. Resources with the same values share one mapping, as their view."""
+    source = own_source(resource)
+    found: Overrides | None = view.memo.get(source)
+    if found is None:
+        found = view.memo[source] = {
+            each.name: HIDDEN if each.sensitive else each.value or "" for each in view.entries if each.source == source
+        }
+    return found
+
+
+def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

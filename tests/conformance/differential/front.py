@@ -1,0 +1,87 @@
+"""One cluster, asked directly and through a gateway: reads and dry runs of both, changes through the gateway only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from kconf.protocol.apis import API_VERSIONS, BY_NAME
+from lab.broker import KafkaBroker
+from tests.conformance.differential.accepted import ACCEPTED, Accepted
+from tests.conformance.differential.ask import SERVED, Ask
+from tests.conformance.differential.compare import MISSING, Difference
+from tests.conformance.differential.duel import Duel, Score
+from tests.conformance.differential.side import Side
+from tests.support.process import KconfProcess
+
+COMPARED = frozenset(BY_NAME[name].key for name in SERVED)
+NEVER_PASSED_ON = frozenset(["AlterPartitionReassignments", "DeleteRecords", "DescribeDelegationToken"])
+
+OF_ITS_OWN = frozenset(["no log directories", "what is served", "loggers of one's own"])
+"""Differences of a kconf without brokers, which a gateway does not have."""
+
+
+def _served(found: Difference) -> bool:
+    """Rows that only one has, ApiVersions of 4.4, and an offset of the log that goes on."""
+    if found.ask.name != "ApiVersions":
+        return False
+    newer = found.path[1:] == (str(API_VERSIONS), "max_version") and (found.kafka, found.kconf) == (4, 5)
+    alone = len(found.path) == 2 and MISSING in (found.kafka, found.kconf) and int(found.path[1]) not in COMPARED
+    return newer or alone or found.path == ("finalized_features_epoch",)
+
+
+ACCEPTED_FRONT = (
+    *(each for each in ACCEPTED if each.name not in OF_ITS_OWN),
+    Accepted("what is served", "a gateway has APIs of its own and refuses others; what both serve is equal", _served),
+    Accepted(
+        "never passed on",
+        "what moves or loses messages, and delegation tokens, are refused with 42",
+        lambda found: found.ask.name in NEVER_PASSED_ON,
+    ),
+)
+
+
+class Front(Side):
+    """A gateway; what it shows of its brokers has their addresses."""
+
+    def __init__(self, process: KconfProcess, kafka: Side) -> None:
+        super().__init__("kconf", process.host, process.port)
+        self.ids, self.topics = kafka.ids, kafka.topics  # one cluster
+        self._shown = kafka.bootstrap
+
+    @property
+    def bootstrap(self) -> str:
+        return self._shown
+
+
+class FrontDuel(Duel):
+    """`kafka` is the cluster itself, `kconf` its gateway."""
+
+    def _ask(self, scenario: str, ask: Ask) -> None:
+        if ask.is_read or ask.missing:
+            super()._ask(scenario, replace(ask, moving=True))
+            return
+        if hasattr(ask.message, "validate_only") and not ask.surplus:
+            super()._ask(scenario, replace(ask, message=_dry_run(ask.message)))
+        if not getattr(ask.message, "validate_only", False):
+            self.score.asked[ask.name, ask.version] += 1
+            self.kconf.ask(ask)
+
+
+def _dry_run(message: Any) -> Any:
+    values = {field.name: getattr(message, field.name) for field in message.FIELDS}
+    return type(message)(**{**values, "validate_only": True})
+
+
+@contextmanager
+def front_duel(kafka: KafkaBroker, score: Score) -> Iterator[FrontDuel]:
+    args = ("--upstream", kafka.bootstrap, "--controllers", kafka.address("CONTROLLER"))
+    with KconfProcess(args=args) as process:
+        direct = Side("kafka", kafka.host, kafka.port)
+        pair = FrontDuel(direct, Front(process, direct), score, ACCEPTED_FRONT)
+        try:
+            yield pair
+        finally:
+            pair.close()

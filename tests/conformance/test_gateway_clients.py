@@ -1,0 +1,59 @@
+"""Clients and kconf's own commands on a gateway in front of a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lab.broker import KafkaBroker
+from lab.jars import CLIENTS, client_classpath
+from lab.java import QUICK, java
+from tests.cli.commands.stories import STORIES, People, a_name, one_topic_is_changed_at_once
+from tests.conformance.differential.scenarios.data_plane import await_coordinators
+from tests.conformance.differential.side import Side
+from tests.conformance.test_clients import classes, steps  # noqa: F401  (a fixture)
+from tests.conformance.test_commands import own_config  # noqa: F401  (a fixture)
+from tests.conformance.test_gateway import gateway
+from tests.real_clients import test_confluent_kafka as librdkafka
+from tests.support.targets import marked, one_of
+
+REFUSED = {"delete records", "reassign", "reassign to nothing", "tokens"}  # never passed on
+
+
+@pytest.fixture(scope="module")
+def front(kafka_431: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    await_coordinators(Side("kafka", kafka_431.host, kafka_431.port))
+    with gateway(kafka_431, tmp_path_factory.mktemp("front") / "gw.db") as (address, _):
+        yield address
+
+
+@pytest.mark.parametrize("version", one_of("4.4.0", [each for each in CLIENTS if each != "4.4.0"]), ids=str)
+def test_the_java_admin(kafka_431: KafkaBroker, front: str, classes: Path, version: str) -> None:  # noqa: F811
+    path = f"{classes}:{client_classpath(version)}"
+    both: Any = SimpleNamespace(kconf=SimpleNamespace(bootstrap=front), kafka=kafka_431)
+
+    ours, theirs = steps(both, [java(), *QUICK, "-cp", path, "AdminSteps", a_name(f"java-{version}")])
+
+    ours["broker"] = ours["broker"].replace(kafka_431.bootstrap, "SERVER")  # its listeners
+    assert {step: each for step, each in ours.items() if step not in REFUSED} == {
+        step: each for step, each in theirs.items() if step not in REFUSED
+    }
+
+
+def test_librdkafka(front: str) -> None:
+    admin = librdkafka.AdminClient({"bootstrap.servers": front})
+    librdkafka.test_set_append_subtract_and_delete_change_only_what_they_name(admin, a_name("rd"))
+    librdkafka.test_partitions_can_be_added_but_not_taken_away(admin, a_name("rd"))
+
+
+@pytest.mark.parametrize(
+    "story",
+    [each if each is one_topic_is_changed_at_once else marked(each, pytest.mark.full) for each in STORIES],
+    ids=lambda each: each.__name__,
+)
+def test_commands(story: Callable[[People], None], front: str, tmp_path: Path) -> None:
+    story(People(tmp_path, front))

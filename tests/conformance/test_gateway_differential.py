@@ -1,0 +1,25 @@
+"""The differential lab with both addresses of one cluster: what a gateway answers is what its cluster answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.broker import KafkaBroker
+from tests.conformance.differential.duel import Score, report
+from tests.conformance.differential.front import front_duel
+from tests.conformance.differential.programme import DRAWN, common_versions, drawn, play
+from tests.conformance.differential.scenarios.data_plane import await_coordinators, coordinators
+
+FAMILIES = {**DRAWN, "coordinators": coordinators}
+SHORT, LONG = range(1, 2), range(2, 12)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("rounds", [SHORT, pytest.param(LONG, marks=pytest.mark.full)], ids=["short", "long"])
+def test_the_answers_of_a_gateway_are_those_of_its_cluster(rounds: range) -> None:
+    score = Score()
+    with KafkaBroker() as kafka, front_duel(kafka, score) as pair:
+        await_coordinators(pair.kafka)
+        play(pair, drawn(rounds, FAMILIES), common_versions(pair))
+    assert not score.found, report(score.found)
+    assert score.total >= 100 * len(rounds)

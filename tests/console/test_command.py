@@ -1,0 +1,69 @@
+"""`kconf console` as a process: it prints its address, serves, and stops; and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.process import KconfProcess
+
+CONTEXTS = """\
+contexts:
+  prod-eu: {bootstrap: "%s"}
+  prod-us: {bootstrap: "127.0.0.1:1"}
+  test: {bootstrap: "127.0.0.1:1"}
+"""
+
+
+def started(config: Path, *words: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "KCONF_CONFIG": str(config)}
+    command = [sys.executable, "-m", "kconf", "console", *words]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def refused(config: Path, *words: str) -> str:
+    process = started(config, *words)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    return error
+
+
+@pytest.fixture
+def config(tmp_path: Path, served: KconfProcess) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(CONTEXTS % served.bootstrap)
+    path.chmod(0o600)
+    return path
+
+
+def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> None:
+    process = started(config, "-C", "prod-*", "--listen", "127.0.0.1:0")
+    try:
+        assert process.stdout is not None
+        found = re.fullmatch(r"kconf console ready: (http://127\.0\.0\.1:\d+/)\n", process.stdout.readline())
+        assert found is not None
+        page = urllib.request.urlopen(found[1], timeout=60).read().decode()
+        assert [name for name in ("prod-eu", "prod-us", "test") if f"/{name}/topics" in page] == ["prod-eu", "prod-us"]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert error.startswith("kconf: no logins: everybody who can reach this address acts with the credentials")
+
+
+def test_what_would_expose_a_cluster_is_refused(config: Path) -> None:
+    assert "pass --login, or listen on 127.0.0.1" in refused(config, "--listen", "0.0.0.0:0")
+    assert "pass --tls-certificate and --tls-key" in refused(config, "--listen", "0.0.0.0:0", "--login")
+
+
+def test_mistakes_are_one_sentence(config: Path, tmp_path: Path) -> None:
+    assert "no context" in refused(config, "-C", "nothing")
+    assert "HOST:PORT" in refused(config, "--listen", "8080")
+    assert "no context to serve" in refused(tmp_path / "none.yaml")

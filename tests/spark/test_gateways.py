@@ -1,0 +1,93 @@
+"""Several gateways and a follower archive the same cluster: the lake has each change once, with its author."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kconf.client.kraft.archive import LogArchive
+from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.client.kraft.follower import LogChanges
+from kconf.client.kraft.image import MetadataImage
+from kconf.errors import ErrorCode
+from kconf.lake.schemas import ATTEMPTS
+from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
+from kconf.model.resource import Resource
+from kconf.server.journal.archive import Archive
+from kconf.spark import bronze, runner, silver
+from kconf.spark.delta_tables import Lake
+from kconf.spark.gold import Gold
+from kconf.spark.inputs import Inputs
+from kconf.store.upstream.journal import GatewayJournal
+
+NOON = 1_700_000_000_000
+ORDERS = Resource.topic("orders")
+
+
+def logged(number: int) -> Revision:
+    """A record, as everybody reads it."""
+    change = Change(ChangeKind.CONFIG, ORDERS, "retention.ms", str(number - 1), str(number), "set")
+    return Revision(number, NOON + 1000 * number, RequestContext(""), (change,), "log")
+
+
+def through(user: str, number: int) -> Revision:
+    """The same record, as the gateway reads it through which it was made."""
+    return replace(logged(number), caller=RequestContext(f"User:{user}", reason=f"ticket {number}"), origin="kconf")
+
+
+def archive_gateway(directory: Path, cluster: str, revisions: Sequence[Revision]) -> None:
+    """What `kconf serve --upstream --archive` writes."""
+    directory.mkdir(parents=True)
+    journal = GatewayJournal(f"sqlite:///{directory / 'gw.db'}", cluster)
+    journal.begin_at(10)
+    journal.append(revisions)
+    refused = AuditEntry(NOON, RequestContext("User:eve"), 10, ORDERS, (), ErrorCode.POLICY_VIOLATION, False)
+    journal.append_attempts([refused])
+    archive = Archive(directory / "archive", cluster, 1, journal.reader(), of_gateway=True)
+    archive.open(revisions[-1].number)
+    archive.catch_up()
+    archive.close()
+    journal.close()
+
+
+def archive_follower(directory: Path, cluster: str, revisions: Sequence[Revision]) -> None:
+    """What `kconf follow --archive` writes."""
+    archive = LogArchive(directory, cluster)
+    archive.open()
+    end = revisions[-1].number + 1
+    archive.add([LogChanges(3, end, revisions)])
+    archive.flush(Checkpoint(cluster, end, 3, MetadataImage()))
+    archive.close()
+
+
+def test_each_change_is_there_once_and_the_line_with_an_author_wins(lake: Lake, tmp_path: Path) -> None:
+    one = [through("alice", 11), logged(12), logged(13), through("alice", 14)]
+    two = [logged(11), through("bob", 12), logged(13), logged(14)]
+    first, second = tmp_path / "first", tmp_path / "second"
+    archive_gateway(first / "two", "followed", two)
+    archive_gateway(first / "five", "alone", [through("alice", 11), through("alice", 14)])
+    archive_gateway(second / "one", "followed", one)
+    archive_follower(second / "follower", "followed", [logged(number) for number in range(11, 15)])
+    archive_gateway(second / "three", "pair", one)
+    archive_gateway(second / "four", "pair", two)
+    brought = bronze.Read()
+    for delivery in (first, second):
+        bronze.read_archive(lake, str(delivery), silver.next_round(lake), brought)
+        silver.update(lake)
+    runner.finish(lake, {}, brought, datetime.now(UTC), None)
+    gold = Gold(lake, Inputs())
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for row in gold.journal.orderBy("time").collect():
+        found.setdefault(row["cluster"], []).append((row["after"], row["principal"], row["origin"]))
+    together = [
+        ("11", "User:alice", "kconf"),
+        ("12", "User:bob", "kconf"),
+        ("13", "", "outside"),
+        ("14", "User:alice", "kconf"),
+    ]
+    alone = [("11", "User:alice", "kconf"), ("14", "User:alice", "kconf")]
+    assert found == {"followed": together, "pair": together, "alone": alone}
+    assert lake.read(ATTEMPTS).count() == 5
+    assert {row["kind"] for row in gold.integrity().collect()} == set()

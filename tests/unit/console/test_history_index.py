@@ -1,0 +1,40 @@
+"""The record of a cluster by resource: extended without copies, and limited to what a person may see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kconf.console.cluster.history import HistoryIndex
+from kconf.errors import ApiError, ErrorCode
+from kconf.model.cluster_state import MissingPart
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.history.sources import RecordedHistory, entries_of
+from tests.unit.console.world import START, history, revision, set_key, topics
+
+MINUTE = 60_000
+ORDERS, PAYMENTS = Resource.topic("orders"), Resource.topic("payments")
+
+
+def test_a_value_has_its_entries_and_not_those_that_were_added_later() -> None:
+    first = history(revision(1, set_key("orders", "a", None, "1")))
+    second = first.extended(list(entries_of(revision(2, set_key("orders", "a", "1", "2")))))
+    assert [each.revision for each in first.latest(10)] == [1]
+    assert [each.revision for each in second.latest(10)] == [2, 1]
+    assert [len(each.about([ORDERS]).entries) for each in (first, second)] == [1, 2]
+
+
+def test_entries_are_counted_from_a_time_on() -> None:
+    found = history(*(revision(number, set_key("orders", "a", None, "1")) for number in (1, 2, 3)))
+    assert [found.number_since(START + number * MINUTE) for number in (0, 2, 3, 4)] == [3, 2, 1, 0]
+
+
+def test_files_show_a_person_only_what_the_cluster_shows_them() -> None:
+    user = Change(ChangeKind.CONFIG, Resource(ResourceType.SCRAM, "ana"), "SCRAM-SHA-512", None, "x", "set", True)
+    changes = (set_key("orders", "a", None, "1"), set_key("payments", "a", None, "1"), user)
+    entries = [entry for number, each in enumerate(changes) for entry in entries_of(revision(number, each))]
+    found = HistoryIndex.of(RecordedHistory("journal", "cluster-1", entries, []))
+    refused = MissingPart("users", ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+    state = replace(topics({"orders": {}}), missing=(refused,))
+    assert list(found.shown_by(state).by_resource) == [ORDERS]
+    assert PAYMENTS in found.by_resource

@@ -1,0 +1,39 @@
+"""A broker config that is set to the value that it has."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.alter import AlterTarget, plan_alter
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.resource import Resource
+from kconf.model.snapshot import Snapshot
+
+KEY, VALUE = "log.cleaner.threads", "2"
+RESOLVER = ConfigResolver(kafka_43(), {}, {}, {})
+SET = [AlterConfigOp(OpType.SET, KEY, VALUE)]
+
+
+def gateway(*, rewrites: bool = True) -> AlterTarget:
+    return AlterTarget(1, RESOLVER, others={1: RESOLVER, 2: RESOLVER}, rewrites=rewrites)
+
+
+@pytest.mark.parametrize("resource", [Resource.broker(1), Resource.broker(2), Resource.brokers()])
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_gateway_passes_it_on(resource: Resource, replace: bool) -> None:
+    """Kafka writes the record again, so that the broker reads its files again (KAFKA-14136)."""
+    stored = Change(ChangeKind.CONFIG, resource, KEY, None, VALUE, "set")
+    snapshot = Snapshot.EMPTY.apply([stored], 1)
+    wishes = [ResourceAlterations(resource, SET)]
+    plan = plan_alter(snapshot, wishes, gateway(), replace=replace)
+    assert plan.changes == [Change(ChangeKind.CONFIG, resource, KEY, VALUE, VALUE, "rewrite")]
+    assert plan.operations == wishes
+    assert plan_alter(snapshot, wishes, gateway(rewrites=False), replace=replace).changes == []
+
+
+def test_deleting_what_is_not_set_is_nothing() -> None:
+    wishes = [ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.DELETE, KEY)])]
+    assert plan_alter(Snapshot.EMPTY, wishes, gateway(), replace=False).changes == []

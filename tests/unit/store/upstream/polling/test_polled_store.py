@@ -1,0 +1,238 @@
+"""The store of a gateway without controllers: what its callers get, and what is in its journal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.settings import Address, Bootstrap, ClientSettings
+from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict
+from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+from kconf.model.results import Results
+from kconf.store.base import PassedOn
+from kconf.store.upstream import store as stores
+from kconf.store.upstream.intents import ARRIVES_WITHIN
+from kconf.store.upstream.journal import GatewayJournal, Numbering
+from kconf.store.upstream.open import recorded_state
+from kconf.store.upstream.polling.poller import Poller
+from kconf.store.upstream.store import UpstreamStore
+from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
+
+ORDERS = Resource.topic("orders")
+KEY = "retention.ms"
+ALICE = RequestContext("User:alice", reason="A-1")
+SETTINGS = ClientSettings(Bootstrap((Address("broker", 1),)))
+
+
+class Gateway:
+    """A store and its poller, whose thread does not run: `poll` is one turn of it."""
+
+    def __init__(self, cluster: FakeCluster, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cluster, self._url, self._monkeypatch = cluster, f"sqlite:///{path}", monkeypatch
+        self.answer: Callable[[], None] = lambda: None
+        self.sent: list[str | None] = []
+        self.poller: Poller
+        brokers = SimpleNamespace(cluster_id="cluster", static={}, members=None, release="4.3", elr_version=None)
+        monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
+        client = SimpleNamespace(_send=self._send, close=lambda: None)
+        monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
+        monkeypatch.setattr(Poller, "start", Poller._find_broker)
+        monkeypatch.setattr(stores, "_SEEN_WITHIN", 0.0)
+
+    def _send(self, call: Any, _timeout: float) -> Results[Resource, None]:
+        for resource, ops in call.alterations.items():
+            for op in ops:
+                self.sent.append(op.value)
+                self.cluster.set(resource, op.key, op.value)
+        self.answer()
+        return Results(dict.fromkeys(call.items))
+
+    @contextmanager
+    def open(self) -> Iterator[UpstreamStore]:
+        def source(journal: GatewayJournal, cluster: str) -> Poller:
+            reader: Any = FakeReader(self.cluster)
+            self.poller = Poller(reader, cluster, recorded_state(journal, cluster), 3600.0, journal.last + 1)
+            return self.poller
+
+        store = UpstreamStore(self._url, SETTINGS, Numbering.POLLS, source)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def poll(self) -> None:
+        self.poller._step()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    cluster = FakeCluster([1, 2])
+    cluster.create("orders", 1, retention_ms="1")
+    return Gateway(cluster, tmp_path / "gw.db", monkeypatch)
+
+
+NOW = int(time.time() * 1000)
+LONG_AGO = NOW - 10 * ARRIVES_WITHIN
+
+
+def setting(value: str, before: str | None = "1", *, seen: int = 1, sent: int = NOW) -> PendingCommit:
+    change = Change(ChangeKind.CONFIG, ORDERS, KEY, before, value, "set")
+    operation = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, KEY, value)])
+    return PendingCommit(ALICE, sent, [change], {ORDERS: seen}, [operation])
+
+
+def journal(store: UpstreamStore) -> list[tuple[int, str | None, str]]:
+    return [(each.number, change.after, each.caller.principal) for each in store.changes(1) for change in each.changes]
+
+
+def outcomes(store: UpstreamStore) -> list[str | None]:
+    return [row[0] for row in store._journal._db.execute("SELECT outcome FROM intents ORDER BY id")]
+
+
+def refusal(result: object) -> ErrorCode | None:
+    assert isinstance(result, PassedOn)
+    return next((each.code for each in result.refusals.values()), None)
+
+
+def test_an_own_change_is_journalled_once_with_its_author(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is None
+        gateway.poll()
+        assert [each.number for each in store.poll_remote()] == [2]
+        assert journal(store) == [(2, "2", "User:alice")]
+        assert outcomes(store) == ["done"]
+        assert store.outside_revisions == 0
+
+
+def test_a_change_made_outside_since_the_last_poll_is_a_conflict(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.cluster.set(ORDERS, KEY, "9")
+        (result,) = store.commit([setting("2")])
+        assert isinstance(result, RevisionConflict)
+        assert gateway.sent == []
+        assert journal(store) == [(2, "9", "")]
+        assert store.outside_revisions == 1
+
+
+def test_what_the_broker_does_not_show_is_answered_as_unknown_and_keeps_its_author(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.cluster.lagging.add(1)
+        gateway.cluster.catch_up(1)
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
+        assert (journal(store), outcomes(store)) == ([], [None])
+        gateway.cluster.lagging.clear()
+        gateway.poll()
+        store.poll_remote()
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
+
+
+def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: Gateway) -> None:
+    def lost() -> None:
+        error = ConnectionFailed("gone")
+        error.sent = True
+        raise error
+
+    with gateway.open() as store:
+        gateway.answer = lost
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
+        gateway.poll()
+        store.poll_remote()
+        assert gateway.sent == ["2"]
+        assert journal(store) == [(2, "2", "User:alice")]
+
+
+def test_nothing_is_sent_while_the_broker_is_away(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.cluster.away.add(1)
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
+        assert gateway.sent == []
+        assert not store.is_reachable
+
+
+def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        results = store.commit([setting("2"), setting("3", "2")])
+        assert [refusal(each) for each in results] == [None, None]
+        assert gateway.sent == ["2", "3"]
+        assert journal(store) == [(2, "2", "User:alice"), (3, "3", "User:alice")]
+
+
+def killed(gateway: Gateway, value: str, *, sent: int = NOW) -> None:
+    """A gateway that ends between its request and the answer."""
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    gateway.answer = die
+    with gateway.open() as store:
+        gateway._monkeypatch.setattr(store, "_write_image", lambda: None)
+        gateway._monkeypatch.setattr(store, "_note_poll", lambda: None)
+        with pytest.raises(KeyboardInterrupt):
+            store.commit([setting(value, sent=sent)])
+        assert outcomes(store) == [None]
+
+
+def test_a_request_that_was_open_is_done_if_its_value_is_there(gateway: Gateway) -> None:
+    killed(gateway, "2")
+    with gateway.open() as store:
+        assert outcomes(store) == ["done"]
+        assert journal(store) == [(2, "2", "User:alice")]
+        assert store.load().overrides(ORDERS)[KEY] == "2"
+
+
+def test_a_request_that_was_open_is_not_done_if_the_old_value_is_there(gateway: Gateway) -> None:
+    killed(gateway, "2", sent=LONG_AGO)
+    gateway.cluster.set(ORDERS, KEY, "1")
+    with gateway.open() as store:
+        assert (outcomes(store), journal(store)) == (["not done"], [])
+
+
+def test_a_request_that_may_still_arrive_stays_open(gateway: Gateway) -> None:
+    killed(gateway, "2")
+    gateway.cluster.set(ORDERS, KEY, "1")
+    with gateway.open() as store:
+        assert (outcomes(store), journal(store)) == ([None], [])
+        gateway.cluster.set(ORDERS, KEY, "2")
+        gateway.poll()
+        store.poll_remote()
+        assert (outcomes(store), journal(store)) == (["done"], [(2, "2", "User:alice")])
+
+
+def test_whether_a_request_was_done_before_another_change_is_unknown(gateway: Gateway) -> None:
+    killed(gateway, "2", sent=LONG_AGO)
+    gateway.cluster.set(ORDERS, KEY, "7")
+    with gateway.open() as store:
+        assert (outcomes(store), journal(store)) == (["unknown"], [(2, "7", "")])
+
+
+def test_after_a_restart_the_numbers_go_on_and_differences_are_changes_made_outside(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        store.commit([setting("2")])
+    gateway.cluster.set(ORDERS, KEY, "8")
+    with gateway.open() as store:
+        assert journal(store) == [(2, "2", "User:alice"), (3, "8", "")]
+        assert store.changes(2)[0].not_before is not None
+        assert store.load().revision == 3
+
+
+def test_the_journal_is_trimmed_only_up_to_the_image(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        store.commit([setting("2")])
+        store.commit([setting("3", "2", seen=2)])
+        assert store.trim(keep_last=1) == 1
+    with gateway.open() as store:
+        assert store.load().overrides(ORDERS)[KEY] == "3"

@@ -1,0 +1,322 @@
+"""What a gateway without controllers takes for a change. Each test plays the brokers, and polls by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kconf.errors import ApiError, ErrorCode, NotAuthorized, StoreUnavailable
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.polling import poller as polling
+from kconf.store.upstream.polling.polled_state import shown_value
+from kconf.store.upstream.polling.poller import Poller, RecordedState
+from kconf.store.upstream.polling.reading import HIDDEN
+from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
+
+ORDERS = Resource.topic("orders")
+KEY = "retention.ms"
+ALICE = RequestContext("User:alice", reason="A-1")
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    cluster = FakeCluster([1, 2])
+    cluster.create("orders", 1, retention_ms="1")
+    return cluster
+
+
+def started(cluster: FakeCluster, recorded: RecordedState | None = None) -> Poller:
+    """A poller that has found its broker, without its thread."""
+    poller = Poller(FakeReader(cluster), "cluster", recorded, 3600.0)  # type: ignore[arg-type]
+    poller._find_broker()
+    return poller
+
+
+def seen(revisions: list[Revision]) -> list[tuple[str, str, str | None, str | None]]:
+    return [
+        (str(change.resource), change.key or change.op, change.before, change.after)
+        for each in revisions
+        for change in each.changes
+        if change.kind is ChangeKind.CONFIG
+    ]
+
+
+def expecting(
+    value: str | None, before: str | None = "1", *, key: str = KEY, sensitive: bool = False
+) -> ExpectedChanges:
+    change = Change(ChangeKind.CONFIG, ORDERS, key, before, value, "set", sensitive)
+    return ExpectedChanges([PendingCommit(ALICE, 0, [change], {})], shown=shown_value)
+
+
+def test_the_first_state_is_no_change_and_what_follows_has_bounds_and_no_author(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    snapshot, found = poller.take_all()
+    assert (snapshot.revision, dict(snapshot.overrides(ORDERS)), found) == (1, {KEY: "1"}, [])
+    begun = poller.polled
+    cluster.set(ORDERS, KEY, "2")
+    poller._step()
+    (revision,) = poller.take()
+    assert (revision.number, revision.origin, revision.caller.principal) == (2, "outside", "")
+    assert revision.not_before == begun
+    assert revision.time >= begun
+    assert seen([revision]) == [("topic:orders", KEY, "1", "2")]
+
+
+def test_a_broker_that_lags_shows_each_change_once_and_late(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    cluster.lagging.add(1)
+    cluster.set(ORDERS, KEY, "2")
+    poller._step()
+    assert poller.take() == []
+    cluster.lagging.clear()
+    poller._step()
+    poller._step()
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "2")]
+
+
+def test_a_topic_that_was_deleted_and_created_again_is_another_topic(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    cluster.delete("orders")
+    cluster.create("orders", 2, retention_ms="1")
+    poller._step()
+    found = poller.take()
+    assert [[(each.kind, each.op) for each in revision.changes] for revision in found] == [
+        [("config", "delete"), ("topic", "delete")],
+        [("topic", "create")],
+        [("config", "set")],
+    ]
+    assert poller._snapshot.topics["orders"].id.int == 2
+
+
+def test_a_key_in_flight_is_not_taken_for_a_change_made_outside(cluster: FakeCluster) -> None:
+    """The poll that runs while the request is under way sees the new value, and leaves it to the request."""
+    poller = started(cluster)
+    poller.begin_requests([ORDERS])
+    cluster.set(ORDERS, KEY, "2")
+    cluster.set(Resource.brokers(), "log.retention.ms", "5")
+    poller._step()
+    assert seen(poller.take()) == [("brokers", "log.retention.ms", None, "5")]
+    assert poller.wait_for(expecting("2"), 10)
+    found, done = expecting("2").attribute(poller.take())
+    assert [(each.caller, each.origin, each.not_before) for each in found] == [(ALICE, "kconf", None)]
+    assert done == {ORDERS}
+    poller.end_requests([ORDERS])
+    poller._step()
+    assert poller.take() == []
+
+
+def test_what_others_changed_since_the_last_poll_is_seen_before_a_request_is_sent(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    cluster.set(ORDERS, KEY, "9")
+    poller.begin_requests([ORDERS])
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "9")]
+
+
+def test_a_write_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    poller = started(cluster)
+    poller.begin_requests([ORDERS])
+    cluster.lagging.add(1)
+    cluster.set(ORDERS, KEY, "2")
+    looks = on_sleep(monkeypatch, lambda count: cluster.lagging.discard(1) if count == 3 else None)
+    assert poller.wait_for(expecting("2"), 3600)
+    assert len(looks) == 3
+
+
+def test_a_write_that_is_not_shown_in_time_is_not_acknowledged(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    poller.begin_requests([ORDERS])
+    cluster.lagging.add(1)
+    cluster.set(ORDERS, KEY, "2")
+    assert not poller.wait_for(expecting("2"), -1)
+    assert "broker 1 does not show it" in str(poller.unshown())
+    assert poller.take() == []
+
+
+def test_another_value_is_not_waited_for_long(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    poller = started(cluster)
+    poller.begin_requests([ORDERS])
+    cluster.set(ORDERS, KEY, "3")
+    monkeypatch.setattr(polling, "_OVERTAKEN", 0.0)
+    on_sleep(monkeypatch, lambda _: None)
+    assert not poller.wait_for(expecting("2"), 3600)
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "3")]
+
+
+def test_a_value_is_shown_as_the_broker_has_parsed_it(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    poller.begin_requests([ORDERS])
+    cluster.set(ORDERS, KEY, "7")
+    assert poller.wait_for(expecting("007"), 10)
+
+
+def test_a_secret_that_replaces_another_is_a_change_only_by_its_acknowledgement(cluster: FakeCluster) -> None:
+    secret = "sasl.jaas.config"
+    cluster.set(ORDERS, secret, HIDDEN)
+    poller = started(cluster)
+    poller._step()
+    assert poller.take() == []
+    poller.begin_requests([ORDERS])
+    assert poller.wait_for(expecting("new", "", key=secret, sensitive=True), 10)
+    ((change,),) = [each.changes for each in poller.take()]
+    assert (change.before, change.after, change.sensitive) == (HIDDEN, HIDDEN, True)
+
+
+def test_credentials_are_other_ones_if_their_iterations_are(cluster: FakeCluster) -> None:
+    user = Resource(ResourceType.SCRAM, "bob")
+    cluster.set(user, "SCRAM-SHA-256", f"iterations=4096 {HIDDEN}")
+    poller = started(cluster)
+    cluster.set(user, "SCRAM-SHA-256", f"iterations=8192 {HIDDEN}")
+    poller._step()
+    ((change,),) = [each.changes for each in poller.take()]
+    assert (change.sensitive, change.after) == (True, f"iterations=8192 {HIDDEN}")
+
+
+def test_another_broker_is_read_when_the_first_is_lost(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    cluster.set(ORDERS, KEY, "2")
+    cluster.away.add(1)
+    poller._step()
+    assert not poller.is_current
+    poller._step()
+    assert poller.is_current
+    assert poller.polling.broker == 2
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "2")]
+    cluster.reads.clear()
+    poller._step()
+    assert {node for node, _ in cluster.reads} == {2}
+
+
+def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
+    """It shows a value from before a change that was already shown: the state stays, and is stale."""
+    poller = started(cluster)
+    cluster.lagging.add(2)
+    cluster.catch_up(2)
+    cluster.set(ORDERS, KEY, "2")
+    cluster.create("new", 3)
+    poller._step()
+    poller.take()
+    cluster.away.add(1)
+    for _ in range(3):
+        poller._step()
+        assert not poller.is_current
+    assert poller.take() == []
+    with pytest.raises(StoreUnavailable):
+        poller.begin_requests([ORDERS])
+    cluster.lagging.clear()
+    poller._step()
+    assert poller.is_current
+    assert poller.take() == []
+
+
+def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeCluster) -> None:
+    """It caught up before it answered: a former value was set again."""
+    cluster.nodes = [1]
+    poller = started(cluster)
+    cluster.set(ORDERS, KEY, "2")
+    poller._step()
+    assert len(poller.take()) == 1
+    cluster.away.add(1)
+    poller._step()
+    cluster.away.clear()
+    cluster.set(ORDERS, KEY, "1")
+    poller._step()
+    assert poller.is_current
+    assert seen(poller.take()) == [("topic:orders", KEY, "2", "1")]
+
+
+def test_a_kind_that_is_refused_is_unknown_and_not_empty(cluster: FakeCluster) -> None:
+    refusal = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
+    cluster.refused[ResourceType.ACL] = refusal
+    poller = started(cluster)
+    poller._step()
+    assert poller.unknown.kinds == {ResourceType.ACL: refusal}
+    assert poller.is_current
+    assert poller.unknown.of(Resource(ResourceType.ACL, "2:3:orders")) == refusal
+    assert poller.unknown.of(ORDERS) is None
+
+
+def test_a_kind_that_is_refused_later_makes_the_state_stale(cluster: FakeCluster) -> None:
+    cluster.set(Resource(ResourceType.ACL, "2:3:orders"), "[]", "")
+    poller = started(cluster)
+    cluster.refused[ResourceType.ACL] = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
+    poller._step()
+    poller._step()
+    assert not poller.is_current
+    assert poller.take() == []
+    assert poller._snapshot.overrides(Resource(ResourceType.ACL, "2:3:orders"))
+    cluster.refused.clear()
+    poller._step()
+    assert poller.is_current
+
+
+def test_brokers_that_do_not_show_their_configs_prevent_the_start(cluster: FakeCluster) -> None:
+    cluster.refused[ResourceType.BROKER] = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
+    with pytest.raises(NotAuthorized):
+        started(cluster)
+
+
+def test_a_topic_whose_configs_are_refused_is_unknown_and_others_are_not(cluster: FakeCluster) -> None:
+    refusal = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    cluster.create("others", 2)
+    cluster.refused[ORDERS] = refusal
+    poller = started(cluster)
+    assert poller.unknown.resources == {ORDERS: refusal}
+    assert poller.unknown.of(Resource.topic("others")) is None
+    cluster.refused.clear()
+    poller._step()
+    assert poller.unknown.resources == {}
+    assert seen(poller.take()) == [("topic:orders", KEY, None, "1")]
+
+
+def recorded(poller: Poller, unknown: frozenset[ResourceType] = frozenset(), broker: int = 1) -> RecordedState:
+    snapshot: Snapshot = poller._snapshot
+    return RecordedState(snapshot, unknown, 12_345, broker, poller.take())
+
+
+def test_what_changed_while_the_gateway_was_down_was_made_after_its_last_poll(cluster: FakeCluster) -> None:
+    before = recorded(started(cluster))
+    cluster.set(ORDERS, KEY, "2")
+    poller = started(cluster, before)
+    (revision,) = poller.take()
+    assert (revision.number, revision.not_before) == (2, 12_345)
+    assert seen([revision]) == [("topic:orders", KEY, "1", "2")]
+
+
+def test_what_becomes_known_is_no_change(cluster: FakeCluster) -> None:
+    acl = Resource(ResourceType.ACL, "2:3:orders")
+    cluster.refused[ResourceType.ACL] = ApiError(ErrorCode.SECURITY_DISABLED)
+    before = recorded(started(cluster), frozenset({ResourceType.ACL}))
+    cluster.refused.clear()
+    cluster.set(acl, "[]", "")
+    poller = started(cluster, before)
+    snapshot, found = poller.take_all()
+    assert (dict(snapshot.overrides(acl)), found) == ({"[]": ""}, [])
+
+
+def test_after_a_restart_another_broker_that_is_behind_is_not_used_either(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    cluster.set(ORDERS, KEY, "2")
+    poller._step()
+    before = recorded(poller)
+    cluster.set(ORDERS, KEY, "1")
+    assert seen(started(cluster, before).take()) == [("topic:orders", KEY, "2", "1")]
+    cluster.nodes = [2]
+    with pytest.raises(StoreUnavailable, match="broker 2 is behind"):
+        started(cluster, before)
+
+
+def on_sleep(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object]) -> list[float]:
+    """In place of the time that passes between two looks at a broker."""
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        act(len(slept))
+
+    monkeypatch.setattr("kconf.store.upstream.polling.poller.time.sleep", sleep)
+    return slept
