@@ -119,7 +119,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
         marks = _marks(lake)
         told = {row["cluster"]: row for row in _counts(read).collect()}
         if any(row["changes"] for row in told.values()):
-            note = {"marks": _moved(marks, told)}
+            note = {"marks": _moved(marks, told), "round": number}
             changes, count = _unknown(lake, lines.changes(read), marks, told)
             if count:
                 lake.append(JOURNAL, changes, note=note)
@@ -131,7 +131,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
             count = fresh.count()
             if count:
-                lake.append(ATTEMPTS, fresh)
+                lake.append(ATTEMPTS, fresh, note={"round": number})
             brought.attempts += count
         if any(row["bad"] for row in told.values()):
             brought.quarantined += _put_aside(lake, lines.quarantine(read))

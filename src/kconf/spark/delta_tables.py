@@ -13,8 +13,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import pyarrow as pa
 
 from kconf.lake.location import LakeBusy, LakeError, local_path
 from kconf.lake.schemas import Column, Table, ddl
@@ -28,7 +31,19 @@ _ASKED_BY: Final = frozenset(
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
 
 
+_ARROW: Final = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "map<string,string>": pa.map_(pa.string(), pa.string()),
+    "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
+}
+"""The types of tables to which a few rows are added without Spark."""
+_RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
+_WRITES: Final = ("WRITE", "MERGE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT")
 
 
 class SchemaDifference(NamedTuple):
@@ -104,13 +119,21 @@ class Lake:
         commits = self._commits(table)
         return _version(commits[-1]) if commits else None
 
-    def note(self, table: Table) -> dict[str, Any]:
-        """The note of the last commit that has one: see `append`, `overwrite` and `merge`."""
+    def note(self, table: Table, *, of_rows: bool = False) -> dict[str, Any]:
+        """The note of the last commit that has one: see `append`, `overwrite` and `merge`.
+
+        `of_rows`: the note of the current rows, none if they were written without one.
+        """
         for commit in reversed(self._commits(table)):
             for line in self._text(table, commit).split("\n"):  # a statistic may contain U+2028
-                if '"userMetadata"' in line:
-                    note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
+                if not line.startswith('{"commitInfo"'):
+                    continue
+                info = json.loads(line)["commitInfo"]
+                if "userMetadata" in info:
+                    note: dict[str, Any] = json.loads(info["userMetadata"])
                     return note
+                if of_rows and info.get("operation") in _WRITES:
+                    return {}
         return {}
 
     # -- columns -----------------------------------------------------------------------------------------------------
@@ -162,6 +185,70 @@ class Lake:
         """Add rows."""
         self._writer(table, rows, "append", note).save(self.path(table))
 
+    def append_rows(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
+    ) -> None:
+        """Add a few rows. On a local lake without Spark, which needs a second for it; times are ISO texts."""
+        if self.local is None:
+            self.append(table, local(self.spark, rows, table.ddl), note=note)
+        else:
+            self._write_rows(table, rows, "append", note)
+
+    def overwrite_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Replace all rows with a few, in one commit; as `append_rows`."""
+        if self.local is None:
+            self.overwrite(table, local(self.spark, rows, table.ddl))
+        else:
+            self._write_rows(table, rows, "overwrite", None)
+
+    def _write_rows(
+        self,
+        table: Table,
+        rows: Sequence[Mapping[str, Any]],
+        mode: Literal["append", "overwrite"],
+        note: Mapping[str, Any] | None,
+    ) -> None:
+        from deltalake import CommitProperties, write_deltalake
+
+        schema = pa.schema([(name, _ARROW[kind]) for name, kind, _ in table.columns])
+        whole = [{name: _value(row.get(name), kind) for name, kind, _ in table.columns} for row in rows]
+        more = CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}) if note is not None else None
+        properties = None if self.exists(table) else {_RANGES: self._ranges(table)}
+        given = pa.Table.from_pylist(whole, schema)
+        with self._without_spark():
+            write_deltalake(
+                self.path(table),
+                given,
+                mode=mode,
+                schema_mode="overwrite" if mode == "overwrite" else None,
+                configuration=properties,
+                commit_properties=more,
+            )
+
+    def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Some columns of all rows of a small table; none if it does not exist yet. On a local lake without Spark."""
+        if not self.exists(table):
+            return []
+        if self.local is None:
+            return [row.asDict() for row in self.read(table).select(*names).collect()]
+        from deltalake import DeltaTable
+
+        with self._without_spark():
+            found: list[dict[str, Any]] = DeltaTable(self.path(table)).to_pyarrow_table(columns=list(names)).to_pylist()
+        return found
+
+    @contextmanager
+    def _without_spark(self) -> Iterator[None]:
+        """An error of the other reader and writer as one sentence."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            if "No space left on device" in str(error):
+                raise LakeError(disk_full(self.uri)) from None
+            raise LakeError(f"The lake {self.uri} cannot be used: {first_line(error)}") from None
+
     def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
         """Replace all rows, in one commit."""
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
@@ -178,9 +265,12 @@ class Lake:
 
     def _writer(self, table: Table, rows: DataFrame, mode: str, note: Mapping[str, Any] | None) -> DataFrameWriter:
         writer = fit(rows, table).write.format("delta").mode(mode).partitionBy(*table.partitioned_by)
-        ranges = [name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by]
-        writer = writer.option("delta.dataSkippingStatsColumns", ",".join(ranges))
+        writer = writer.option(_RANGES, self._ranges(table))
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
+
+    @staticmethod
+    def _ranges(table: Table) -> str:
+        return ",".join(name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by)
 
     def merge(self, table: Table, rows: DataFrame, gone: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
         """Update the rows of the table (`t`) that match `s`, add the others, and remove those that match `gone`, in one
@@ -241,6 +331,16 @@ class Lake:
 
 def _version(commit: str) -> int:
     return int(commit[:20])
+
+
+def disk_full(uri: str) -> str:
+    return f"The disk is full. {uri} is unchanged by the step that failed."
+
+
+def _value(value: Any, kind: str) -> Any:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    return datetime.fromisoformat(value) if kind == "timestamp" and value is not None else value
 
 
 def _local_names(folder: str) -> list[str]:
