@@ -40,7 +40,7 @@ topics:
 
 class World:
     def __init__(self, spark: SparkSession, place: Path) -> None:
-        self.lake, self.place = Lake(str(place / "lake"), spark), place
+        self.lake, self.place = Lake(str(place / "lake"), spark, little=True), place
         for name, text in (("rules.yaml", RULES), ("owners.csv", "t1,search\n*,shop\n"), ("declared.yaml", DECLARED)):
             (place / name).write_text(text)
         self.inputs = Inputs([place / "declared.yaml"], place / "rules.yaml", place / "owners.csv")

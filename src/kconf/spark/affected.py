@@ -17,12 +17,14 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, SNAPSHOT
+from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, SNAPSHOT, Table
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.transforms.history import RESOURCE
 
 Name = tuple[str, str, str]
 """Cluster, resource type and resource name."""
+FEW: Final = 20_000
+"""New rows that change a table so little that it keeps its size."""
 _MOST: Final = 10_000
 """Resources; of more, everything is computed again."""
 _NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
@@ -36,6 +38,12 @@ class Part:
     names: Collection[Name]
     clusters: Collection[str]
     callers: Collection[str] = ()
+    count: int = 0
+    """Of new rows."""
+
+    @property
+    def is_few(self) -> bool:
+        return self.count <= FEW
 
     @property
     def touched(self) -> list[str]:
@@ -49,7 +57,7 @@ class Part:
 
     def of_types(self, kinds: Collection[str]) -> Part:
         """Only the resources of these types; clusters are kept."""
-        return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters)
+        return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters, count=self.count)
 
     def of(self, rows: DataFrame) -> DataFrame:
         found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_semi")
@@ -105,19 +113,15 @@ class Parts:
 def affected(lake: Lake, since: int) -> Part | None:
     """What bronze rows after a round affect; None: so much that everything is to be computed again."""
     fresh, state = F.col("round") > since, lake.note(HISTORY)
-    lines = lake.read(JOURNAL).where(fresh).groupBy(*RESOURCE).agg(F.min("time").alias("first"))
-    rows = lines.limit(_MOST + 1).collect()
-    observed = (
-        {row["cluster"] for row in _clusters(lake.read(SNAPSHOT).where(fresh))} if lake.exists(SNAPSHOT) else set()
-    )
-    callers = (
-        {row["cluster"] for row in _clusters(lake.read(ATTEMPTS).where(fresh))} if lake.exists(ATTEMPTS) else set()
-    )
+    lines = lake.read(JOURNAL).where(fresh)
+    by_resource = lines.groupBy(*RESOURCE).agg(F.min("time").alias("first"), F.count("*").alias("count"))
+    rows = by_resource.limit(_MOST + 1).collect()
+    observed, callers = (_counted(lake, table, fresh) for table in (SNAPSHOT, ATTEMPTS))
     if len(rows) > _MOST:
         return None
     names = {(row["cluster"], row["resource_type"], row["resource_name"]) for row in rows}
     two_records = {*state.get("followed", ()), *state.get("recorded", ())}
-    clusters = {cluster for cluster, kind, _ in names if kind == "broker" or cluster in two_records} | observed
+    clusters = {cluster for cluster, kind, _ in names if kind == "broker" or cluster in two_records} | set(observed)
     first: dict[str, Any] = {}
     for row in rows:
         first[row["cluster"]] = min(row["first"], first.get(row["cluster"], row["first"]))
@@ -125,7 +129,16 @@ def affected(lake: Lake, since: int) -> Part | None:
     clusters |= _followed_on(lake, since)
     names = {each for each in names if each[0] not in clusters}
     clusters |= _new_or_gone(Part(lake, names, ()))
-    return Part(lake, {each for each in names if each[0] not in clusters}, sorted(clusters), sorted(callers))
+    named = {each for each in names if each[0] not in clusters}
+    count = sum(row["count"] for row in rows) + sum(observed.values()) + sum(callers.values())
+    return Part(lake, named, sorted(clusters), sorted(callers), count)
+
+
+def _counted(lake: Lake, table: Table, fresh: Column) -> dict[str, int]:
+    """The number of new rows of each cluster."""
+    if not lake.exists(table):
+        return {}
+    return {row["cluster"]: row["count"] for row in lake.read(table).where(fresh).groupBy("cluster").count().collect()}
 
 
 def _clusters(rows: DataFrame) -> list[Any]:

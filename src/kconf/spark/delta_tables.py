@@ -15,32 +15,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from kconf.lake.local_tables import Files, LocalTables, Mode
 from kconf.lake.location import LakeBusy, LakeError, local_path
 from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.types import StructType
 
 _ASKED_BY: Final = frozenset(
     ("cluster", "resource_type", "resource_name", "key", "topic", "time", "taken", "since", "until", "round", "run")
 )
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
-
-
-_ARROW: Final = {
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "map<string,string>": pa.map_(pa.string(), pa.string()),
-    "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
-}
-"""The types of tables to which a few rows are added without Spark."""
+_SMALL: Final = 4 * 1024 * 1024
+"""Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
+_FILES: Final = 32  # Spark lists more paths in a job
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
 _WRITES: Final = ("WRITE", "MERGE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT")
@@ -57,12 +50,19 @@ class SchemaDifference(NamedTuple):
 
 
 class Lake:
-    """The tables under one URI, for one session."""
+    """The tables under one URI, for one session.
 
-    def __init__(self, uri: str, spark: SparkSession) -> None:
+    Small tables of a local lake are read as plain Parquet files, and written by deltalake if they stay small: the
+    caller says if a change is about `few` rows, or for all tables that lake and input are `little`. Spark's own way
+    takes a job to find the files of each table that a query reads, and more to write one.
+    """
+
+    def __init__(self, uri: str, spark: SparkSession, *, little: bool = False) -> None:
         self.local = local_path(uri)
         self.uri = str(self.local) if self.local is not None else uri.rstrip("/")
         self.spark = spark
+        self._is_little = little and self.local is not None
+        self._tables = LocalTables(self.uri)
 
     # -- where things are --------------------------------------------------------------------------------------------
 
@@ -109,10 +109,24 @@ class Lake:
         """The table, now or at a version; empty if it does not exist yet."""
         if not self.exists(table):
             return local(self.spark, [], table.ddl)
+        found = self._tables.files(table, version) if self.local is not None else None
+        if found is not None and found.size <= _SMALL and len(found.paths) <= _FILES:
+            return self._read_files(table, found)
         reader = self.spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(table))
+
+    def _read_files(self, table: Table, files: Files) -> DataFrame:
+        """The rows of Parquet files: Spark needs no jobs to find them, as it does for a Delta table."""
+        from pyspark.sql.types import StructType
+
+        if not files.paths:
+            return local(self.spark, [], table.ddl)
+        place = self.path(table)
+        options = {"basePath": place, "__globPaths__": "false"}  # the path is literal, not a glob
+        reader = self.spark.read.schema(StructType.fromJson(dict(files.schema))).options(**options)
+        return reader.parquet(*(f"{place}/{each}" for each in files.paths))
 
     def version(self, table: Table) -> int | None:
         """The version of the last commit; None: the table does not exist."""
@@ -142,8 +156,7 @@ class Lake:
         """How the table differs from its schema; no difference if it does not exist yet."""
         if not self.exists(table):
             return SchemaDifference()
-        schema = self.spark.read.format("delta").load(self.path(table)).schema
-        found = {each.name: each.dataType.simpleString() for each in schema.fields}
+        found = {each.name: each.dataType.simpleString() for each in self._schema(table).fields}
         defined = {each.name: each.type for each in table.columns}
         return SchemaDifference(
             [each for each in table.columns if each.name not in found],
@@ -153,6 +166,13 @@ class Lake:
                 if defined.get(name) != kind
             ],
         )
+
+    def _schema(self, table: Table) -> StructType:
+        from pyspark.sql.types import StructType
+
+        if self.local is None:
+            return self.spark.read.format("delta").load(self.path(table)).schema
+        return StructType.fromJson(dict(self._tables.schema(table)))
 
     def migrate(self, tables: Iterable[Table]) -> dict[str, list[str]]:
         """Add missing columns to tables, with null in all rows; returns the new columns by table path.
@@ -181,9 +201,14 @@ class Lake:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def append(self, table: Table, rows: DataFrame, *, note: Mapping[str, Any] | None = None) -> None:
+    def append(
+        self, table: Table, rows: DataFrame, *, note: Mapping[str, Any] | None = None, few: bool = False
+    ) -> None:
         """Add rows."""
-        self._writer(table, rows, "append", note).save(self.path(table))
+        if self._is_little or (few and self.local is not None):
+            self._write_arrow(table, _collected(rows, table), "append", note)
+        else:
+            self._writer(table, rows, "append", note).save(self.path(table))
 
     def append_rows(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
@@ -205,25 +230,15 @@ class Lake:
         self,
         table: Table,
         rows: Sequence[Mapping[str, Any]],
-        mode: Literal["append", "overwrite"],
+        mode: Mode,
         note: Mapping[str, Any] | None,
     ) -> None:
-        from deltalake import CommitProperties, write_deltalake
-
-        schema = pa.schema([(name, _ARROW[kind]) for name, kind, _ in table.columns])
         whole = [{name: _value(row.get(name), kind) for name, kind, _ in table.columns} for row in rows]
-        more = CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}) if note is not None else None
+        self._write_arrow(table, pa.Table.from_pylist(whole, _arrow_schema(table)), mode, note)
+
+    def _write_arrow(self, table: Table, rows: pa.Table, mode: Mode, note: Mapping[str, Any] | None) -> None:
         properties = None if self.exists(table) else {_RANGES: self._ranges(table)}
-        given = pa.Table.from_pylist(whole, schema)
-        with self._without_spark():
-            write_deltalake(
-                self.path(table),
-                given,
-                mode=mode,
-                schema_mode="overwrite" if mode == "overwrite" else None,
-                configuration=properties,
-                commit_properties=more,
-            )
+        self._tables.write(table, rows, mode, properties=properties, note=note)
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
         """Some columns of all rows of a small table; none if it does not exist yet. On a local lake without Spark."""
@@ -231,30 +246,31 @@ class Lake:
             return []
         if self.local is None:
             return [row.asDict() for row in self.read(table).select(*names).collect()]
-        from deltalake import DeltaTable
+        return self._tables.columns(table, names)
 
-        with self._without_spark():
-            found: list[dict[str, Any]] = DeltaTable(self.path(table)).to_pyarrow_table(columns=list(names)).to_pylist()
-        return found
-
-    @contextmanager
-    def _without_spark(self) -> Iterator[None]:
-        """An error of the other reader and writer as one sentence."""
-        from deltalake.exceptions import DeltaError
-
-        try:
-            yield
-        except (DeltaError, OSError) as error:
-            if "No space left on device" in str(error):
-                raise LakeError(disk_full(self.uri)) from None
-            raise LakeError(f"The lake {self.uri} cannot be used: {first_line(error)}") from None
-
-    def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
-        """Replace all rows, in one commit."""
+    def overwrite(
+        self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False
+    ) -> None:
+        """Replace all rows, in one commit. `few`: that changes few of them."""
+        if self._stays_small(table, few):
+            self._write_arrow(table, _collected(rows, table), "overwrite", note)
+            return
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
 
-    def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
+    def _stays_small(self, table: Table, few: bool) -> bool:
+        if self._is_little or not few or self.local is None:
+            return self._is_little
+        found = self._tables.files(table) if self.exists(table) else None
+        return found is not None and found.size <= _SMALL
+
+    def replace(
+        self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False
+    ) -> None:
         """Replace the rows that meet the condition with `rows`, which need not meet it, in one commit."""
+        if self._stays_small(table, few):
+            kept = self.read(table).where(f"NOT coalesce(({where}), false)")
+            self.overwrite(table, fit(kept, table).unionByName(fit(rows, table)), note, few=few)
+            return
         writer = self._writer(table, rows, "overwrite", note).option("replaceWhere", where)
         name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
         self.spark.conf.set(name, "false")
@@ -272,11 +288,25 @@ class Lake:
     def _ranges(table: Table) -> str:
         return ",".join(name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by)
 
-    def merge(self, table: Table, rows: DataFrame, gone: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
+    def merge(
+        self,
+        table: Table,
+        rows: DataFrame,
+        gone: DataFrame,
+        *,
+        on: str,
+        note: Mapping[str, Any],
+        few: bool = False,
+    ) -> None:
         """Update the rows of the table (`t`) that match `s`, add the others, and remove those that match `gone`, in one
         commit."""
         from pyspark.sql import functions as F
 
+        if self._stays_small(table, few):
+            given = fit(rows, table).unionByName(fit(gone, table))
+            kept = self.read(table).alias("t").join(given.alias("s"), F.expr(on), "left_anti")
+            self.overwrite(table, fit(kept, table).unionByName(fit(rows, table)), note, few=few)
+            return
         given = fit(rows, table).withColumn(_GONE, F.lit(False))
         given = given.unionByName(fit(gone, table).withColumn(_GONE, F.lit(True)))
         given.createOrReplaceTempView("kconf_merge")
@@ -333,8 +363,18 @@ def _version(commit: str) -> int:
     return int(commit[:20])
 
 
-def disk_full(uri: str) -> str:
-    return f"The disk is full. {uri} is unchanged by the step that failed."
+def _collected(rows: DataFrame, table: Table) -> pa.Table:
+    """The rows of a table, in memory."""
+    return fit(rows, table).toArrow().cast(_arrow_schema(table))
+
+
+def _arrow_schema(table: Table) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromDDL(table.ddl)
+    assert isinstance(schema, StructType)
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def _value(value: Any, kind: str) -> Any:
@@ -364,26 +404,3 @@ def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> D
 
     text = json.dumps(list(rows))
     return spark.range(0, 1, 1, 1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{ddl}>>")))
-
-
-def first_line(error: Exception) -> str:
-    """The message of a Spark error without plan and stack trace; for Python errors, the exception raised.
-
-    If Spark only names the failed call or task, the root cause is returned.
-    """
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Failed): ", line)]
-    if lines and "Traceback (most recent call last)" in lines[0] and raised:
-        return raised[-1]
-    if lines and re.match(r"An error occurred while calling |.*Job aborted due to stage failure", lines[0]):
-        return _root(lines)
-    return lines[0].strip() if lines else type(error).__name__
-
-
-def _root(lines: Sequence[str]) -> str:
-    """The last cause in a Java stack trace, without its package."""
-    causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
-    tasks = [found[1] for line in lines if (found := re.search(r"\(TID \d+\).*?\): (\S.*)", line))]
-    calls = [line[2:] for line in lines if line.startswith(": ")]
-    root = (causes[-1:] or tasks[-1:] or calls[-1:] or lines[:1])[0].strip()
-    return re.sub(r"^(?:\w+\.)+(\w+(?:: |$))", r"\1", root)

@@ -112,13 +112,13 @@ class _Update:
     def write(self, gold: Gold) -> None:
         note = {**self._note, "kept": gold.part is not None}
         if not gold.affects(self._table):
-            self._lake.append(self._table, local(self._lake.spark, [], self._table.ddl), note=note)
+            self._lake.append_rows(self._table, [], note=note)
             return
         rows = gold.rows(self._table)
         if gold.part is not None:
             kept = gold.kept(self._table, self._lake.read(self._table))
             rows = fit(kept, self._table).unionByName(fit(rows, self._table))
-        self._lake.overwrite(self._table, rows, note)
+        self._lake.overwrite(self._table, rows, note, few=gold.part is not None and gold.part.is_few)
 
 
 class Gold:

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
+from kconf.lake.local_tables import disk_full
 from kconf.lake.location import LakeBusy, LakeError
 from kconf.lake.schemas import (
     ATTEMPTS,
@@ -34,7 +35,8 @@ from kconf.lake.schemas import (
     Table,
 )
 from kconf.spark import bronze, gold, silver
-from kconf.spark.delta_tables import Lake, disk_full, first_line
+from kconf.spark.delta_tables import Lake
+from kconf.spark.errors import first_line
 from kconf.spark.inputs import Inputs, Sources
 from kconf.version import __version__
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark import cache
-from kconf.spark.startup import class_archive
+from kconf.spark.startup import cache, class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

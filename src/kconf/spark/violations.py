@@ -40,11 +40,11 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
         return
     part = part.of_types({"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)})
     if not part:
-        lake.append(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={**note, "kept": True})
+        lake.append_rows(VIOLATIONS, [], note={**note, "kept": True})
     else:
         kept = part.others(lake.read(VIOLATIONS))
         rows = fit(kept, VIOLATIONS).unionByName(fit(judged(lake, inputs, part), VIOLATIONS))
-        lake.overwrite(VIOLATIONS, rows, note={**note, "kept": True})
+        lake.overwrite(VIOLATIONS, rows, note={**note, "kept": True}, few=part.is_few)
 
 
 def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:

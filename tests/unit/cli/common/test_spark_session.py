@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
@@ -31,6 +32,22 @@ def test_what_is_large_elsewhere_or_for_many_machines_is_not(
     monkeypatch.setattr(spark, "_LITTLE", 100)
     assert not spark.is_little("local[*]", places)
     assert not spark.is_little("local[*]", [f"file://{each}" for each in places])
+
+
+@pytest.mark.parametrize(("more", "little"), [(False, True), (True, False)])
+def test_input_of_unknown_size_does_not_pass_through_memory(
+    places: tuple[str, str], monkeypatch: pytest.MonkeyPatch, more: bool, little: bool
+) -> None:
+    monkeypatch.setattr("kconf.spark.session.start", lambda *_, **__: None)
+    monkeypatch.setattr("kconf.spark.session.stop", lambda _: None)
+    lakes: list[bool] = []
+    monkeypatch.setattr("kconf.spark.delta_tables.Lake", lambda *_, little: lakes.append(little))
+    options = argparse.Namespace(conf=[], master="local[*]", log=None)
+
+    with spark.lake_at(places[0], options, [places[1]], more=more):
+        pass
+
+    assert lakes == [little]
 
 
 def test_settings_of_spark_are_passed_on_and_the_last_of_a_name_counts() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kconf.spark.delta_tables import Lake
 
 _LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before anything compiled would pay
+_IN_MEMORY = 4 * 1024 * 1024  # bytes of which all tables are written from memory
 
 
 def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -29,17 +30,20 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 
 @contextmanager
-def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) -> Iterator[Lake]:
-    """The lake with a session, which ends with it. `reads` are the other places that will be read."""
+def lake_at(
+    uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *, more: bool = False
+) -> Iterator[Lake]:
+    """The lake with a session, which ends with it. `reads` are the other places that will be read, and `more` says that
+    there is input of unknown size too, such as a live cluster: it must not pass through memory."""
     settings = spark_settings(options.conf)
     say("starting Spark …")
     from kconf.spark.delta_tables import Lake
     from kconf.spark.session import start, stop
 
-    little = is_little(options.master, (uri, *reads))
-    session = start(options.master, log=options.log, quick=little, settings=settings)
+    quick, little = (is_little(options.master, (uri, *reads), most) for most in (None, _IN_MEMORY))
+    session = start(options.master, log=options.log, quick=quick, settings=settings)
     try:
-        yield Lake(uri, session)
+        yield Lake(uri, session, little=little and not more)
     finally:
         stop(session)
 
@@ -65,13 +69,13 @@ def say(words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
 
-def is_little(master: str, uris: Iterable[str]) -> bool:
+def is_little(master: str, uris: Iterable[str], most: int | None = None) -> bool:
     """Whether the input is so small that compilation does not pay off. The size of remote input is unknown."""
     from kconf.lake.location import local_path
 
     places = [local_path(uri) for uri in uris]
     sizes = (_size(place) for place in places if place is not None)
-    return master.startswith("local") and None not in places and sum(sizes) < _LITTLE
+    return master.startswith("local") and None not in places and sum(sizes) < (_LITTLE if most is None else most)
 
 
 def _size(place: Path) -> int:
