@@ -7,10 +7,8 @@ median. Nothing of ours can be faster than an empty Python process, so that is i
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 from bench.arena import Arena, main
 from bench.crowd import crowd
 from bench.load import BenchError
+from bench.peers import compiled_environment
 from bench.table import Goal, Row
 from lab import tools
 
@@ -32,8 +31,6 @@ def run(
     program: str, *words: str, timeout: float = 60.0, more: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """One of our programs, in a process of its own, with `more` in its environment."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    bytecode = str(Path(tempfile.gettempdir()) / f"kconf-bench-bytecode-{os.getuid()}")
     return subprocess.run(
         [str(BIN / program), *words],
         stdin=subprocess.DEVNULL,
@@ -41,7 +38,7 @@ def run(
         text=True,
         check=False,
         timeout=timeout,
-        env={**environment, "PYTHONPYCACHEPREFIX": bytecode, **(more or {})},
+        env={**compiled_environment(), **(more or {})},
     )
 
 

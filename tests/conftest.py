@@ -17,7 +17,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: child processes 
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")  # how long an example takes depends on the machine
+settings.load_profile("unhurried")  # the duration of an example depends on the machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""Requests as tests of this folder send them: short to write, in Kafka's newest versions."""
+"""Short helpers that build the requests of these tests, in Kafka's newest versions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def deleting(*names: str, correlation: int = 1) -> bytes:
 
 
 def create(line: Line, *names: str) -> None:
-    """Make topics that must come into being."""
+    """Create topics; this must succeed."""
     from tests.adversity.lines import read
 
     line.send(creating(*names))
@@ -73,7 +73,7 @@ def create(line: Line, *names: str) -> None:
 
 
 def values(answer: Any) -> dict[str, str | None]:
-    """The entries of the only result of a described answer."""
+    """The entries of the only result in a describe response."""
     (result,) = answer.results
     assert result.error_code == 0, result
     return {entry.name: entry.value for entry in result.configs}

@@ -26,7 +26,7 @@ _VALUES = count(1_000_000)
 
 
 class Fleet:
-    """`size` servers, numbered from 1, that have one store."""
+    """`size` servers, numbered from 1, that share one store."""
 
     def __init__(self, store: str, size: int) -> None:
         options = ("--metrics", "127.0.0.1:0")
@@ -44,13 +44,13 @@ class Fleet:
         self._held.close()
 
     def create(self, *topics: str) -> None:
-        """Topics that all servers know."""
+        """Create topics, and wait until all servers know them."""
         with Admin(self.servers[0].bootstrap) as admin:
             assert {each.error_code for each in admin.create(*topics, partitions=1, factor=1)} == {0}
         until(lambda: all(_knows(server, topics) for server in self.servers))
 
     def journals(self, seconds: float = 60.0) -> list[Revision]:
-        """The journal, once all servers tell the same and the state of all is the same."""
+        """The journal, after all servers have the same journal and the same state."""
         until(lambda: len({_revision(each) for each in self.servers}) == 1, seconds)
         first, *others = [journal(each) for each in self.servers]
         assert all(other == first for other in others), "two servers have different journals"
@@ -82,7 +82,7 @@ class Caller:
         self._thread.join()
 
     def wait_for(self, more: int, seconds: float = 60.0) -> None:
-        """Wait until so many more changes are acknowledged."""
+        """Wait until this many more changes are acknowledged."""
         goal = len(self.acknowledged) + more
         until(lambda: len(self.acknowledged) >= goal, seconds)
 
@@ -160,7 +160,7 @@ def journal(server: KconfProcess) -> list[Revision]:
 
 @contextmanager
 def frozen(server: KconfProcess) -> Iterator[None]:
-    """A server that is paused during the block, with its connections open."""
+    """Pause a server during the block, with its connections open."""
     os.kill(server.pid, signal.SIGSTOP)
     try:
         yield

@@ -17,7 +17,7 @@ MB = 1 << 20
 
 
 class Line:
-    """One connection. What is sent and what comes back are not bound to each other."""
+    """One connection. Sending and receiving are independent."""
 
     def __init__(self, process: KconfProcess, *, timeout: float = 20.0) -> None:
         self.socket = process.connect(timeout=timeout)
@@ -41,7 +41,7 @@ class Line:
         self.socket.shutdown(socket.SHUT_WR)
 
     def receive(self) -> bytes:
-        """One frame, without its length. EOFError when the server closed instead."""
+        """One frame without its length. Raises EOFError if the server closes the connection."""
         while (frame := self._take()) is None:
             part = self.socket.recv(MB)
             if not part:
@@ -58,7 +58,7 @@ class Line:
         return frames
 
     def is_closed(self, *, within: float = 60.0) -> bool:
-        """Whether the server closes the line, without another word, in this time."""
+        """Whether the server closes the connection within this time without sending anything."""
         self.socket.settimeout(within)
         try:
             return self.socket.recv(1) == b""
@@ -68,7 +68,7 @@ class Line:
             return False
 
     def ask(self, api: str, version: int, message: object, *, correlation: int = 1) -> Any:
-        """One request and its decoded answer."""
+        """Send one request and return the decoded response."""
         self.send(frame(api, version, message, correlation=correlation))
         return read(api, version, self.receive(), correlation=correlation)
 
@@ -112,6 +112,6 @@ def descriptors(process: KconfProcess) -> int:
 
 
 def complaints(process: KconfProcess) -> list[str]:
-    """Lines of the log that tell of something the server did not expect."""
+    """Log lines about errors that the server did not expect."""
     signs = ("Traceback", "level=ERROR", "level=FATAL", "internal error", "level=CRITICAL")
     return [line for line in process.log().splitlines() if any(sign in line for sign in signs)]

@@ -1,4 +1,4 @@
-"""Frames of every API and version, and ways to spoil them: their values, and their bytes.
+"""Frames of every API and version, with mutated values and bytes.
 
 The same seed gives the same frames.
 """
@@ -112,7 +112,7 @@ _LONG = {"ListConfigChanges", "ListAttempts", "DescribeConfigsAt"}
 
 
 class Spoiler:
-    """Makes frames without end, from every API that is served in every version."""
+    """An endless generator of frames, for every API and version that is served."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -121,7 +121,7 @@ class Spoiler:
         self._valid = [self._frame(*self._choice(api)) for api in self._apis for _ in range(5)]
 
     def frames(self) -> Iterator[bytes]:
-        """Half with other values, half with other bytes; a few with a length that is not theirs."""
+        """Half with mutated values, half with mutated bytes; a few with a wrong length."""
         random = self._random
         while True:
             if random.random() < 0.5:
@@ -139,7 +139,7 @@ class Spoiler:
         api, version, message = self._choice(self._random.choice(self._apis))
         try:
             return self._frame(api, version, varied(self._random, message, version))
-        except LocalProtocolError:  # what this version cannot say
+        except LocalProtocolError:  # not possible in this version
             return self._frame(api, version, message)
 
     def _choice(self, api: Api) -> tuple[Api, int, Any]:
@@ -171,7 +171,7 @@ _TEXTS = [
 
 
 def varied(random: Random, message: Any, version: int) -> Any:
-    """A struct with some of its values changed, at whatever depth."""
+    """A struct with some of its values changed, at any depth."""
     cls = type(message)
     return cls(**{each.name: _field(random, getattr(message, each.name), each, version) for each in cls.FIELDS})
 
@@ -241,7 +241,7 @@ def _flip(random: Random, body: bytes, _: list[bytes]) -> bytes:
 
 
 def _flip_late(random: Random, body: bytes, _: list[bytes]) -> bytes:
-    """Behind the head, so that the request is read."""
+    """Flip bits after the header, so that the request is parsed."""
     spoilt = bytearray(body)
     for _each in range(random.choice((1, 2))):
         spoilt[_behind_the_head(random, body)] ^= 1 << random.randrange(8)
@@ -268,7 +268,7 @@ def _cut(random: Random, body: bytes, _: list[bytes]) -> bytes:
 
 
 def _splice(random: Random, body: bytes, others: list[bytes]) -> bytes:
-    """Our head, the end of something else."""
+    """The start of this frame and the end of another."""
     other = random.choice(others)[4:]
     return body[: _behind_the_head(random, body)] + other[random.randrange(len(other)) :]
 

@@ -1,4 +1,4 @@
-"""Hostile lengths, cut frames, unknown keys and versions, frames of 100 MB: the right answer or a clean close."""
+"""Wrong lengths, truncated frames, unknown keys and versions, frames of 100 MB: a correct response or a clean close."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.adversity.alterations import BROKER, DESCRIBE, create, describing, to
 from tests.adversity.lines import MB, Line, complaints, frame, memory, read
 from tests.support.process import KconfProcess
 
-LARGEST = 104857600  # socket.request.max.bytes, as Kafka has it
+LARGEST = 104857600  # socket.request.max.bytes, Kafka's default
 HEAD = struct.Struct(">hhih")
 
 
 @pytest.fixture(scope="module")
 def kconf() -> Iterator[KconfProcess]:
-    """A server that must still be well, and have nothing to complain of, when all is over."""
+    """A server that must still work, without unexpected errors in its log, after all tests."""
     with KconfProcess() as process:
         with Line(process) as line:
             create(line, "orders")
@@ -80,7 +80,7 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(line: Line,
 
 @pytest.mark.parametrize("size", [-1, -2, -32768], ids=str)
 def test_a_client_id_of_negative_length_is_null(line: Line, size: int) -> None:
-    """As in Kafka. Two different questions of such a client must not get the same, remembered answer."""
+    """As in Kafka. Two different requests of such a client must not get the same cached response."""
     for keys in (["retention.ms"], ["segment.ms"], ["retention.ms"]):
         asked = frame(*DESCRIBE, _describe(keys), client_id=None)[14:]
         line.send(LENGTH.pack(10 + len(asked)) + HEAD.pack(32, 4, 1, size) + asked)
@@ -95,7 +95,7 @@ def _describe(keys: list[str]) -> object:
 
 @pytest.mark.parametrize("size", [1, 300, 32767])
 def test_a_client_id_longer_than_its_frame_closes_the_connection(line: Line, size: int) -> None:
-    line.send(describing(topic("orders")))  # so that there is something to remember
+    line.send(describing(topic("orders")))  # so that a response is cached
     line.receive()
     line.send(LENGTH.pack(10) + HEAD.pack(32, 4, 1, size))
 
@@ -163,7 +163,7 @@ def test_a_frame_of_100_mb_of_zeros_closes_the_connection_and_its_memory_is_free
 
 
 def test_a_valid_frame_of_almost_100_mb_is_answered(kconf: KconfProcess, line: Line) -> None:
-    """Its surplus is ignored, as in Kafka; its memory comes back."""
+    """Extra bytes are ignored, as in Kafka, and the memory is released."""
     before = memory(kconf)
     asked = describing(topic("orders"))[4:]
     line.send(LENGTH.pack(LARGEST), asked)
@@ -195,7 +195,7 @@ def test_the_limit_of_a_frame_is_the_servers_own_setting() -> None:
 
 
 def test_every_truncated_request_waits_for_the_rest_until_its_connection_closes(kconf: KconfProcess) -> None:
-    """A client that goes away in the middle of a frame, at every place."""
+    """A client that disconnects in the middle of a frame, at every position."""
     asked = describing(topic("orders"), keys=["retention.ms"])
     for cut in range(len(asked)):
         with Line(kconf) as gone:
@@ -240,7 +240,7 @@ def test_a_connection_reset_in_the_middle_does_no_harm(kconf: KconfProcess) -> N
 
 
 def _settles(kconf: KconfProcess, most: int) -> bool:
-    """Whether memory comes down to this in a while."""
+    """Whether memory usage falls to this value within a while."""
     deadline = time.monotonic() + 20
     while memory(kconf) > most and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Spoilt frames, in `make faults` 100,000 of them (`--fuzz-frames`): the server lives, stays small, serves others."""
+"""Fuzzing, 100,000 frames in `make faults` (`--fuzz-frames`): the server survives, stays small, and serves others."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.support.process import KconfProcess
 BATCH = 2_000
 ON_A_LINE = 24
 LINES = 4
-_QUICK = Path("/dev/shm")  # no disk to wait for: test_killed.py is about durability
+_QUICK = Path("/dev/shm")  # in memory, for speed: test_killed.py tests durability
 
 
 def _push(kconf: KconfProcess, frames: Sequence[bytes]) -> None:
-    """Send all frames, with a new line after each refusal. What has been answered or refused is not sent again."""
+    """Send all frames, with a new connection after each refusal. Answered and refused frames are not sent again."""
     while frames:
         batch = frames[:ON_A_LINE]
         with Line(kconf, timeout=0.5) as line:
@@ -38,7 +38,7 @@ def _push(kconf: KconfProcess, frames: Sequence[bytes]) -> None:
 
 
 def _heard(batch: Sequence[bytes], answered: int) -> int:
-    """How many frames of a batch the server has seen, the one it refused included. Lengths may lie."""
+    """How many frames of a batch the server has read, including the one it refused. Lengths may be wrong."""
     stream, seen = b"".join(batch), 0
     for _ in range(answered):
         seen += 4 + LENGTH.unpack_from(stream, seen)[0]
@@ -49,7 +49,7 @@ def _heard(batch: Sequence[bytes], answered: int) -> int:
 
 
 class _Senders:
-    """A few threads that push frames; `send` returns when all of a batch have been heard."""
+    """A few threads that send frames; `send` returns when the server has read a whole batch."""
 
     def __init__(self, kconf: KconfProcess) -> None:
         self._kconf = kconf
@@ -74,7 +74,7 @@ class _Senders:
         while (frames := self._work.get()) is not None:
             try:
                 _push(self._kconf, frames)
-            except BaseException as error:  # passed to the test, which waits
+            except BaseException as error:  # raised in the test, which waits
                 self._done.put(error)
             else:
                 self._done.put(None)

@@ -27,7 +27,7 @@ def test_kill_9_under_load_loses_nothing_and_leaves_nothing_half_done(rounds: in
             create(line, SHARED, *(name for writer in writers for name in writer.topics))
         for turn in range(rounds):
             with writing(kconf, writers):
-                time.sleep(random.uniform(0.05, 0.6))  # the moment of the crash is the point of this test
+                time.sleep(random.uniform(0.05, 0.6))  # crash at a random moment
                 kconf.kill()
             if turn % 3 == 2:
                 check_store(kconf.store, writers)

@@ -1,4 +1,4 @@
-"""One caller asks for very much; the others do not wait for it."""
+"""A very large request does not delay others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def server() -> Iterator[KconfProcess]:
 
 
 def test_a_small_question_is_answered_while_a_large_one_is_worked_on(server: KconfProcess) -> None:
-    """Told by order: the answer to the small question, asked last, is there before the large one's first byte."""
+    """Checked by order: the small request is sent last, and its response arrives before the first byte of the large
+    one.
+    """
     many = [DescribeConfigsResource(GROUP, f"group-{number}") for number in range(30_000)]
     with socket.create_connection((server.host, server.port), timeout=60) as busy, Wire(server.bootstrap) as other:
         other.ask("ApiVersions", 0)

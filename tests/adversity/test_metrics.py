@@ -1,4 +1,4 @@
-"""/metrics and /health: figures that move as they should, and a port that takes no harm from bad requests."""
+"""/metrics and /health: correct values, and bad requests do no harm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _get(kconf: KconfProcess, path: str) -> bytes:
 
 
 def _figures(kconf: KconfProcess) -> dict[str, float]:
-    """Every sample by its name, and by its API where it has one."""
+    """Every sample by name, and by API if it has one."""
     families = text_string_to_metric_families(_get(kconf, "/metrics").decode())
     return {
         sample.name + (f"/{sample.labels['api']}" if "api" in sample.labels else ""): sample.value

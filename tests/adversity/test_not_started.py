@@ -1,4 +1,4 @@
-"""A failed start: one clear sentence on stderr and a non-zero status, never a traceback."""
+"""A failed start prints one clear sentence on stderr and exits with a non-zero status, never a traceback."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_bad_start_is_refused_with_one_message(scene: Scene, word: str, tmp_pa
     said, status = _serve(tmp_path, *options)
 
     _is_a_sentence(said, word)
-    assert "--recover" not in said  # a new store has no dynamic configs that could be the cause
+    assert "--recover" not in said  # a new store has no dynamic configs to blame
     assert status == 1
 
 
@@ -106,7 +106,7 @@ def test_a_bad_option_is_a_matter_of_usage(options: Sequence[str], tmp_path: Pat
     "key", ["authorizer.class.name", "alter.config.policy.class.name", "create.topic.policy.class.name"]
 )
 def test_a_class_that_is_not_there_stops_the_start(key: str, tmp_path: Path) -> None:
-    """To start without it would allow access that the file forbids."""
+    """Starting without it would allow access that the file forbids."""
     said, status = _serve(tmp_path, "--override", f"{key}=org.example.Missing")
 
     _is_a_sentence(said, key)
@@ -137,7 +137,7 @@ def test_a_store_that_another_server_has_open_stops_the_start_and_stays_as_it_is
 
 
 def _serve(place: Path, *options: str) -> tuple[str, int]:
-    """The output and the status of a server that must not start."""
+    """The output and exit status of a server that must not start."""
     given = ["--store", f"sqlite:///{place}/kconf.db"] if "--store" not in options else []
     listen = ["--listen", "127.0.0.1:0"] if "--listen" not in options else []
     command = [sys.executable, "-m", "kconf", "serve", *listen, *given, *options]

@@ -1,4 +1,4 @@
-"""Secrets, accepted and refused, by every way in: nothing that anyone can read has one of them."""
+"""Secrets sent in every way, accepted and refused, appear in no output, log, file or response."""
 
 from __future__ import annotations
 

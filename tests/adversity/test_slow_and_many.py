@@ -1,4 +1,4 @@
-"""Clients that pipeline without reading, dribble, fall silent, go away half-way, or come by the thousand."""
+"""Clients that do not read responses, send slowly, stop sending, disconnect early, or connect by the thousand."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def kconf() -> Iterator[KconfProcess]:
 
 
 def _is_served(line: Line) -> bool:
-    """Whether a well-behaved client gets its answer (within the time-out of its socket)."""
+    """Whether a well-behaved client gets its response within its socket timeout."""
     line.send(describing(topic("orders")))
     return read(*DESCRIBE, line.receive()).results[0].error_code in (0, 3)
 
 
 def _send_until_full(line: Line, data: bytes) -> int:
-    """Send until the server reads no more; how many bytes it, and the sockets between, took."""
+    """Send until the server stops reading; returns how many bytes it and the socket buffers took."""
     line.socket.settimeout(0.5)
     sent = 0
     while sent < len(data):
@@ -45,7 +45,7 @@ def _send_until_full(line: Line, data: bytes) -> int:
 
 
 def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it_does(kconf: KconfProcess) -> None:
-    """10,000 describes of all broker configs are 150 MB of answers."""
+    """10,000 describe requests for all broker configs produce 150 MB of responses."""
     wanted = 10_000
     with Line(kconf) as neighbour, Line(kconf) as slow:
         _is_served(neighbour)
@@ -68,7 +68,7 @@ def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it
 
 
 def test_many_clients_that_do_not_read_long_answers_share_them(kconf: KconfProcess) -> None:
-    """2,000 topics in an answer are 3 MB; fifty clients ask ten times each."""
+    """A response with 2,000 topics is 3 MB; fifty clients request it ten times each."""
     asked = describing(*(topic(f"many-{number}") for number in range(2000)))
     with Line(kconf) as first:
         first.send(asked)
@@ -80,14 +80,14 @@ def test_many_clients_that_do_not_read_long_answers_share_them(kconf: KconfProce
             line.socket.setblocking(False)
             assert line.socket.send(asked * 10) > len(asked)
         with Line(kconf) as neighbour:
-            _is_served(neighbour)  # the sockets between take a few answers, too
+            _is_served(neighbour)  # socket buffers also take a few responses
             assert all(_is_served(neighbour) for _ in range(20))
         assert size > 2 * MB
-        assert memory(kconf) < before + 150 * MB  # a piece, what it was cut from and a megabyte each: not 1.5 GB
+        assert memory(kconf) < before + 150 * MB  # one response, its parts, and a megabyte per client: not 1.5 GB
 
 
 def test_alters_and_describes_in_one_pipeline_are_answered_in_order(kconf: KconfProcess) -> None:
-    """Each describe sees the alteration before it and not the one behind."""
+    """Each describe sees the alteration before it, but not the one after it."""
     with Line(kconf) as line:
         for number in range(1, 101):
             line.send(altering({topic("orders"): {"retention.ms": str(number)}}, correlation=2 * number))
@@ -115,7 +115,7 @@ def test_frames_split_at_every_place_are_answered(kconf: KconfProcess) -> None:
     with Line(kconf) as line:
         for cut in range(1, len(asked)):
             line.send(asked[:cut])
-            time.sleep(0.001)  # so that the halves arrive apart
+            time.sleep(0.001)  # so that the two halves arrive separately
             line.send(asked[cut:])
             read(*DESCRIBE, line.receive(), correlation=1)
             read("ApiVersions", 3, line.receive(), correlation=2)
@@ -149,7 +149,7 @@ def test_a_change_that_was_received_is_made_even_if_the_client_disconnects(kconf
 def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
     with KconfProcess(args=["--override", "connections.max.idle.ms=4000"]) as kconf, ExitStack() as stack:
         busy = stack.enter_context(Line(kconf))
-        _is_served(busy)  # the first stream opens a file for good
+        _is_served(busy)  # the first stream opens a file that stays open
         open_before = descriptors(kconf)
         silent, half, unread = (stack.enter_context(Line(kconf)) for _ in range(3))
         half.send(describing(BROKER)[:9])
@@ -190,7 +190,7 @@ def test_2000_clients_at_once_are_all_served_and_leave_nothing_behind(kconf: Kco
 
 
 def test_storms_of_clients_leave_no_descriptors_behind(kconf: KconfProcess) -> None:
-    """They come and go without a word, in the middle of a word, and without waiting for the answer."""
+    """They disconnect without sending, in the middle of a request, and without waiting for the response."""
     open_before = descriptors(kconf)
     asked = describing(BROKER)
     for number in range(3000):
@@ -203,7 +203,7 @@ def test_storms_of_clients_leave_no_descriptors_behind(kconf: KconfProcess) -> N
 
 
 def _settled(kconf: KconfProcess, most: int, *, within: float = 10) -> bool:
-    """Whether a server has so few files open in a while."""
+    """Whether the number of open files falls to this value within a while."""
     deadline = time.monotonic() + within
     while descriptors(kconf) > most and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -211,7 +211,7 @@ def _settled(kconf: KconfProcess, most: int, *, within: float = 10) -> bool:
 
 
 def test_a_server_raises_its_limit_of_open_files_to_the_hard_limit() -> None:
-    """A shell gives 1,024 files to start with; that is too few for a server, and it may ask for more."""
+    """A shell usually sets a soft limit of 1,024 files, which is too few for a server."""
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
@@ -225,7 +225,7 @@ def test_a_server_raises_its_limit_of_open_files_to_the_hard_limit() -> None:
 
 
 def test_small_windows_and_long_answers_go_together(kconf: KconfProcess) -> None:
-    """A client that takes long answers a little at a time gets all of them, and then the next."""
+    """A client that reads long responses slowly gets all of them, and then the next."""
     asked = describing(*(topic(f"many-{number}") for number in range(2000)))
     with Line(kconf) as line:
         line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)

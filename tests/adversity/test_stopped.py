@@ -22,14 +22,14 @@ def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -
         with Line(kconf) as line:
             create(line, SHARED, *(name for writer in writers for name in writer.topics))
         with writing(kconf, writers):
-            time.sleep(0.4)  # under load, at no moment in particular
+            time.sleep(0.4)  # under load, at a random moment
             os.kill(kconf.pid, sign)
             status = kconf.stop()  # which is a second signal
 
         assert status == 0
         acknowledged = [writer.acknowledged for writer in writers]
         check_store(kconf.store, writers)
-        assert [writer.acknowledged for writer in writers] == acknowledged  # nothing was done that was not answered
+        assert [writer.acknowledged for writer in writers] == acknowledged  # every applied change was acknowledged
         assert min(acknowledged) > 5
         assert [error for writer in writers for error in writer.errors] == []
         kconf.start()  # on the same port
@@ -37,7 +37,7 @@ def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -
 
 
 def test_a_stop_answers_what_was_read_before_it() -> None:
-    """300 alterations in one write: they are read together and committed one after the other."""
+    """300 alterations sent in one write are read together and committed one after the other."""
     with KconfProcess() as kconf, Line(kconf) as line:
         create(line, "orders")
         line.send(*(altering({topic("orders"): {"retention.ms": str(n)}}, correlation=n) for n in range(1, 301)))
@@ -67,7 +67,7 @@ def test_a_stop_does_not_wait_for_idle_connections_and_incomplete_requests() -> 
 
         assert kconf.stop() == 0
 
-        assert time.monotonic() - began < 9  # before the grace of ten seconds that open requests get
+        assert time.monotonic() - began < 9  # before the grace period of ten seconds for open requests
         assert silent.is_closed()
         assert slow.is_closed()
 
@@ -82,4 +82,4 @@ def test_a_stop_while_a_peer_does_not_read_ends_in_time() -> None:
 
         assert kconf.stop() == 0
 
-        assert time.monotonic() - began < 9  # before that grace
+        assert time.monotonic() - began < 9  # before that grace period

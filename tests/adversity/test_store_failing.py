@@ -43,31 +43,31 @@ TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
 GROW = ("CreatePartitions", 3)
 
 
-class Moody(MemoryStore):
-    """A memory that refuses to be written while it has a reason to."""
+class FailingStore(MemoryStore):
+    """A memory store that fails while `error` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.mood: Exception | None = None
+        self.error: Exception | None = None
         self.wake: Callable[[], None] = lambda: None
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self.wake = callback
 
     def poll_remote(self) -> Sequence[Revision]:
-        if self.mood is not None:
-            raise self.mood
+        if self.error is not None:
+            raise self.error
         return ()
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
-        if self.mood is not None:
-            raise self.mood
+        if self.error is not None:
+            raise self.error
         return super().commit(batch)
 
 
-def _with_service(test: Callable[[Moody, Service, ServerContext], Awaitable[None]]) -> None:
+def _with_service(test: Callable[[FailingStore, Service, ServerContext], Awaitable[None]]) -> None:
     async def run() -> None:
-        store = Moody()
+        store = FailingStore()
         service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
         try:
@@ -87,15 +87,15 @@ def _codes(results: Any) -> list[ErrorCode]:
 
 
 @pytest.mark.parametrize(
-    "mood",
+    "error",
     [StoreUnavailable("the disk is full"), StoreError("the file is damaged"), RuntimeError("a bug of the store")],
     ids=["unavailable", "damaged", "a bug"],
 )
-def test_every_change_gets_a_timeout_error_and_nothing_has_changed(mood: Exception) -> None:
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
+def test_every_change_gets_a_timeout_error_and_nothing_has_changed(error: Exception) -> None:
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders", "gone"))
         before = service.state
-        store.mood = mood
+        store.error = error
 
         wishes = altering({topic("orders"): {"retention.ms": "1"}, BROKERS: {"x": "y"}})
         growth = frame(*GROW, CreatePartitionsRequest([CreatePartitionsTopic("orders", 5)]))
@@ -114,7 +114,7 @@ def test_every_change_gets_a_timeout_error_and_nothing_has_changed(mood: Excepti
         described = read(*DESCRIBE, await _ask(context, describing(topic("orders"))))
         assert values(described)["retention.ms"] == "604800000"
 
-        store.mood = None
+        store.error = None
         again = read(*ALTER, await _ask(context, altering({topic("orders"): {"retention.ms": "1"}})))
 
         assert _codes(again.responses) == [ErrorCode.NONE]
@@ -125,15 +125,15 @@ def test_every_change_gets_a_timeout_error_and_nothing_has_changed(mood: Excepti
 
 
 def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders"))
-        store.mood = RuntimeError("a bug of the store")
+        store.error = RuntimeError("a bug of the store")
         store.wake()
         async with asyncio.timeout(30):
             while "cannot read the changes" not in caplog.text:
                 await asyncio.sleep(0.001)
 
-        store.mood = None
+        store.error = None
         altered = read(*ALTER, await _ask(context, altering({topic("orders"): {"retention.ms": "1"}})))
 
         assert _codes(altered.responses) == [ErrorCode.NONE]
@@ -144,8 +144,8 @@ def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptur
 def test_reads_are_answered_as_usual() -> None:
     """Refusals, dry runs, and alterations that change nothing."""
 
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
-        store.mood = StoreUnavailable("the disk is full")
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
+        store.error = StoreUnavailable("the disk is full")
 
         refused = read(*ALTER, await _ask(context, altering({topic("none"): {"retention.ms": "1"}})))
         nothing = read(*ALTER, await _ask(context, altering({BROKERS: {"log.retention.ms": None}})))
@@ -157,9 +157,9 @@ def test_reads_are_answered_as_usual() -> None:
 
 
 def test_a_planner_with_a_bug_fails_alone() -> None:
-    """The others of its group are committed, and the writer goes on."""
+    """The other changes of its batch are committed, and the writer continues."""
 
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         def broken(_: State, _hooks: PolicyHooks) -> Plan[None]:
             raise ZeroDivisionError
 
@@ -179,7 +179,7 @@ def test_a_planner_with_a_bug_fails_alone() -> None:
 def test_a_subscriber_that_fails_stops_the_writer_and_every_caller_gets_an_error() -> None:
     """A commit may not be visible everywhere, so no more changes are accepted, and no client waits forever."""
 
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         def broken(_: object) -> None:
             raise ZeroDivisionError
 
@@ -197,7 +197,7 @@ def test_a_subscriber_that_fails_stops_the_writer_and_every_caller_gets_an_error
 
 
 def test_cancelling_the_caller_does_not_cancel_the_change() -> None:
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         task = asyncio.create_task(_ask(context, creating("orders")))
         await asyncio.sleep(0)
         task.cancel()
@@ -210,7 +210,7 @@ def test_cancelling_the_caller_does_not_cancel_the_change() -> None:
 
 
 def test_a_stopping_service_commits_pending_changes_and_accepts_no_more() -> None:
-    async def test(store: Moody, service: Service, context: ServerContext) -> None:
+    async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         waiting = [asyncio.create_task(_ask(context, creating(f"topic-{number}"))) for number in range(700)]
         await asyncio.sleep(0)
         await service.stop()
@@ -224,7 +224,7 @@ def test_a_stopping_service_commits_pending_changes_and_accepts_no_more() -> Non
         assert _codes(read(*CREATE, late).topics) == [TIMED_OUT]
 
     async def run() -> None:
-        store = Moody()
+        store = FailingStore()
         service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
         await test(store, service, ServerContext.over(service, time.monotonic))
@@ -234,7 +234,7 @@ def test_a_stopping_service_commits_pending_changes_and_accepts_no_more() -> Non
 
 @contextmanager
 def _full_disk(kconf: KconfProcess) -> Iterator[None]:
-    """No file of the process may grow beyond 64 KB, as if the disk were full there (Linux)."""
+    """Limit all files of the process to 64 KB, to simulate a full disk (Linux)."""
     before = resource.prlimit(kconf.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(kconf.pid, resource.RLIMIT_FSIZE, (65536, before[1]))
     yield

@@ -1,7 +1,7 @@
-"""kill -9 at any moment: what a store acknowledged is stored, nothing is half applied.
+"""kill -9 at any moment: everything that a store acknowledged is stored, and nothing is half applied.
 
-The child commits batches in a loop and says the last revision of each once it is durable; a secret and a topic are in
-play so that state which the journal cannot rebuild is covered too.
+The child commits batches in a loop and prints the last revision of each when it is durable. The batches include a
+secret and a topic, so that state which cannot be rebuilt from the journal is covered too.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def run_and_kill(url: str, *, after: float) -> int:
     child = subprocess.Popen([sys.executable, "-c", CHILD, url], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     with child:
-        said = [child.stdout.readline()]  # it runs
-        time.sleep(after)  # the moment is the point of the test
+        said = [child.stdout.readline()]  # it is running
+        time.sleep(after)  # kill it at a random moment
         child.kill()
         said += child.stdout.readlines()
     return max(int(line) for line in said if line.endswith("\n"))

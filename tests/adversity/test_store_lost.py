@@ -1,4 +1,4 @@
-"""A store whose file is deleted or damaged under a running server: nothing is acknowledged and lost, and all say it."""
+"""The store file is deleted or damaged while the server runs: no acknowledged change is lost, and errors are clear."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_deleted_store_acknowledges_nothing_and_is_unhealthy() -> None:
         assert _health(kconf)[0] == 200
         _file(kconf).unlink()
 
-        status, health = _health(kconf)  # known before anybody changes anything
+        status, health = _health(kconf)  # detected before any change is made
         assert (status, health["status"]) == (503, "unhealthy")
         assert "kconf.db was deleted, moved or replaced" in health["problem"]
         created = admin.create_topics([NewTopic("more")], timeout=5)

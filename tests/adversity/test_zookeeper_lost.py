@@ -1,7 +1,7 @@
-"""ZooKeeper killed and restarted, its leader killed, a session expired, while changes come in on several servers.
+"""ZooKeeper is killed and restarted, its leader is killed, or a session expires, while several servers get changes.
 
-Reads go on all the while, writes are refused with an error that can be tried again. Afterwards all servers agree: every
-acknowledged change is there exactly once, and none that was refused.
+Reads continue, and writes are refused with a retriable error. Afterwards all servers agree: every acknowledged change
+was made exactly once, and no refused change was made.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_a_session_expired(zookeeper: ZooKeeper, chroot: str) -> None:
 
 @pytest.mark.faults
 def test_a_server_killed(zookeeper: ZooKeeper, chroot: str) -> None:
-    """What it had acknowledged is there, what it was about to make is there whole or not at all, and it is missed."""
+    """Its acknowledged changes exist, others are complete or absent, and the other servers notice that it is gone."""
     with Fleet(zookeeper.url(chroot), 2) as fleet:
         fleet.create(*TOPICS)
         callers = _callers(fleet)
@@ -88,7 +88,7 @@ def test_a_server_killed(zookeeper: ZooKeeper, chroot: str) -> None:
 
 @pytest.mark.parametrize("server_comes_back", [True, False])
 def test_a_server_that_starts_or_stops_without_zookeeper(server_comes_back: bool) -> None:
-    """A start without ZooKeeper ends with a sentence; a stop without it ends all the same."""
+    """A start without ZooKeeper fails with a clear message; a stop without it still ends."""
     with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/alone"), 1) as fleet:
         (server,) = fleet.servers
         zookeeper.kill()
@@ -104,7 +104,7 @@ def test_a_server_that_starts_or_stops_without_zookeeper(server_comes_back: bool
 
 
 def _callers(fleet: Fleet) -> list[Caller]:
-    """Each server has a topic of its own callers, and one that both change."""
+    """Each server has callers that change their own topic, and a topic that both change."""
     own = [Caller(server, topic) for server, topic in zip(fleet.servers, TOPICS, strict=False)]
     return [*own, *(Caller(server, TOPICS[-1]) for server in fleet.servers)]
 
@@ -121,14 +121,14 @@ def _check(fleet: Fleet, callers: list[Caller]) -> None:
 
 
 def _reads_and_refuses(server: KconfProcess) -> None:
-    """While ZooKeeper is away, and will be until the answers are here."""
+    """Check that reads are answered and writes refused while ZooKeeper is down."""
     with Admin(server.bootstrap, timeout=60) as admin:
         assert admin.describe((TOPIC, TOPICS[0]))[0].error_code == 0
         assert {admin.alter((TOPIC, TOPICS[0]), (KEY, SET, "1")).error_code for _ in range(20)} == {7}
 
 
 def _expire(zookeeper: ZooKeeper, chroot: str, node_id: int) -> None:
-    """Let the session of a server expire, and wait until it has another."""
+    """Expire the session of a server, and wait until it has a new one."""
     before = _session(zookeeper, chroot, node_id)
     expire(zookeeper.address, before)
     until(lambda: _session(zookeeper, chroot, node_id) not in (0, before))
@@ -148,7 +148,7 @@ def _has_leader(ensemble: Ensemble) -> bool:
 
 
 def _session(zookeeper: ZooKeeper, chroot: str, node_id: int) -> int:
-    """The number of the session that a server has now; 0 while it is not registered."""
+    """The ID of a server's current session; 0 if it is not registered."""
     client = KazooClient(hosts=zookeeper.address)
     client.start(timeout=30)
     try:

@@ -1,4 +1,4 @@
-"""Servers that race for one key, and one that stood still while ten thousand changes were made."""
+"""Servers that change the same key concurrently, and a server that is paused during ten thousand changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST = 1_000_000
 
 
 def test_a_counter_that_two_servers_increment_by_compare_and_set_loses_no_update(zookeeper_url: str) -> None:
-    """Four callers on two servers increment a number; one that is too late gets an error and retries."""
+    """Four callers on two servers increment a number; a caller that loses the race gets an error and retries."""
     raised: list[int] = []
     with Fleet(zookeeper_url, 2) as fleet:
         fleet.create("counter")
@@ -36,7 +36,7 @@ def test_a_counter_that_two_servers_increment_by_compare_and_set_loses_no_update
 
 
 def test_concurrent_appends_of_two_servers_are_all_in_the_list_once(zookeeper_url: str) -> None:
-    """APPEND and SUBTRACT without a guard of the caller's: the servers plan again on what the other one left."""
+    """APPEND and SUBTRACT without an expected revision: each server plans again on the changes of the other."""
     numbers = count()
     kept: list[str] = []
     with Fleet(zookeeper_url, 2) as fleet:
@@ -71,7 +71,7 @@ def test_a_server_that_stood_still_during_ten_thousand_changes_has_them_all(zook
 
 
 def _raise(server: KconfProcess, raised: list[int], times: int) -> None:
-    """Raise the counter so many times."""
+    """Increment the counter this many times."""
     with Admin(server.bootstrap, timeout=60) as admin:
         while times:
             seen = revision_of(admin, (TOPIC, "counter"))
@@ -84,7 +84,7 @@ def _raise(server: KconfProcess, raised: list[int], times: int) -> None:
 
 
 def _append(server: KconfProcess, numbers: count[int], kept: list[str]) -> None:
-    """Append forty elements, and take every second one away again."""
+    """Append forty elements, and remove every second one."""
     with Admin(server.bootstrap, timeout=60) as admin:
         for turn in range(40):
             element = f"{next(numbers)}:1"

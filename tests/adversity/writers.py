@@ -1,7 +1,7 @@
-"""Writers that never rest: each alters several keys of several resources in one request, and makes and unmakes a topic.
+"""Continuous writers: each alters several keys of several resources in one request, and creates and deletes a topic.
 
-A writer numbers its requests and writes the number everywhere, so that anything lost or half done shows: after a crash
-all its keys must have one value, not older than the last one acknowledged and not newer than the last one sent.
+A writer numbers its requests and sets all its keys to that number, which shows lost and partial changes: after a crash
+all its keys must have the same value, between the last acknowledged and the last sent number.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ IN_FLIGHT = 8
 
 
 class Writer:
-    """`run` writes until the line breaks or `done` is set. What it knows survives the server."""
+    """`run` writes until the connection breaks or `done` is set. It keeps its records when the server is restarted."""
 
     def __init__(self, number: int) -> None:
         self.topics = [f"writer-{number}-{each}" for each in "ab"]
         self.made = f"made-{number}"
         self.sent = self.acknowledged = 0
-        self.exists: bool | None = False  # None: not known
+        self.exists: bool | None = False  # None: unknown
         self.errors: list[str] = []
         self.done = threading.Event()
         self._waiting: deque[tuple[tuple[str, int], int]] = deque()
@@ -48,7 +48,7 @@ class Writer:
                     if len(self._waiting) >= IN_FLIGHT:
                         self._receive(line)
                 line.end()
-            with suppress(EOFError):  # what was answered before the line broke can still be read
+            with suppress(EOFError):  # responses sent before the connection broke can still be read
                 while self._waiting:
                     self._receive(line)
         if any(kind != ALTER for kind, _ in self._waiting):
@@ -79,7 +79,7 @@ class Writer:
             self.acknowledged = number
 
     def check(self, found: Callable[[str], Overrides | None]) -> None:
-        """Hold the state after the end (a topic's overrides, by name) against what was heard, and go on from it."""
+        """Compare the final state (overrides by topic) with the responses, and continue from it."""
         (number,) = {_only(found(name)) for name in self.topics}
         assert self.acknowledged <= number <= self.sent, (self.topics, self.acknowledged, number, self.sent)
         made = found(self.made)
@@ -92,7 +92,7 @@ class Writer:
 
 @contextmanager
 def writing(kconf: KconfProcess, writers: Sequence[Writer]) -> Iterator[None]:
-    """All writers run during the block; at its end the server must have ended, or the writers be stopped."""
+    """Run all writers during the block. At its end, the server must have stopped, or the writers are stopped."""
     threads = [threading.Thread(target=writer.run, args=(kconf,)) for writer in writers]
     for thread in threads:
         thread.start()
@@ -104,7 +104,7 @@ def writing(kconf: KconfProcess, writers: Sequence[Writer]) -> Iterator[None]:
 
 
 def _only(overrides: Overrides | None) -> int:
-    """The number that all keys have; 0 if there are none."""
+    """The common value of all keys; 0 if there are none."""
     if not overrides:
         return 0
     assert set(overrides) == set(KEYS)

@@ -1,4 +1,4 @@
-"""An archive as a reader finds it, and a server that writes one."""
+"""Reads an archive, and starts a server that writes one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Line = dict[str, Any]
 def archiving(
     directory: Path, *, store: str | None = None, node_id: int = 1, log_level: str = "INFO", **properties: str
 ) -> KconfProcess:
-    """A server; `archive_interval_ms="50"` is archive.interval.ms=50. By itself it writes nothing until it is asked."""
+    """A server; `archive_interval_ms="50"` sets archive.interval.ms=50. By default it writes only when flushed."""
     named = {name.replace("_", "."): value for name, value in properties.items()}
     properties = {"archive.interval.ms": "600000", **named}
     args = ["--archive", str(directory), "--metrics", "127.0.0.1:0", "--log-level", log_level]
@@ -49,7 +49,7 @@ def archived(directory: Path) -> list[Revision]:
 
 
 def journal(url: str) -> list[Revision]:
-    """All that a store has, by itself: no server may have it open."""
+    """The whole journal of a store that no server has open."""
     store = open_store(url)
     try:
         return list(store.changes(store.oldest() - 1, 10**9))
@@ -58,7 +58,7 @@ def journal(url: str) -> list[Revision]:
 
 
 def assert_same(found: list[Revision], expected: list[Revision]) -> None:
-    """The same revisions once each, in order."""
+    """Both have the same revisions, once each and in order."""
     assert [each.number for each in found] == [each.number for each in expected]
     assert [each.sequence for each in found] == [each.sequence or each.number for each in expected]
     for ours, theirs in zip(found, expected, strict=True):
@@ -67,7 +67,7 @@ def assert_same(found: list[Revision], expected: list[Revision]) -> None:
 
 
 def kconf(*words: str) -> subprocess.CompletedProcess[str]:
-    """The program, as a person types it."""
+    """Run the program with these arguments."""
     command = [sys.executable, "-m", "kconf", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
@@ -93,7 +93,7 @@ def health(server: KconfProcess) -> dict[str, Any]:
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for something that will be so; generous, for a busy machine."""
+    """Wait for a condition, with a long timeout for a busy machine."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came"

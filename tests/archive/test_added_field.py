@@ -1,4 +1,4 @@
-"""A later version has one more field about the caller: it reads files of older versions, and they read its files."""
+"""A later version adds a field about the caller: it reads files of older versions, and they read its files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_journal_and_archive_are_read_by_the_version_before_and_the_version_afte
 
 
 def test_the_views_of_a_store_show_what_a_later_version_wrote(tmp_path: Path) -> None:
-    """They read records by place."""
+    """The views read record fields by position."""
     url = f"sqlite:///{tmp_path / 'kconf.db'}"
     with closing(open_store(url)) as store:
         commit(store, put(ORDERS, "a", "1"))

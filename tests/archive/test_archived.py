@@ -1,4 +1,4 @@
-"""What a server archives, and when: everything that was committed, once, in order, readable by its owner alone."""
+"""A server archives every committed change once, in order, in files that only their owner can read."""
 
 from __future__ import annotations
 

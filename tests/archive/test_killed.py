@@ -1,4 +1,4 @@
-"""kill -9 at any point: nothing is lost, nothing doubled, and nothing half is ever visible."""
+"""kill -9 at any point: nothing is lost or duplicated, and no partial file is ever visible."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ print("whole")
 
 @pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.faults)])
 def test_a_process_killed_before_any_of_its_steps_leaves_the_truth(tmp_path: Path, stride: int) -> None:
-    """Each call that touches the disk is the last one of some process; the next process goes on."""
+    """A process is killed at each call that writes to the disk; the next process continues."""
     url = f"sqlite:///{tmp_path}/kconf.db"
     store = open_store(url)
     for value in range(12):
@@ -71,7 +71,7 @@ def test_a_process_killed_before_any_of_its_steps_leaves_the_truth(tmp_path: Pat
 
 
 def run(url: str, directory: Path, steps: int) -> bool:
-    """Whether the child was killed on its way."""
+    """Whether the child was killed before it finished."""
     command = [sys.executable, "-c", CHILD, url, str(directory), str(steps)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
@@ -80,7 +80,7 @@ def run(url: str, directory: Path, steps: int) -> bool:
 
 
 def write_on(server: KconfProcess, stop: threading.Event) -> None:
-    """Change something until the server is gone."""
+    """Make changes until the server has ended."""
     with suppress(OSError, EOFError, AssertionError), Admin(server.bootstrap) as admin:
         value = 0
         while not stop.is_set():
@@ -99,7 +99,7 @@ def test_a_server_killed_again_and_again_archives_every_revision_once(tmp_path: 
             stop = threading.Event()
             writer = threading.Thread(target=write_on, args=(server, stop))
             writer.start()
-            writer.join(chance.uniform(0.05, 0.4))  # the moment is the point of the test
+            writer.join(chance.uniform(0.05, 0.4))  # kill it at a random moment
             server.kill()
             stop.set()
             writer.join()

@@ -27,13 +27,13 @@ def in_alarm(server: KconfProcess) -> bool:
 
 
 def test_a_full_disk_is_reported_and_archiving_continues_when_there_is_space(tmp_path: Path) -> None:
-    """The store is in memory, so that the limit on files meets the archive alone."""
+    """The store is in memory, so that the file size limit affects only the archive."""
     server = archiving(tmp_path, store="memory:", log_level="WARN", archive_interval_ms="50")  # the log is a file too
     with server, Admin(server.bootstrap) as admin:
         admin.create("orders")
         until(lambda: len(names(tmp_path)) == 1)
         _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (20_000, hard))  # far more than the log has
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (20_000, hard))  # far larger than the log
         assert admin.alter(ORDERS, ("leader.replication.throttled.replicas", SET, LONG)).error_code == 0
         until(lambda: in_alarm(server))
 
@@ -55,7 +55,7 @@ def test_a_full_disk_is_reported_and_archiving_continues_when_there_is_space(tmp
 
 
 def test_a_directory_that_was_removed_is_created_again(tmp_path: Path) -> None:
-    """Its past is not made up: the archive goes on from where it was."""
+    """Deleted files are not written again: the archive continues where it was."""
     with archiving(tmp_path / "a") as server, Admin(server.bootstrap) as admin:
         admin.create("orders")
         flush(tmp_path / "a")
@@ -113,7 +113,7 @@ def serve(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_two_servers_do_not_write_the_same_archive(tmp_path: Path) -> None:
-    """A copy of a store has the cluster's id too."""
+    """A copy of a store also has the cluster ID."""
     with archiving(tmp_path / "a") as server:
         with Admin(server.bootstrap) as admin:
             admin.create("orders")

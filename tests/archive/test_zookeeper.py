@@ -1,4 +1,4 @@
-"""Many servers on one ZooKeeper: one of them archives, another takes over when it is gone, each revision once."""
+"""Several servers on one ZooKeeper: one archives, another takes over if it ends, and each revision is archived once."""
 
 from __future__ import annotations
 

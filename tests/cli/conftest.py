@@ -1,4 +1,4 @@
-"""One kconf process for all tests of commands, and the commands themselves, run as a person runs them."""
+"""One kconf server for all tests of commands, and functions that run commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.process import KconfProcess
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command left behind."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -54,7 +54,7 @@ def run_in_process(main: Callable[[list[str]], int], args: list[str]) -> Ran:
 def run_program(
     *words: str, stdin: str | None = None, environment: Mapping[str, str] | None = None, timeout: float = 60.0
 ) -> Ran:
-    """`python -m kconf …` in a process of its own."""
+    """Run `python -m kconf …` in its own process."""
     done = subprocess.run(
         [sys.executable, "-m", "kconf", *words],
         input=stdin if stdin is not None else "",
@@ -69,7 +69,7 @@ def run_program(
 
 @pytest.fixture
 def configs(server: KconfProcess) -> Command:
-    """kafka-configs on the server, in this process."""
+    """Run kafka-configs on the server, in this process."""
     from kconf.cli.compat.kafka_configs.main import main
 
     return lambda *args: run_in_process(main, ["--bootstrap-server", server.bootstrap, *args])

@@ -1,4 +1,4 @@
-"""What somebody with few rights sees: tests/cli/test_few_rights.py runs it on kconf, tests/conformance on a broker."""
+"""Scenarios for a user with few rights: tests/cli runs them on kconf, tests/conformance on a broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DENIED: Final = "TOPIC_AUTHORIZATION_FAILED"
 
 
 class Pair:
-    """Root, who may do everything, and alice, who may do little. Each is the one whom the next command is run by."""
+    """Two users: root may do everything, alice very little. Each runs commands."""
 
     def __init__(self, root: People, alice: People, monkeypatch: pytest.MonkeyPatch) -> None:
         self._root, self._alice, self._monkeypatch = root, alice, monkeypatch
@@ -33,7 +33,7 @@ class Pair:
         return self._alice
 
     def topic(self, *operations: str) -> str:
-        """A topic with overrides, on which alice may do these operations."""
+        """A topic with overrides, on which alice may perform these operations."""
         name = a_name("rights")
         root = self.root
         root.topics(name, configs=[("retention.ms", "864000000"), ("segment.ms", "3600000")])
@@ -43,7 +43,7 @@ class Pair:
 
 
 def an_export_marks_what_may_not_be_read(pair: Pair) -> None:
-    """Its exit code is 1, JSON lists it, and pruning with these files leaves it alone."""
+    """The exit code is 1, JSON lists it, and pruning with these files does not remove it."""
     topic = pair.topic("describe")
     files = pair.alice.directory / "files"
 

@@ -1,4 +1,4 @@
-"""One test story for `kconf quota`: tests/cli/test_quota.py runs it on kconf, tests/conformance on real brokers."""
+"""Scenarios for `kconf quota`: tests/cli/test_quota.py runs them on kconf, tests/conformance on real brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.conftest import Ran, run_in_process
 
 
 class Quotas:
-    """The command at one cluster, in this process."""
+    """Runs the command on one cluster, in this process."""
 
     def __init__(self, *where: str) -> None:
         self._where = where
@@ -40,7 +40,7 @@ class Quotas:
 
 
 def until(found: Callable[[], object], wanted: object) -> None:
-    """A broker learns of a change after the controller has answered it."""
+    """Wait: a broker learns of a change after the controller has responded."""
     ends = time.monotonic() + 60
     while (last := found()) != wanted:
         assert time.monotonic() < ends, last
@@ -78,7 +78,7 @@ def one_entity(quotas: Quotas) -> None:
 
 
 def the_ladder(quotas: Quotas) -> None:
-    """All eight levels, set by flags; the strongest holds, the others lose, in order."""
+    """All eight levels, set by options; the highest applies, the others are overridden, in order."""
     user, client, key = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}", "consumer_byte_rate"
     who, whose = (f"--user {user}", "--user-default"), (f"--client-id {client}", "--client-id-default")
     places = [f"{one} {other}".strip() for one in who for other in (*whose, "")] + list(whose)
@@ -115,7 +115,7 @@ def addresses(quotas: Quotas) -> None:
 
 
 def ten_thousand(quotas: Quotas, directory: Path, count: int = 10_000) -> None:
-    """One command sets them; what is exported loads with nothing to do; another removes them."""
+    """One command sets them, loading the export changes nothing, and another command removes them."""
     mark = uuid4().hex[:8]
     source, sink = directory / "quotas.csv", directory / f"{mark}.yaml"
     names = [f"{mark}-{number:05d}" for number in range(count)]
@@ -130,7 +130,7 @@ def ten_thousand(quotas: Quotas, directory: Path, count: int = 10_000) -> None:
     until(lambda: sum(mark in each for each, _ in quotas.stored("")), count)
 
     assert quotas(f"export --out {sink}").status == 0
-    again = quotas(f"load {sink}")  # nothing to ask about
+    again = quotas(f"load {sink}")  # nothing to confirm
     assert (again.status, again.out) == (0, "")
     assert f"{len(quotas.stored(''))} quotas already match the file" in again.err
     source.write_text("user,producer_byte_rate\n" + "".join(f"{each},none\n" for each in names))

@@ -1,6 +1,6 @@
-"""What a person sees on a terminal of 80 columns, command by command; `python -m tests.cli.screens` writes it down.
+"""The output of commands on a terminal of 80 columns; `python -m tests.cli.screens` writes it to screens.txt.
 
-screens.txt is the golden text; look at every change of it by eye. What differs from run to run is replaced.
+Review every change of screens.txt. Values that differ between runs are replaced.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CHANGING = (
 
 
 def screens(directory: Path) -> Iterator[str]:
-    """Each command of the session with what it shows."""
+    """Each command of the session with its output."""
     with KconfProcess() as server:
         for line in SESSION.splitlines():
             typed = line.replace("SERVER", server.bootstrap).replace("CLOSED", str(free_port()))

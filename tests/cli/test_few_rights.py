@@ -1,4 +1,4 @@
-"""Somebody with few rights, on a kconf process; on a real broker: tests/conformance/test_few_rights.py."""
+"""A user with few rights, on a kconf server; on a real broker: tests/conformance/test_few_rights.py."""
 
 from __future__ import annotations
 

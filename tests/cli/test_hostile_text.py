@@ -1,7 +1,7 @@
-"""Text that a server has from strangers never acts on a terminal: every command, every format.
+"""Untrusted text from a server never controls the terminal, in any command and format.
 
-The cluster is full of it: names of users, client ids and principals, keys and values of a broker, and reasons of
-changes. Topic names cannot have it on kconf; a server made of a script has such topics too.
+The cluster contains control characters in users, client IDs, principals, broker keys and values, and reasons. kconf
+refuses them in topic names, so a scripted server provides such topics.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "shell": "runs the other commands",
     "follow": "runs until it is stopped; it writes files and a log",
 }
-SHOWING: Final = (  # they print hostile text
+SHOWING: Final = (  # these print untrusted text
     "describe broker:default",
     "describe broker:1 --all",
     "append broker:default HOSTILE=a --dry-run",
@@ -112,7 +112,7 @@ OTHERS: Final = (
 
 
 def harmful(text: str) -> list[str]:
-    """The characters of an output that a terminal would obey or hide."""
+    """The characters of an output that a terminal would execute or hide."""
     return sorted({hex(ord(each)) for each in text if ord(each) in UNSAFE and each not in "\n\t"})
 
 
@@ -144,7 +144,7 @@ def _fill(admin: SyncAdminClient) -> None:
 
 @pytest.fixture
 def run(hostile_server: KconfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """Runs a line; words in capitals stand for places."""
+    """Run a command line; words in capitals are replaced by paths and addresses."""
     people = People(tmp_path, hostile_server.bootstrap)
     monkeypatch.setenv("KCONF_CONFIG", str(people.config))
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
@@ -194,7 +194,7 @@ def test_nor_in_another_format(run: Callable[..., Ran], line: str, output: str) 
 
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
 def test_nor_does_a_watch(run: Callable[..., Ran], hostile_server: KconfProcess, output: str) -> None:
-    """Somebody changes something as long as it watches."""
+    """Another client makes changes while it watches."""
     stop = threading.Event()
 
     def change() -> None:
@@ -279,7 +279,7 @@ def _described(asked: Any, version: int) -> DescribeConfigsResponse:
 
 
 def test_a_line_of_kafka_configs_stays_one_line() -> None:
-    """A value with a line break would look like another config."""
+    """Otherwise a value with a line break would look like another config."""
 
     def described(asked: Any, version: int) -> DescribeConfigsResponse:
         entries = [DescribeConfigsEntry("k", "a\n  forged=1 sensitive=false", False, config_source=1)]

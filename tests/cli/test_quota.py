@@ -155,7 +155,7 @@ def test_a_bad_file_changes_nothing(
 
 
 def test_a_refusal_of_the_server_is_in_its_row(quotas: Quotas, tmp_path: Path) -> None:
-    """An address that leads nowhere; the other rows are done."""
+    """An address that does not resolve fails; the other rows are applied."""
     path = tmp_path / "q.csv"
     path.write_text("ip,user,connection_creation_rate,producer_byte_rate\nnot.an.address.invalid,,5,\n,rows,,9\n")
 
@@ -203,7 +203,7 @@ def test_names_of_all_kinds_come_back_from_files(
 
 
 def test_a_person_sees_the_plan_the_question_and_a_bar(server: KconfProcess, tmp_path: Path) -> None:
-    """On a terminal: 200 rows ask, and draw a bar once the answer is yes."""
+    """On a terminal, 200 rows need confirmation, and a progress bar follows."""
     path = tmp_path / "q.csv"
     path.write_text("user,producer_byte_rate\n" + "".join(f"bar-{number},1\n" for number in range(200)))
     ours, theirs = pty.openpty()

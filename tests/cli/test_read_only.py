@@ -53,7 +53,7 @@ WRITES = {
 
 @pytest.fixture(scope="module")
 def left() -> Iterator[KconfProcess]:
-    """A server that has stopped, and left something in its store."""
+    """The store of a stopped server."""
     with KconfProcess(properties=PROPERTIES) as process:
         with SyncAdminClient(process.bootstrap) as admin:
             admin.create_topics([NewTopic("orders", 2, 1)]).raise_for_failures()

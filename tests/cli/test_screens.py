@@ -1,4 +1,4 @@
-"""The terminal output of commands is that of tests/cli/screens.txt, which a person has reviewed."""
+"""The terminal output of commands equals tests/cli/screens.txt, which is reviewed by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_only_text_that_cannot_be_broken_is_wider_than_the_terminal() -> None:
 
 
 def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers that have no verbs below them."""
+    """The parsers without subcommands."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     for verb in [verb for each in below for verb in each.choices.values()]:
         yield from leaves(verb)
@@ -43,7 +43,7 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 
 def test_the_help_of_every_command_and_verb_is_whole() -> None:
-    """Like a manual's page: synopsis, description, options, examples, exit codes, see also."""
+    """Like a man page: synopsis, description, options, examples, exit codes, see also."""
     found = list(leaves(parser()))
     assert len(found) > 50
     for each in found:
@@ -72,7 +72,7 @@ def test_pages_that_help_names_exist() -> None:
 
 
 def test_sentences_of_help_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Examples are commands, and stay on their line."""
+    """Examples are not wrapped."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = [(each.prog, line) for each in leaves(parser()) for line in each.format_help().splitlines()]
 

@@ -1,4 +1,4 @@
-"""`kconf store copy`: a whole cluster, all of it or nothing, into a store of the next epoch."""
+"""`kconf store copy` copies a whole cluster atomically into a store with the next epoch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PROPERTIES = {
 
 @pytest.fixture
 def left(tmp_path: Path) -> Iterator[KconfProcess]:
-    """A server that has stopped, and left one of everything in its store."""
+    """The store of a stopped server, with one resource of each type."""
     with KconfProcess(properties=PROPERTIES) as process:
         with SyncAdminClient(process.bootstrap) as admin:
             _fill(admin)
@@ -164,7 +164,9 @@ def test_an_interrupted_copy_is_not_a_store_and_the_next_one_replaces_it(
     target = zookeeper.url(chroot)
     client = KazooClient(hosts=zookeeper.address)
     client.start(timeout=30)
-    client.create(f"{chroot}/kconf/copying", b"", makepath=True)  # what a copy has made first, and would remove last
+    client.create(
+        f"{chroot}/kconf/copying", b"", makepath=True
+    )  # the first thing that a copy creates, and the last that it would remove
     client.create(f"{chroot}/config/topics/half", b"{}", makepath=True)
     with pytest.raises(RuntimeError, match="is an incomplete copy"):
         KconfProcess(store=target).start()

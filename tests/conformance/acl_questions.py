@@ -1,4 +1,4 @@
-"""What users ask in the ACL differential, and the ACLs that are drawn for it."""
+"""The random requests and ACLs of the ACL comparison."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ USERS = ("alice", "bob")
 TOPICS = ("orders", "orders-eu", "payments", "secret")
 MISSING = ("orders-us", "nothing")
 GROUPS = ("g1", "group")
-INTERNAL = "__"  # topics that a real broker has for its coordinators
+INTERNAL = "__"  # internal topics of a real broker's coordinators
 KINDS = (*(AclType.TOPIC,) * 3, *(AclType.CLUSTER,) * 2, *(AclType.GROUP,) * 2, AclType.TRANSACTIONAL_ID)
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -64,7 +64,7 @@ class Side(NamedTuple):
 
 
 class User(Wire):
-    """Someone who has logged in."""
+    """A logged-in user."""
 
     def __init__(self, side: Side, name: str) -> None:
         super().__init__(side.sasl)
@@ -121,7 +121,7 @@ def codes(field: str) -> Callable[[Any], Any]:
 
 
 def questions(dice: random.Random) -> Iterable[Question]:
-    """One of each kind, about something drawn."""
+    """One request of each kind, about a random resource."""
     name = dice.choice((*TOPICS, *MISSING))
     group = dice.choice((*GROUPS, "other"))
     names = dice.sample((*TOPICS, *MISSING, "bad name", ""), 4)
@@ -213,7 +213,7 @@ def questions(dice: random.Random) -> Iterable[Question]:
     yield Question("AlterClientQuotas", {"entries": [quota], "validate_only": True}, codes("entries"))
     yield Question(
         "DescribeUserScramCredentials",
-        {"users": dice.choice(([], [ScramUserName("nobody")]))},  # to a refused null 4.3.1 does not answer at all
+        {"users": dice.choice(([], [ScramUserName("nobody")]))},  # 4.3.1 does not respond at all if null is refused
         lambda answer: [answer.error_code, *((each.user, each.error_code) for each in answer.results)],
     )
     yield Question(
@@ -236,7 +236,7 @@ def questions(dice: random.Random) -> Iterable[Question]:
 
 
 def data_plane_questions(name: str, group: str) -> Iterable[Question]:
-    """About offsets, groups, transactions, leaders and replicas."""
+    """Requests about offsets, groups, transactions, leaders and replicas."""
     yield Question(
         "ListOffsets",
         {"replica_id": -1, "topics": [ListOffsetsTopic(name, [ListOffsetsPartition(0, -1, -1)])]},
@@ -307,5 +307,5 @@ def partition_codes(topics: str, field: str) -> Callable[[Any], Any]:
 
 
 def _coordinator(found: Any) -> tuple[int, int]:
-    """A coordinator of share partitions that is not ready yet is one that this user may know."""
+    """A share coordinator that is not ready yet counts as one that this user may describe."""
     return (0, 1) if found.error_code == 15 else (found.error_code, found.node_id)

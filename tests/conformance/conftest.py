@@ -28,13 +28,13 @@ def beside() -> Iterator[Pair]:
 
 @pytest.fixture(scope="module")
 def own_tools() -> Iterator[ToolServer]:
-    """Tools in a JVM of their own: some leave a client open, which prints into the output of later ones."""
+    """Tools in their own JVM: some leave a client open, which prints into the output of later ones."""
     with ToolServer() as tools:
         yield tools
 
 
 @pytest.fixture(params=one_of("4.3.1", ["3.9.2"]))
 def tool_server(request: pytest.FixtureRequest) -> ToolServer:
-    """The command line tools of the newest release, and of the last of the 3 line."""
+    """The command line tools of the newest release, and of the last 3.x release."""
     server: ToolServer = request.getfixturevalue("tools" if request.param == "4.3.1" else "tools_392")
     return server

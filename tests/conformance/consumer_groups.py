@@ -1,4 +1,4 @@
-"""Consumer groups that a real client makes on a real cluster."""
+"""Creates consumer groups on a real cluster with a real client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MESSAGES = 5  # per topic
 
 
 def consumed(bootstrap: str, group: str, topics: Sequence[str], **settings: Any) -> None:
-    """Write messages and read them with a real consumer, which commits its offsets and leaves."""
+    """Produce messages and read them with a real consumer, which commits its offsets and leaves."""
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
     for topic in topics:
         for number in range(MESSAGES):

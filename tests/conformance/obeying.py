@@ -1,4 +1,4 @@
-"""What the tests beside a real Kafka 3.9.2 on ZooKeeper share: who changes something, and how the broker shows it."""
+"""Shared by tests with a real Kafka 3.9.2 on ZooKeeper: clients that make changes, and checks of their effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One ensemble, and who shares it. `ask` is a Java client of kconf, `own` one of the broker."""
+    """One ensemble with kconf and a broker. `ask` is a Java client of kconf, `own` one of the broker."""
 
     broker: KafkaBroker
     kconf: KconfProcess
@@ -34,7 +34,7 @@ class Shared:
         assert "error" not in made[name], made
 
     def produce(self, topic: str, size: int = 10, user: str | None = None) -> KafkaError | None:
-        """Send one message to the real broker; what came of it."""
+        """Send one message to the real broker; returns the result."""
         address = self.broker.bootstrap if user is None else self.broker.address("SASL")
         outcome: list[KafkaError | None] = []
         producer = Producer({"bootstrap.servers": address, "message.timeout.ms": 20_000, **credentials(user)})
@@ -53,7 +53,7 @@ class Shared:
         return lambda: self.produce(topic, size, user) is None
 
     def described(self, kind: str, name: str, key: str) -> tuple[str, str]:
-        """Value and source, in the broker's own words; empty while it does not know a new topic yet."""
+        """Value and source as the broker describes them; empty while it does not know a new topic yet."""
         answer = self.own.call("describeConfigs", {"resources": [{"type": kind, "name": name}]})
         entry = answer[f"{kind}:{name}"].get("entries", {}).get(key, {})
         return entry.get("value", ""), entry.get("source", "")
@@ -68,7 +68,7 @@ def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 @contextmanager
 def producing(broker: KafkaBroker, client_id: str) -> Iterator[Callable[[], float]]:
-    """A producer that sends as fast as it may; the function sends some more and tells how long it was throttled."""
+    """A producer that sends as fast as allowed; the function sends more and returns the throttle time."""
     seen: list[float] = [0.0]
     wishes: dict[str, Any] = {
         "bootstrap.servers": broker.bootstrap,
@@ -121,7 +121,7 @@ def alter_scram(shared: Shared, wish: Mapping[str, object]) -> None:
 
 
 def logs_in(shared: Shared, make_probe: MakeProbe, user: str, password: str) -> bool:
-    """Whether the real broker lets a Java client in."""
+    """Whether a Java client can log in to the real broker."""
     login = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "SCRAM-SHA-256",

@@ -1,11 +1,12 @@
 """The same steps with three Python clients, each on one server: confluent-kafka (librdkafka), kafka-python, aiokafka.
 
-An outcome is what a client returned, as plain text, or the code or class of its error.
+An outcome is the return value of a client as text, or the code or class of its error.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ rdkafka: Any = confluent_kafka.admin  # its names are not exported to type check
 
 
 class Step(NamedTuple):
-    """`is_read`: a real broker may still be behind, and is asked again."""
+    """`is_read`: a real broker may lag behind, so the request is repeated."""
 
     name: str
     action: Callable[[], object]
@@ -35,9 +36,21 @@ class Step(NamedTuple):
             return type(error).__name__
 
 
-def with_librdkafka(address: str) -> Iterable[Step]:
+class PlainLogin(NamedTuple):
+    """By SASL/PLAIN over TLS; `ca` is a PEM file."""
+
+    ca: str
+    user: str
+    password: str
+
+
+def with_librdkafka(address: str, login: PlainLogin | None = None) -> Iterable[Step]:
     topic = "rdkafka"
-    client = rdkafka.AdminClient({"bootstrap.servers": address})
+    settings = {"bootstrap.servers": address}
+    if login is not None:
+        settings |= {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "ssl.ca.location": login.ca}
+        settings |= {"sasl.username": login.user, "sasl.password": login.password}
+    client = rdkafka.AdminClient(settings)
     partition = TopicPartition(topic, 0)
 
     def create(name: str, **configs: str) -> object:
@@ -87,9 +100,22 @@ def with_librdkafka(address: str) -> Iterable[Step]:
     yield Step("delete again", lambda: client.delete_topics([topic])[topic].result(20))
 
 
-def with_kafka_python(address: str) -> Iterable[Step]:
+def _named_login(login: PlainLogin | None) -> dict[str, Any]:
+    """As kafka-python and aiokafka name it."""
+    if login is None:
+        return {}
+    return {
+        "security_protocol": "SASL_SSL",
+        "ssl_context": ssl.create_default_context(cafile=login.ca),
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": login.user,
+        "sasl_plain_password": login.password,
+    }
+
+
+def with_kafka_python(address: str, login: PlainLogin | None = None) -> Iterable[Step]:
     topic = "kafka-python"
-    client: Any = kafka.admin.KafkaAdminClient(bootstrap_servers=address)
+    client: Any = kafka.admin.KafkaAdminClient(bootstrap_servers=address, **_named_login(login))
 
     def create(configs: dict[str, str]) -> object:
         wanted = {topic: {"num_partitions": 2, "replication_factor": 1, "configs": configs}}
@@ -102,7 +128,7 @@ def with_kafka_python(address: str) -> Iterable[Step]:
 
     def alter(value: str) -> object:
         wanted = kafka.admin.ConfigResource("topic", topic, {"retention.ms": ("set", value)})
-        return client.alter_configs([wanted])["topic"][topic].partition(":")[0]  # the rest is in the server's words
+        return client.alter_configs([wanted])["topic"][topic].partition(":")[0]  # the rest is the server's own text
 
     yield Step("create", lambda: create({"retention.ms": "1000"}))
     yield Step("create again", lambda: create({}))
@@ -119,12 +145,12 @@ def with_kafka_python(address: str) -> Iterable[Step]:
     client.close()
 
 
-def with_aiokafka(address: str) -> Iterable[Step]:
+def with_aiokafka(address: str, login: PlainLogin | None = None) -> Iterable[Step]:
     topic = "aiokafka"
     with asyncio.Runner() as runner:
 
         async def opened() -> Any:
-            client: Any = aiokafka.admin.AIOKafkaAdminClient(bootstrap_servers=address)
+            client: Any = aiokafka.admin.AIOKafkaAdminClient(bootstrap_servers=address, **_named_login(login))
             await client.start()
             return client
 

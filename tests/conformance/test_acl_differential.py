@@ -1,8 +1,8 @@
-"""Authorization held against a real broker with StandardAuthorizer: the same ACLs and questions, from a fixed seed.
+"""Compares authorization with a real broker with StandardAuthorizer: the same ACLs and requests, from a fixed seed.
 
-Each round draws a set of ACLs, gives it to both, and asks both as a user who logged in: named things and all things,
-seen and unseen, there and not there. What differs on purpose is listed in ACCEPTED with its reason; a line that a run
-does not use fails it.
+Each round creates the same random ACLs on both servers and sends the same requests as a logged-in user: for single and
+all resources, visible and hidden, existing and missing. Intended differences are listed in ACCEPTED with their reasons;
+a run fails if one of them is never used.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REAL = "reader"
 
 
 class Accepted(NamedTuple):
-    """A difference that we want: `applies` gets what Kafka and kconf said."""
+    """An intended difference: `applies` gets the results of Kafka and kconf."""
 
     apis: tuple[str, ...]
     applies: Callable[[Any, Any], bool]
@@ -56,7 +56,7 @@ ALTERING = ("AlterConfigs", "IncrementalAlterConfigs")
 
 
 def _one_code(kafka: Any, ours: Any, name: str, codes: tuple[int, int]) -> bool:
-    """Both said the same but for one broker, of which each gave its code."""
+    """Both are equal except for one broker, with these two codes."""
     rest = [[each for each in said if each[:2] != (4, name)] for said in (kafka, ours)]
     return rest[0] == rest[1] and (4, name, codes[0]) in kafka and (4, name, codes[1]) in ours
 
@@ -136,7 +136,7 @@ GATEWAY_ROUNDS = 25
 
 
 def real_group_questions(dice: random.Random) -> Iterator[Question]:
-    """About a group that has read `orders` and `payments`: whole answers, of all topics and of some."""
+    """Requests about a group that has read `orders` and `payments`: for all topics and for some."""
 
     def said(answer: Any) -> Any:
         return tree(LabSide("", "", 0), answer)
@@ -163,7 +163,7 @@ def real_group_questions(dice: random.Random) -> Iterator[Question]:
 
 
 def test_a_gateway_decides_as_its_cluster_does(kafka: KafkaBroker, sides: tuple[Side, Side]) -> None:
-    """The same cluster, asked directly and through a gateway whose own account may do everything."""
+    """The same cluster, directly and through a gateway whose own account may do everything."""
     consumed(kafka.bootstrap, REAL, ["orders", "payments"])
     args = ("--upstream", kafka.bootstrap, "--controllers", kafka.address("CONTROLLER"))
     own = {**PROPERTIES, "allow.everyone.if.no.acl.found": "false"}
@@ -190,7 +190,7 @@ def test_a_gateway_decides_as_its_cluster_does(kafka: KafkaBroker, sides: tuple[
 
 
 def _replace(admin: SyncAdminClient, acls: list[AclBinding]) -> None:
-    """Exactly these, and wait until they are in force: a real broker hears of them from its controller."""
+    """Replace all ACLs, and wait until a real broker has them from its controller."""
     admin.delete_acls([AclFilter()]).raise_for_failures()
     if acls:
         admin.create_acls(acls).raise_for_failures()

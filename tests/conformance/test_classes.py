@@ -1,4 +1,4 @@
-"""The classes that a value may name are those inside Kafka's own jars: there is no JVM in the server to ask."""
+"""The class names that a value may have are those in Kafka's jars: kconf has no JVM to check them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from zipfile import ZipFile
 from kconf.configdef.java.classes import KNOWN_CLASSES
 from lab.jars import classpath, jar_dir
 
-OF_3_9 = {"kafka.security.authorizer.AclAuthorizer"}  # means our authorizer, as its successor does
+OF_3_9 = {"kafka.security.authorizer.AclAuthorizer"}  # also means kconf's authorizer, like its successor
 
 
 def test_every_class_that_may_be_named_is_shipped() -> None:
-    classpath("4.3.1")  # fetches the jars where they are missing
+    classpath("4.3.1")  # downloads the jars if they are missing
     shipped: set[str] = set()
     for jar in jar_dir("4.3.1").glob("*.jar"):
         with ZipFile(jar) as file:

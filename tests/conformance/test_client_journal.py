@@ -1,4 +1,4 @@
-"""What a client records of its changes to a real broker, which keeps no record that anyone could read."""
+"""A client records its changes to a real broker, which has no journal of its own."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_quotas_credentials_and_acls_are_recorded_and_no_secret_is(
     ).raise_for_failures()
     admin.create_acls([acl]).raise_for_failures()
     until(lambda: admin.describe_acls(acl.filter()), [acl])
-    admin.create_acls([acl]).raise_for_failures()  # there already: no change, no line
+    admin.create_acls([acl]).raise_for_failures()  # already set: no change, no line
     admin.delete_acls([acl.filter()]).raise_for_failures()
     password = [AlterConfigOp(OpType.SET, "listener.name.plaintext.ssl.key.password", SECRET)]
     admin.incremental_alter_configs({brokers: password}).raise_for_failures()
@@ -190,7 +190,7 @@ def test_a_journal_that_cannot_be_written_prevents_the_change(broker: KafkaBroke
 
 @contextmanager
 def mute_from(target: str, api: int) -> Iterator[tuple[str, threading.Event]]:
-    """An address that leads to a broker, whose answers stop once a request of this API has passed; and when it has."""
+    """A proxy to a broker that drops responses after a request of this API, and an event for that moment."""
     host, _, port = target.rpartition(":")
     passed = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -233,7 +233,7 @@ with SyncAdminClient(address, journal=ClientJournal(directory)) as admin:
 
 
 def test_a_crash_before_the_answer_is_seen_and_not_taken_for_a_change(broker: KafkaBroker, tmp_path: Path) -> None:
-    """The broker does it, the client is killed before it hears of it: the record says that it was begun."""
+    """The broker makes the change, and the client is killed before the response: the journal shows the start."""
     name = a_name()
     topic = Resource.topic(name)
     with (

@@ -1,4 +1,4 @@
-"""Both AdminClients on a real cluster of three nodes: who is asked, and what happens when one of them is gone."""
+"""Both AdminClients on a real cluster of three nodes: which node gets a request, and what happens if one fails."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_all_nodes_are_known_from_one_address(admin: Any) -> None:
 
 
 def test_a_broker_is_asked_about_itself(admin: Any, cluster: KafkaCluster) -> None:
-    """Only node N knows its static layer: each names its own log.dirs."""
+    """Only node N knows its static configs: each has its own log.dirs."""
     brokers = [Resource.broker(node.node_id) for node in cluster.nodes]
 
     found = admin.describe_configs([*brokers, *map(Resource.logger, (1, 2, 3))])
@@ -89,7 +89,7 @@ def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> Non
 
 @pytest.mark.faults
 def test_calls_succeed_when_a_node_and_the_controller_are_gone() -> None:
-    """Clients of both kinds, by brokers and by controllers: the controller that they know is another one afterwards."""
+    """Both clients, connected to brokers and to controllers: the active controller changes."""
     with KafkaCluster() as cluster, ExitStack() as held:
         direct = [held.enter_context(driver(kind, bootstrap_controllers=cluster.controllers)) for kind in KINDS]
         admins = [held.enter_context(driver(kind, cluster.bootstrap)) for kind in KINDS]

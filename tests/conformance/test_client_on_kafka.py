@@ -1,4 +1,4 @@
-"""Both AdminClients on real brokers, 4.3.1 and 3.9.2: every method; every login over TLS."""
+"""Both AdminClients on real brokers, 4.3.1 and 3.9.2: every method, and every SASL mechanism over TLS."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def topic(admin: Any) -> str:
 
 
 def wait(until: Callable[[], object]) -> None:
-    """A broker learns of a change after the controller has answered it."""
-    ends = time.monotonic() + 60  # on a busy machine it makes the logs of 600 topics first
+    """Wait: a broker learns of a change after the controller has responded."""
+    ends = time.monotonic() + 60  # on a busy machine it creates the logs of 600 topics first
     while time.monotonic() < ends:
         if until():
             return
@@ -92,7 +92,7 @@ def wait(until: Callable[[], object]) -> None:
 
 
 def value(admin: Any, resource: Resource, key: str) -> str | None:
-    """None while the resource or the key is not there."""
+    """The value; None if the resource or the key does not exist."""
     found = admin.describe_configs([resource])
     entries = () if found.failures else found[resource].entries
     return next((each.value for each in entries if each.name == key), None)
@@ -121,7 +121,7 @@ def test_a_describe_can_be_limited_to_some_keys(admin: Any, topic: str) -> None:
 
 
 def test_every_kind_of_resource_is_described(admin: Any, broker: KafkaBroker, topic: str) -> None:
-    """3.9 does not know groups, and fails every resource of a request that has one."""
+    """3.9 does not know groups, and fails all resources of a request that contains one."""
     resources = [Resource.topic(topic), Resource.broker(1), Resource.brokers(), Resource.logger(1)]
     resources += [Resource.client_metrics("client-cm"), Resource.group("client-g")]
 
@@ -413,7 +413,7 @@ OLD = {
 def test_old_versions_return_the_same(
     kafka_392: KafkaBroker, kind: str, age: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """3.9 still speaks them; the client is made to forget the newer ones."""
+    """3.9 still supports them; the test hides the newer versions from the client."""
     for name, newest in OLD[age].items():
         new = BY_NAME[name]
         old = Api(new.key, name, new.min, newest, new.flexible, new.file)
@@ -432,7 +432,7 @@ def test_old_versions_return_the_same(
         wait(lambda: value(admin, resource, "segment.ms") == "7")
 
         entry = admin.describe_configs([resource, Resource.broker(1)], synonyms=True)[resource]["segment.ms"]
-        # Since 2.7 Kafka leaves the flag of version 0 unset, so the source of an override is all that can be told.
+        # Since 2.7 Kafka does not set the flag of version 0, so only overrides have a known source.
         assert entry.source == Source.TOPIC
         assert bool(entry.synonyms) == (age == "as in Kafka 2.0")
         assert admin.list_groups() == []
@@ -445,7 +445,7 @@ def test_old_versions_return_the_same(
 
 
 def test_the_effective_quota_is_resolved_by_the_client(admin: Any) -> None:
-    """The broker tells only what is stored; the result is the same as of a kconf server."""
+    """The broker returns only stored quotas; the result is the same as on a kconf server."""
     user, client, key = f"client-{uuid4().hex[:8]}", f"client-{uuid4().hex[:8]}", "producer_byte_rate"
     levels = {each.entity(user, client): {key: 1.0 + each} for each in QuotaSource}
     pair, address = QuotaSource.CLIENT_IN_USER.entity(user, client), QuotaEntity.of({"ip": "10.0.0.1"})
@@ -464,7 +464,7 @@ def test_the_effective_quota_is_resolved_by_the_client(admin: Any) -> None:
     assert all_at_once[pair] == found[pair]
     assert {each[key].source for each in map(all_at_once.__getitem__, many)} == {QuotaSource.CLIENT_IN_DEFAULT_USER}
     assert shifts == [QuotaDifference(user, client, key, candidates[0], candidates[1])]
-    assert asked == []  # the default client of this user is stronger
+    assert asked == []  # the default client of this user takes precedence
     wait(lambda: admin.describe_quotas([pair])[pair] == {})
 
 
@@ -597,7 +597,7 @@ def test_a_client_without_tls_gets_a_clear_message(secured: KafkaBroker, kind: s
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_that_ends_is_renewed(secured: KafkaBroker, kind: str) -> None:
-    """KIP-368: the broker closes a line whose session is over."""
+    """KIP-368: the broker closes a connection whose session has expired."""
     with driver(kind, secured.address("SHORT"), sasl=Plain("alice", "alice-secret")) as admin:
         ends = time.monotonic() + 5
         while time.monotonic() < ends:
@@ -663,7 +663,7 @@ def test_a_login_from_java_properties(secured: KafkaBroker, certificates: Certif
 
 
 def test_oidc_client_credentials_from_java_properties(secured: KafkaBroker, certificates: Certificates) -> None:
-    """A token endpoint of our own; the broker takes the token that it gives."""
+    """The test's own token endpoint; the broker accepts its tokens."""
 
     class Endpoint(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""People's commands on real brokers: PLAINTEXT on 4.3.1 and 3.9.2, SASL_SSL on 4.3.1; the same stories as on kconf."""
+"""The commands on real brokers: PLAINTEXT on 4.3.1 and 3.9.2, SASL_SSL on 4.3.1; the same scenarios as on kconf."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KNOWN_TO_39 = [each for each in STORIES if each is not groups_and_client_metrics
 
 
 class Secured(NamedTuple):
-    """A broker that takes alice, over TLS alone, and has Kafka's authorizer."""
+    """A broker with TLS, the user alice, and Kafka's authorizer."""
 
     bootstrap: str
     certificates: Certificates
@@ -75,7 +75,7 @@ def bare_392(kafka_392: KafkaBroker) -> KafkaBroker:
 
 
 def _as_it_came(broker: KafkaBroker) -> KafkaBroker:
-    """The stories tell of defaults; whoever used the broker before may have left others."""
+    """Reset the defaults that the scenarios expect; earlier tests may have changed them."""
     levels = {Resource.brokers(): Source.DEFAULT_BROKER, Resource.broker(broker.node_id): Source.BROKER}
     with SyncAdminClient(broker.bootstrap) as admin:
 

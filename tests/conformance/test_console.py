@@ -1,4 +1,4 @@
-"""The console over a real Kafka: polled, followed by the metadata log, and through a gateway."""
+"""The console on a real Kafka: by polling, by following the metadata log, and through a gateway."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _served(kafka_431: KafkaBroker, gateway: KconfProcess, journal: Path) -> Ite
 
 
 def get(browser: TestClient, path: str, until: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """A page as JSON, as soon as it is as wanted."""
+    """A page as JSON, after waiting for a condition."""
     end = time.monotonic() + PATIENCE
     while True:
         response = browser.get(path, headers=JSON)

@@ -1,4 +1,4 @@
-"""Clusters as files, on a real broker with an authorizer; the same stories as on kconf."""
+"""Declarative files on a real broker with an authorizer; the same scenarios as on kconf."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The differential lab: a real Kafka 4.3.1 and kconf are asked the same, and answer the same.
+"""Differential tests: a real Kafka 4.3.1 and kconf return the same responses to the same requests.
 
-Versions that only kconf and older releases serve are held against 3.9.2, by the keys that are the same in both.
+Versions that only kconf and older releases support are compared with 3.9.2, for keys that are the same in both.
 
-    pytest tests/conformance/test_differential.py --differential-requests 20000      ask more
-    pytest tests/conformance/test_differential.py --differential-scenario topics/7   play one scenario only
+    pytest tests/conformance/test_differential.py --differential-requests 20000      send more requests
+    pytest tests/conformance/test_differential.py --differential-scenario topics/7   run one scenario only
 
-What may differ is in differential/accepted.py, with its reason; everything else fails.
+Allowed differences are in differential/accepted.py, with reasons; all others fail.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tests.conformance.differential.tier import empty_tier
 pytestmark = pytest.mark.timeout(1800)
 
 LEAST = 2000
-ROUNDS = 10  # with a bare server.properties
+ROUNDS = 10  # with a minimal server.properties
 WITH_SETTINGS = range(1001, 1006)  # rounds with a full one
 OLD_ROUNDS = range(1, 9)
 
 
 @dataclass
 class Run:
-    """What was asked in all, and what came of it."""
+    """The total number of requests, and the results."""
 
     score: Score = field(default_factory=Score)
     versions: Versions = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(request: pytest.FixtureRequest) -> Run:
-    """Two pairs, one with a bare server.properties and one with a full one, share a score."""
+    """Two pairs share a score: one with a minimal server.properties, one with a full one."""
     option = request.config.getoption
     wanted, only = option("--differential-requests", LEAST), option("--differential-scenario", None)
     done, began = Run(), time.monotonic()
@@ -84,7 +84,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 
 def _duel(settings: Mapping[str, str] | None, score: Score) -> AbstractContextManager[Duel]:
-    """With a full server.properties, also eligible leader replicas, as in a new cluster; without it, neither."""
+    """With a full server.properties, eligible leader replicas are enabled as in a new cluster; otherwise not."""
     return duel(settings, score=score, elr_version=0 if settings is None else 1)
 
 
@@ -114,7 +114,7 @@ def test_every_version_that_both_serve_was_sent(run: Run, request: pytest.Fixtur
 
 
 def test_every_accepted_difference_was_met(run: Run, request: pytest.FixtureRequest) -> None:
-    """A line of the list that nothing needs is a line too many."""
+    """Unused entries must be removed from the list."""
     _whole(request)
 
     assert [line.name for line in ACCEPTED if not line.rare and line.name not in run.score.used] == []

@@ -1,4 +1,4 @@
-"""Pages of the docs that say `with: kafka` are read beside a real broker."""
+"""Pages of the docs with `with: kafka` are run against a real broker."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ PAGES = {page.name: page for page in pages() if page.needs == "kafka"}
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_beside_a_real_kafka(name: str) -> None:
-    """Each has a broker of its own: it may say that there is nothing yet."""
+    """Each has its own broker, because a page may show an empty cluster."""
     with KafkaBroker() as broker, reader(PAGES[name], p9092=broker.bootstrap) as someone:
         someone.read()

@@ -1,4 +1,4 @@
-"""Somebody with few rights, on a real broker with an authorizer; the same stories as on kconf."""
+"""A user with few rights on a real broker with an authorizer; the same scenarios as on kconf."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The first week of someone who has nothing but kconf and a login: a real KRaft broker, SASL_SSL, no server of ours.
+"""The first week of a new user with only the kconf command and a login: a real KRaft broker, SASL_SSL, no kconf server.
 
-Each step is a process of its own, as typed in a terminal, in one home directory.
+Each step is a separate process, in one home directory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kconf = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def kconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kconf:
-    """`kconf(status, words…)` in a home of its own, answered in JSON; no argument and no answer has the password."""
+    """Runs `kconf(status, words…)` with its own home and JSON output; no argument or output contains the password."""
     for name in ("KCONF_CONFIG", "KCONF_CONTEXT", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -38,7 +38,7 @@ def kconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kconf:
 
 
 def test_the_first_week(secured: Secured, kconf: Kconf, tmp_path: Path) -> None:  # noqa: F811
-    # Monday: who am I, and what may I do here?
+    # Monday: add a context and test it.
     properties = [f"--property={key}={value}" for key, value in secured.properties.items() if key != "sasl.jaas.config"]
     login = ["--user", "alice", "--password-command", f"cat {tmp_path / 'password'}"]
     kconf(0, "context", "add", "prod", "-b", secured.bootstrap, *properties, *login, "--protected")
@@ -46,7 +46,7 @@ def test_the_first_week(secured: Secured, kconf: Kconf, tmp_path: Path) -> None:
     capabilities = {each["capability"]: each["result"] for each in kconf(0, "context", "test")["items"]}
     assert (capabilities["connect"], capabilities["acls"], capabilities["feed"]) == ("yes", "yes", "unsupported")
 
-    # Tuesday: topics of one's own, looked at and explained.
+    # Tuesday: create topics, describe and explain them.
     sure = ("--confirm", "prod")
     for number in range(30):
         name = f"week.{number:02}"
@@ -57,21 +57,21 @@ def test_the_first_week(secured: Secured, kconf: Kconf, tmp_path: Path) -> None:
     effective = kconf(0, "quota", "explain", "--user", "alice", "--client-id", "app")
     assert effective["error"] is None
 
-    # Wednesday: one change, tried first; a protected context wants its name.
+    # Wednesday: one change after a dry run; a protected context requires its name.
     tried = kconf(0, "set", "topic:week.00", "retention.ms=14d", "--dry-run")
     assert (tried["dry_run"], tried["items"][0]["new"]) == (True, "1209600000")
     assert kconf(2, "set", "topic:week.00", "retention.ms=14d", "--yes")["error"] == "NOT_DONE"
     kconf(0, "set", "topic:week.00", "retention.ms=14d", *sure)
     until(lambda: [each["value"] for each in kconf(0, "describe", "topic:week.00")["items"]], ["1209600000"])
 
-    # Thursday: many at once, and what cannot be undone.
+    # Thursday: many changes at once, and one that cannot be undone.
     done = str(tmp_path / "done.txt")
     bulk = kconf(0, "set", "topic:week.*", "segment.ms=1h", "--resume", done, *sure)
     assert {each["outcome"] for each in bulk["items"]} == {"done"}
     refused = kconf(2, "set", "topic:week.*", "retention.ms=1h", *sure)
     assert sum(each["data_loss"] is not None for each in refused["items"]) == 30
 
-    # Friday: rights and users for the team.
+    # Friday: ACLs and users for the team.
     kconf(0, "acl", "add", "--principal", "User:bob", "--operation", "read,describe", "--on", "topic:week.*", *sure)
     until(lambda: len(kconf(0, "acl", "list", "--principal", "User:bob")["items"]), 2)
     words = ["--mechanism", "SCRAM-SHA-512", "--password-command", "echo for-bob"]

@@ -1,7 +1,7 @@
-"""The first week of someone who has a client only: a real KRaft broker over SASL_SSL, with no server of ours anywhere.
+"""The first week of a new user with only the kconf command: a real KRaft broker over SASL_SSL, without a kconf server.
 
-Monday: name the cluster and look at it. Tuesday: quotas, and the cluster as files. Wednesday: change things. Thursday:
-undo them. Friday: a snapshot for the pipeline. Every command is a process of its own, as a person runs it.
+Monday: add a context and list resources. Tuesday: quotas, and export to files. Wednesday: changes. Thursday: undo them.
+Friday: a snapshot for the pipeline. Every command is a separate process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PASSWORD = "alice-secret"
 
 
 class Someone:
-    """Who types commands, and reads JSON."""
+    """Runs commands and parses their JSON."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -57,7 +57,7 @@ def test_the_first_week_with_files_and_a_record(secured: Secured, someone: Someo
 
 
 def _monday(someone: Someone, secured: Secured) -> None:
-    """A context with TLS and a login whose password is in the environment; a look around."""
+    """Add a context with TLS and a password from the environment, and list resources."""
     properties = "".join(f"{key}={value}\n" for key, value in secured.properties.items() if "jaas" not in key)
     (someone.directory / "client.properties").write_text(properties)
     someone(
@@ -75,7 +75,7 @@ def _monday(someone: Someone, secured: Secured) -> None:
 
 
 def _tuesday(someone: Someone) -> None:
-    """Who gets which quota; then everything goes into files, and they say what is there."""
+    """Set quotas, export everything to files, and plan without differences."""
     someone("quota", "set", "--user", "bob", "producer_byte_rate=1MiB")
     until(lambda: len(someone.items("quota", "explain", "--user", "bob")) > 0, True)
     someone("export", "--to", "cluster")
@@ -83,7 +83,7 @@ def _tuesday(someone: Someone) -> None:
 
 
 def _wednesday(someone: Someone) -> str:
-    """One change by hand, many by a pattern, the rest by the files, which are up to date in the evening."""
+    """One change with `set`, many with a pattern, the rest with files, which match the cluster in the end."""
     (last,) = someone.items("history", "--last", "1")
     someone("set", "topic:orders", "segment.ms=4h", "--reason", "ticket 12")
     done = someone.items("set", "topic:logs.*", "segment.ms=1h", "--yes")
@@ -108,7 +108,7 @@ def _planned(someone: Someone) -> list[dict[str, Any]]:
 
 
 def _thursday(someone: Someone, before: str) -> None:
-    """Who was it, what differs, and back to Tuesday."""
+    """Show authors and differences, and roll back to Tuesday."""
     lines = someone.items("history", "topic:orders", "--since", before)
     changed = [(each["before"], each["after"], each["reason"]) for each in lines if each["key"] == "segment.ms"]
     assert changed[-2:] == [("10800000", "14400000", "ticket 12"), ("14400000", "10800000", "as reviewed")]

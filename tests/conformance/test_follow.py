@@ -1,4 +1,4 @@
-"""Following real KRaft clusters: every change by any tool is seen once, in order, and only after it was committed."""
+"""Following real KRaft clusters: every change by any tool is seen once, in order, and only after it is committed."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_records_are_decoded_as_kafkas_own_tool_does(kafka_431: KafkaBroker, too
 
     keys = {_kafkas_name(row.table.__name__): row for row in RECORD_TYPES.values()}
     assert min(len(ours), len(theirs)) > 20
-    for mine, other in zip(ours, theirs, strict=False):  # the cluster wrote on meanwhile
+    for mine, other in zip(ours, theirs, strict=False):  # the cluster has written more records since
         assert type(mine) is keys[other["type"]].table
         for field, value in other["data"].items():
             assert _as_json(_field(mine, field)) == value, (type(mine), field)
@@ -147,7 +147,7 @@ def cluster() -> Iterator[KafkaCluster]:
 
 
 class Reader(threading.Thread):
-    """Follows a cluster in the background and keeps the values of one topic's key in order."""
+    """Follows a cluster in the background and stores the values of one topic's key in order."""
 
     def __init__(self, controllers: str, topic: str) -> None:
         super().__init__(daemon=True)
@@ -187,7 +187,7 @@ def wait(until: Callable[[], object], reader: Reader) -> None:
 
 @pytest.mark.faults
 def test_nothing_is_lost_or_repeated_when_leaders_are_killed(cluster: KafkaCluster) -> None:
-    """SIGKILL, SIGTERM and SIGSTOP of the leader, while a writer goes on."""
+    """SIGKILL, SIGTERM and SIGSTOP of the leader while a writer continues."""
     name = f"kills-{uuid4().hex[:8]}"
     acknowledged: list[str] = []
     uncertain: set[str] = set()

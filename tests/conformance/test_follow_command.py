@@ -28,7 +28,7 @@ KEYS = ("retention.ms", "segment.ms", "flush.ms")
 
 @contextmanager
 def following(people: People, context: str, archive: Path) -> Iterator[subprocess.Popen[str]]:
-    """A real process, which has begun when the block is entered."""
+    """Run `kconf follow` as a process; it is following when the block starts."""
     command = [sys.executable, "-m", "kconf", "follow", "-C", context, "--archive", str(archive), "--interval", "0.1"]
     environment = {**os.environ, "KCONF_CONFIG": str(people.config)}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 class Day:
-    """What two tools did to some topics, as somebody knows who saw it all."""
+    """The complete list of changes that two tools made to some topics."""
 
     def __init__(self, people: People, tools: ToolServer, seed: int) -> None:
         self.people, self.tools, self.draw = people, tools, random.Random(seed)
@@ -76,7 +76,7 @@ class Day:
             self._step(number)
             if number % 6 == 3:
                 self.moments.append((now(), self.state()))
-                time.sleep(0.5)  # a record has the time at which its batch was begun, up to 25 ms before it
+                time.sleep(0.5)  # a record has the start time of its batch, up to 25 ms earlier
 
     def _step(self, number: int) -> None:
         topic, key = self.draw.choice(self.topics), self.draw.choice(KEYS)
@@ -107,7 +107,7 @@ def people(kafka_431: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_day_of_two_tools(people: People, tools: ToolServer, tmp_path: Path) -> None:
-    """Every claim about the past is held against what was really done."""
+    """Everything shown about the past is compared with the actual changes."""
     day = Day(people, tools, seed=17)
     archive = tmp_path / "archive"
     with following(people, "followed", archive):
@@ -153,7 +153,7 @@ def _blame_is_true(people: People, day: Day, topic: str, context: str, *, may_be
 def _rollback_is_true(
     people: People, day: Day, then: str, state: dict[tuple[str, str], str], context: str, *, may_be_unknown: bool
 ) -> None:
-    """The plan, applied to what is live, gives what was; keys that are said to be unknown may be anything."""
+    """Applying the plan to the live values restores the old ones, except for keys reported as unknown."""
     selectors = " ".join(f"topic:{each}" for each in day.topics)
     plan = people.whole(f"rollback {selectors} --to {then} --dry-run --allow-data-loss -C {context}")
     doubtful = [*plan["unknown"], *plan["uncertain"]]
@@ -174,7 +174,7 @@ def _rollback_is_true(
 def test_a_follower_that_is_killed_loses_and_repeats_nothing_and_ghosts_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker of its own: it is restarted, which brings back the config of a deleted topic."""
+    """Uses its own broker: a restart restores the config of a deleted topic."""
     with KafkaBroker() as broker:
         people = People(tmp_path, broker.bootstrap)
         archive = tmp_path / "archive"

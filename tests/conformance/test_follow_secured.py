@@ -1,6 +1,6 @@
-"""Following a real cluster that asks who you are: SASL_SSL and mTLS controllers, an authorizer, and a log that is cut.
+"""Following a real cluster with SASL_SSL and mTLS controllers, an authorizer, and a log that is truncated.
 
-One broker for all of it: it makes a snapshot after a few kilobytes and soon deletes what is older.
+All tests share one broker, which takes a snapshot after a few kilobytes and soon deletes older segments.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def mutual(certificates: Certificates) -> dict[str, str]:
 
 @pytest.fixture
 def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates) -> People:
-    """`here` follows with SASL_SSL, `mutual` with a certificate; the properties are in files of their own."""
+    """The context `here` follows with SASL_SSL, `mutual` with a certificate; each has a properties file."""
     found = People(tmp_path, broker.bootstrap)
     for name, listener, properties in (
         ("here", "CONTROLLER", sasl(certificates)),
@@ -100,7 +100,7 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def grant(people: People, *principals: str) -> None:
-    """Give exactly these principals the right to follow, and take it from all others."""
+    """Allow exactly these principals to follow."""
     with people.admin() as admin:
         admin.delete_acls([AclFilter(AclType.CLUSTER)])
         rules = [AclBinding(AclType.CLUSTER, "kafka-cluster", each, Operation.CLUSTER_ACTION) for each in principals]
@@ -201,7 +201,7 @@ def archived(archive: Path) -> list[dict[str, Any]]:
 def test_a_log_that_was_truncated_while_nobody_followed_is_one_gap_with_the_difference(
     people: People, broker: KafkaBroker, tmp_path: Path
 ) -> None:
-    """The broker looks for old snapshots once a minute."""
+    """The broker checks for old snapshots once a minute."""
     grant(people, *PRINCIPALS)
     archive, kept, gone = tmp_path / "archive", a_name("kept"), a_name("gone")
     topic = Resource.topic(kept)

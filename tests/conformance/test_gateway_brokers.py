@@ -1,4 +1,4 @@
-"""A gateway in front of several brokers: each has a port there, and is asked what is about it."""
+"""A gateway in front of several brokers has a port for each, and forwards requests about a broker to it."""
 
 from __future__ import annotations
 

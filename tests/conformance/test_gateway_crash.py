@@ -37,14 +37,14 @@ def crashing(kafka: KafkaBroker, store: Path, step: str) -> Iterator[tuple[SyncA
 
 
 def intents(store: Path) -> dict[str, str | None]:
-    """The outcome of each request, by the value that it was to set."""
+    """The outcome of each request, by the value to set."""
     with sqlite3.connect(store) as db:
         rows = db.execute("SELECT record, outcome FROM intents ORDER BY id").fetchall()
     return {str(read_revision(0, record).changes[0].after): outcome for record, outcome in rows}
 
 
 def value(step: str, number: int) -> str:
-    """A value that nothing else has: the first or second change of the gateway that is killed at a step."""
+    """A unique value for the first or second change of the gateway that is killed at a step."""
     return str(910_000 + 10 * STEPS.index(step) + number)
 
 
@@ -52,7 +52,7 @@ VALUES = [value(step, number) for step in STEPS for number in (1, 2)]
 
 
 def age(store: Path) -> None:
-    """Let the time pass in which a request may still arrive."""
+    """Make the time pass in which a request could still arrive."""
     with sqlite3.connect(store) as db:
         db.execute(
             "UPDATE intents SET record = json_set(record, '$[0]', json_extract(record, '$[0]') - ?)"
@@ -62,8 +62,9 @@ def age(store: Path) -> None:
 
 
 def test_killed_between_every_two_steps_of_a_change(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:  # noqa: F811
-    """Each intent is closed truthfully, each acknowledged change is journalled once with its author, and nothing is
-    sent twice."""
+    """Each intent gets its true outcome, each acknowledged change is in the journal once with its author, and nothing
+    is sent twice.
+    """
     store, resource = tmp_path / "gw.db", Resource.topic(topic)
     for step in STEPS:
         with crashing(kafka_431, store, step) as (admin, process):
@@ -99,7 +100,7 @@ def test_killed_between_every_two_steps_of_a_change(kafka_431: KafkaBroker, topi
 
 
 def records(kafka: KafkaBroker, name: str) -> list[str]:
-    """The values that the controller has written for the key of a topic, as often as it has."""
+    """All values that the controller wrote for the key of a topic, with repetitions."""
     found = []
     for path in (kafka.directory / "data" / "__cluster_metadata-0").glob("*.log"):
         for batch in read_batches(path.read_bytes()):

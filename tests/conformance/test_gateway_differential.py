@@ -1,4 +1,4 @@
-"""The differential lab with both addresses of one cluster: what a gateway answers is what its cluster answers."""
+"""Differential tests with a cluster and its gateway: both return the same responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users of a real cluster log in to a gateway by SCRAM, with their own passwords."""
+"""Users of a real cluster log in to a gateway with SCRAM and their own passwords."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def keys(password: str) -> list[bytes]:
 
 
 class Logins:
-    """How a user logs in at two listeners of a gateway, with two clients."""
+    """Logs a user in on two listeners of a gateway, with two clients."""
 
     def __init__(self, certificates: Certificates) -> None:
         self._plain, self._tls = free_ports(2)
@@ -123,7 +123,7 @@ def test_users_log_in_with_their_own_passwords(
             assert authors == [f"User:{user}"] * 4
             admin.alter_user_scram_credentials([upsertion(user, Mechanism.SCRAM_SHA_256, SECOND)]).raise_for_failures()
             assert [logins.may(user, each) for each in (FIRST, SECOND)] == [False, True]
-            admin.describe_cluster()  # as in Kafka a connection stays logged in
+            admin.describe_cluster()  # as in Kafka, a connection stays authenticated
         process.terminate()
         said += process.communicate(timeout=60)
     with gateway(kafka_431, store, *logins.options, *OPT_IN, listen=False) as (_, process):

@@ -1,4 +1,4 @@
-"""Quotas of a real cluster and the clients of its gateway: each has its own, and none has that of the gateway."""
+"""Quotas of a real cluster behind a gateway: each client has its own quota, and none has the gateway's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.quotas import QuotaAdmin
 
 
 def test_each_client_has_its_own_quotas(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:  # noqa: F811
-    """The gateway delays and refuses as a broker does; what the cluster does to the gateway's account is not told."""
+    """The gateway throttles and refuses like a broker. Throttling of the gateway's own account is not passed on."""
     account, slow = a_name("gateway"), a_name("slow")
     properties = tmp_path / "gateway.properties"
     properties.write_text(f"client.id={account}\n")
@@ -46,7 +46,7 @@ def test_each_client_has_its_own_quotas(kafka_431: KafkaBroker, topic: str, tmp_
 
 
 def throttle_times(address: str, client: str, name: str) -> list[int]:
-    """Of requests that the gateway passes on, each on its own connection."""
+    """The throttle times of requests that the gateway forwards, each on its own connection."""
     found = []
     for number in range(3):
         with QuotaAdmin(address, client_id=client) as line:

@@ -1,4 +1,4 @@
-"""A gateway passes on what it does not govern: groups, offsets, log directories, the quorum."""
+"""A gateway forwards requests that it does not govern: groups, offsets, log directories, the quorum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
-EPOCH = re.compile(r"Epoch: \d+")  # of features: an offset of the metadata log, which goes on
+EPOCH = re.compile(r"Epoch: \d+")  # a metadata log offset in the features, which increases
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A gateway that acts as its users, by delegation tokens, in front of a real cluster with Kafka's authorizer."""
+"""A gateway that acts as its users with delegation tokens, in front of a real cluster with Kafka's authorizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism
 from kconf.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from kconf.server.upstream.client import _Ask as Ask
+from kconf.server.upstream.client import _SendRequest as Ask
 from lab.broker import KafkaBroker
 from tests.cli.commands.stories import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
@@ -42,7 +42,7 @@ def allow(principal: str, kind: AclType, name: str, *operations: Operation) -> l
 
 @pytest.fixture(scope="module")
 def secured() -> Iterator[KafkaBroker]:
-    """Everybody has a SCRAM password that is the name; the gateway may describe everything and create tokens."""
+    """Each user's SCRAM password is their name; the gateway may describe everything and create tokens."""
     properties = {
         **RIGHTS,
         "sasl.enabled.mechanisms": SCRAM,
@@ -76,7 +76,7 @@ def properties_of(user: str, directory: Path) -> str:
 
 
 def options(kafka: KafkaBroker, directory: Path) -> list[str]:
-    """The gateway lets everybody through, so that it is Kafka that refuses."""
+    """The gateway authorizes everything, so that only Kafka refuses."""
     plain = directory / "controller.properties"
     plain.write_text("security.protocol=PLAINTEXT\n")
     own = {
@@ -92,7 +92,7 @@ def options(kafka: KafkaBroker, directory: Path) -> list[str]:
 
 
 def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
-    """The gateway's account may change nothing: what is changed, its users have changed, as far as Kafka lets them."""
+    """The gateway's own account may not change anything: changes are made as its users, with their ACLs."""
     orders, payments = Resource.topic("orders"), Resource.topic("payments")
     quota = QuotaEntity.of({"user": "alice"})
     with gateway(secured, tmp_path / "gw.db", *options(secured, tmp_path), listen=False) as (address, _):
@@ -126,7 +126,7 @@ def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
 
 
 def test_what_a_token_cannot_do(secured: KafkaBroker) -> None:
-    """A super user may do everything with a token too, but for creating tokens."""
+    """With a token, a super user may do everything except create tokens."""
     with SyncAdminClient(secured.address("SASL"), sasl=Scram("gateway", "gateway", SCRAM)) as service:
         token = service._send(CreateDelegationToken("User:root"))
     sasl = Scram(token.id, token.password, SCRAM, token_auth=True)

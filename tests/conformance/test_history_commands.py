@@ -1,4 +1,4 @@
-"""What was, on real brokers that keep no journal: kconf records what it changes, and tells it."""
+"""History commands on real brokers without a journal: kconf records its own changes and shows them."""
 
 from __future__ import annotations
 

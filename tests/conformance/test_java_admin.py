@@ -1,7 +1,7 @@
 """Kafka's Java Admin client, 4.3.1 and 3.9.2, on kconf and on a real 4.3.1 broker: the same calls, the same answers.
 
-A story is a list of calls. Taken out before the comparison: topic ids, ports, the cluster's id, a server's own words
-about an error, and the text of documentation (ours is our own; that there is some must agree).
+A story is a list of calls. Not compared: topic IDs, ports, the cluster ID, texts of error messages, and the text of
+documentation (only its presence).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Both:
         self.kconf, self.kafka = kconf, kafka
 
     def check(self, method: str, args: dict[str, Any]) -> Any:
-        """Call both and hold the answers against each other. A read waits until the real broker has caught up."""
+        """Call both and compare the results. A read waits until the real broker has caught up."""
         ours = comparable(self.kconf.call(method, args))
         deadline = time.monotonic() + (PATIENCE if method in READS else 0)
         while (theirs := comparable(self.kafka.call(method, args))) != ours and time.monotonic() < deadline:
@@ -379,7 +379,7 @@ def test_resources_with_configuration_are_listed(both_431: Both, topic: str) -> 
 
 
 def test_the_older_alter_replaces(both_392: Both, topic: str) -> None:
-    """3.9 is the last client that has it."""
+    """3.9 is the last client that supports it."""
     place = of_topic(topic)
     both_392.check("createTopics", {"topics": [new(topic, configs={"retention.ms": "5000"})]})
     both_392.check(*describe(place))

@@ -1,7 +1,7 @@
-"""kafka-configs of 4.3.1 and of 3.9.2, on kconf and on a real 4.3.1 broker: the same commands, the same words.
+"""kafka-configs of 4.3.1 and 3.9.2, on kconf and on a real 4.3.1 broker: the same commands, the same output.
 
-A story is a list of command lines that begins and ends with nothing stored. NAME is the story's own entity. After each
-change comes a read, on which the real broker may catch up.
+A story is a list of command lines that leaves nothing stored. NAME is the story's own entity. A read follows each
+change, so that the real broker can catch up.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def test_there_are_more_than_forty_command_lines() -> None:
 
 
 def test_loggers_are_those_of_the_server(beside: Pair, tool_server: ToolServer) -> None:
-    """Names are kconf's own; levels, words and form are Kafka's."""
+    """Logger names are kconf's own; levels, texts and format are Kafka's."""
     change = beside.on_kconf(tool_server, "configs --alter --broker-logger 1 --add-config kconf.service=DEBUG")
     seen = beside.on_kconf(tool_server, "configs --describe --broker-logger 1")
     undo = beside.on_kconf(tool_server, "configs --alter --broker-logger 1 --delete-config kconf.service")
@@ -258,7 +258,7 @@ def test_values_come_from_a_file_too(beside: Pair, tool_server: ToolServer, tmp_
 
 
 def test_a_broker_that_is_not_there_has_nothing_to_describe(beside: Pair, tools: ToolServer) -> None:
-    """3.9.2 waits for such a broker until it gives up; 4.3.1 says so at once."""
+    """3.9.2 waits for such a broker until it times out; 4.3.1 reports it immediately."""
     said = beside.check(tools, "configs --describe --broker 9")
 
     assert said.status == 0

@@ -1,4 +1,4 @@
-"""kafka-topics of 4.3.1 and of 3.9.2, on kconf and on a real 4.3.1 broker: the same commands, the same words."""
+"""kafka-topics of 4.3.1 and 3.9.2, on kconf and on a real 4.3.1 broker: the same commands, the same output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab itself: what the other tests compare with must work before it can be compared with."""
+"""Tests of the lab, on which the other conformance tests depend."""
 
 from __future__ import annotations
 

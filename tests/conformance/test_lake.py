@@ -1,4 +1,4 @@
-"""The pipeline over a real broker, which keeps no journal: what clients recorded, and looks, become its history."""
+"""The pipeline on a real broker without a journal: the history comes from client journals and snapshots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_client_journals_and_snapshots_are_one_history(
     people: People, broker: KafkaBroker, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Recorded changes say who and why; what someone else changed between two looks has bounds in time, and nobody."""
+    """Recorded changes have author and reason; other changes between two snapshots have a time range and no author."""
     name = a_name()
     lake = Lake(str(tmp_path / "lake"), spark)
     sources = Sources([str(tmp_path / "journal")], clusters=[{"bootstrap.servers": broker.bootstrap}])

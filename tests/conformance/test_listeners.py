@@ -1,6 +1,6 @@
-"""At the door of a real broker: what waits, what is closed, what is told, and which certificate may replace another.
+"""Connections to a real broker: what waits, what is closed, and which certificate may replace another.
 
-tests/security/test_limits.py and tests/security/test_tls.py have the same sentences about kconf.
+tests/security/test_limits.py and tests/security/test_tls.py make the same assertions about kconf.
 """
 
 from __future__ import annotations

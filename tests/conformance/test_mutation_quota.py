@@ -1,4 +1,4 @@
-"""controller_mutation_rate on a real broker and on kconf: the same topics are made, the same refused, as long waits."""
+"""controller_mutation_rate on a real broker and on kconf: the same topics are created and refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.process import KconfProcess
 from tests.support.quotas import QuotaAdmin
 
 RATE = 1.0  # eleven tokens at most
-TOLERANCE_MS = 1500  # the clock goes on between two requests
+TOLERANCE_MS = 1500  # time passes between two requests
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def kconf() -> Iterator[KconfProcess]:
 
 
 class Limited:
-    """A client of its own with a quota of its own, on one of the two."""
+    """A separate client with its own quota, on one of the two servers."""
 
     def __init__(self, address: str, name: str) -> None:
         self._address, self._name = address, name
@@ -38,7 +38,7 @@ class Limited:
             pass  # a real broker describes it after its controller has acknowledged it
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
-        """On a connection of its own, so that nobody is kept waiting."""
+        """Send a request on its own connection, so that other requests are not delayed."""
         with QuotaAdmin(self._address, client_id=self._name) as line:
             return line.ask(api, version, **fields)
 
@@ -48,7 +48,7 @@ def told(answer: Any, field: str) -> list[tuple[int, bool]]:
 
 
 def asked(limited: Limited, name: str) -> list[tuple[list[tuple[int, bool]], int]]:
-    """One after the other: codes, and throttle times."""
+    """Send requests one after the other; returns codes and throttle times."""
     answers = []
 
     def note(answer: Any, field: str = "topics") -> None:

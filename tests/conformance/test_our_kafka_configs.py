@@ -1,8 +1,7 @@
-"""Our kafka-configs beside the real one: the same command lines on the same clusters, a real broker and a kconf.
+"""Compares kconf's kafka-configs with Kafka's: the same command lines on the same servers, a real broker and a kconf.
 
-Every story is told twice, once by the real tool and once by ours, on both servers. Whatever is read is read by both
-tools. What they print must be equal, line by line, and so must exit codes, first lines of stderr, and errors with the
-words of the server.
+Every story runs twice on both servers, once with each tool; reads use both tools. The output must be equal line by
+line, and so must exit codes, first lines of stderr, and the server's error messages.
 """
 
 from __future__ import annotations
@@ -152,18 +151,18 @@ _PATIENCE = 60.0
 
 
 def ours(bootstrap: str, *args: str) -> Done:
-    """Our tool, to the letter of Kafka's. In this process: a story has many lines."""
+    """kconf's tool with --strict-compat, in this process for speed."""
     return run(main, "--strict-compat", "--bootstrap-server", bootstrap, *args)
 
 
 def words(done: Done) -> str:
-    """The error that the server sent, in its own words."""
+    """The error message of the server."""
     found = _WORDS.search(done.stderr)
     return found[0].strip() if found else ""
 
 
 class Stage:
-    """Both servers and both tools; a line gives what was said on kconf and on Kafka, in this order."""
+    """Both servers and both tools; a line returns the output on kconf and on Kafka, in this order."""
 
     def __init__(self, pair: Pair, tools: ToolServer) -> None:
         self.pair, self.tools = pair, tools
@@ -178,13 +177,13 @@ class Stage:
         return ours(address, *args) if tool == "configs" else self.real(address, line)
 
     def said(self, done: Done) -> Said:
-        """Quotas and credentials come in the order of the server, which is none. Secrets are ours alone to hide."""
+        """The output, sorted where the order is arbitrary (quotas, credentials); only kconf's tool hides secrets."""
         said = self.pair._normal(done)
         complaint = _PASSWORD.sub("=[hidden]", said.complaint)
         return replace(said, lines=tuple(_in_order(line) for line in said.lines), complaint=complaint)
 
     def tell(self, line: str, *, ours_acts: bool) -> tuple[Said, ...]:
-        """Run a line; one that reads is read by both tools, until they have seen the same."""
+        """Run a line. A read runs with both tools until their results are equal."""
         kconf, kafka = self.addresses
         act, other = (self.ours, self.real) if ours_acts else (self.real, self.ours)
         first = act(kconf, line)
@@ -332,7 +331,7 @@ def secured(certificates: Certificates) -> Iterator[KafkaBroker]:
 def test_over_tls_with_a_login(
     secured: KafkaBroker, certificates: Certificates, tools: ToolServer, tmp_path: Path, user: str
 ) -> None:
-    """What alice is told and what bob is refused, from the same properties file."""
+    """The output for alice and the refusal for bob, with the same properties file."""
     file = tmp_path / "client.properties"
     file.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
@@ -391,7 +390,7 @@ def test_requests_can_be_sent_to_controllers(beside: Pair, tools: ToolServer) ->
 
 
 def test_an_older_broker(kafka_392: KafkaBroker, tools_392: ToolServer) -> None:
-    """3.9.2 with its own tool: where that one succeeds, both say the same."""
+    """3.9.2 with its own tool: where that succeeds, both print the same."""
     address = kafka_392.bootstrap
     assert tools_392.kafka_topics(address, "--create", "--topic", "ours-older").returncode == 0
     for line in (
@@ -427,7 +426,7 @@ def run(program: Callable[[list[str]], int], *args: str) -> Done:
 
 
 def until(told: Callable[[], Done], text: str) -> Done:
-    """A real broker shows a change some time after the controller has answered."""
+    """Wait: a real broker shows a change some time after the controller has responded."""
     deadline = time.monotonic() + _PATIENCE
     while text not in (done := told()).stdout and time.monotonic() < deadline:
         time.sleep(0.05)

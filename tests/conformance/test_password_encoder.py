@@ -1,4 +1,4 @@
-"""Encoded passwords, to and fro between kconf and the class of Kafka 3.9.2 that writes them into ZooKeeper."""
+"""kconf and Kafka 3.9.2 decode each other's encoded passwords in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Question(NamedTuple):
 
 
 def ask_kafka(questions: list[Question]) -> list[str]:
-    """One JVM for all of them. An answer that begins with `!` names what was thrown."""
+    """Run all of them in one JVM. A result that begins with `!` is an exception."""
     done = subprocess.run(
         [java(), *QUICK, "-cp", classpath("3.9.2"), str(PEER)],
         input="".join(f"{each}\n" for each in questions),

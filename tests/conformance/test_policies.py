@@ -1,7 +1,7 @@
-"""What kconf's Python policy is given, held against what a real broker gives a Java one for the same requests.
+"""Compares the input of kconf's Python policy with that of a Java policy in a real broker, for the same requests.
 
-lab/java/PolicyRecorder.java and tests/policies/recorder.py write down the same things and refuse the same names. Sixty
-requests are drawn from a seed; each goes to both servers, and codes, refusals and questions must be equal.
+lab/java/PolicyRecorder.java and tests/policies/recorder.py record the same data and refuse the same names. Sixty random
+requests from a fixed seed go to both servers; codes, refusals and policy input must be equal.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ KEYS: dict[int, dict[str, list[str]]] = {
 
 @dataclass
 class Side:
-    """A server, and the file in which its policies write."""
+    """A server, and the file that its policies write to."""
 
     admin: Admin
     file: Path
     read: int = 0
 
     def asked(self) -> list[tuple[Any, ...]]:
-        """What was asked since the last look; a request's resources have no order in Kafka."""
+        """New records since the last call; a request's resources have no order in Kafka."""
         lines = self.file.read_text().splitlines() if self.file.exists() else []
         fresh, self.read = lines[self.read :], len(lines)
         questions = [json.loads(line) for line in fresh]
@@ -99,7 +99,7 @@ class Sides:
     kafka: Side
 
     def check(self, request: Request) -> tuple[list[int], list[tuple[Any, ...]]]:
-        """Both sides' codes, words of refusal and questions."""
+        """Compare codes, refusal messages and policy input of both servers."""
         ours, theirs = request.on(self.kconf.admin), request.on(self.kafka.admin)
         assert codes(ours) == codes(theirs), (request, ours, theirs)
         refusals = [[each.error_message for each in said if each.error_code == 44] for said in (ours, theirs)]
@@ -196,7 +196,7 @@ def test_a_policy_is_given_what_kafkas_is(sides: Sides) -> None:
         seen += told
         questions += asked
 
-    assert {0, 3, 37, 38, 40, 42, 44} <= set(seen)  # the programme has all kinds
+    assert {0, 3, 37, 38, 40, 42, 44} <= set(seen)  # the requests include all kinds
     assert len(questions) > REQUESTS
     assert {each[1].partition(":")[0] for each in questions} == {
         "topic", "broker", "brokers", "group", "client-metrics"
@@ -218,7 +218,7 @@ def test_a_policy_is_given_what_kafkas_is(sides: Sides) -> None:
     ],
 )
 def test_the_cases_of_the_specification(sides: Sides, wishes: Any, codes_: list[int] | None) -> None:
-    if codes_ is None:  # loggers have other names in kconf; neither side asks
+    if codes_ is None:  # loggers have other names in kconf; neither server calls the policy
         sides.kafka.admin.alter_all([((8, "1"), [("org.apache.kafka", SET, "INFO")])])
         sides.kconf.admin.alter_all([((8, "1"), [("kconf.service", SET, "INFO")])])
         assert sides.kafka.asked() == sides.kconf.asked() == []
@@ -228,7 +228,7 @@ def test_the_cases_of_the_specification(sides: Sides, wishes: Any, codes_: list[
 
 @pytest.mark.parametrize(("deed", "theirs"), [("OTHER", 40), ("RAISE", -1)])
 def test_a_policy_that_fails_refuses_here_whatever_it_raises(sides: Sides, deed: str, theirs: int) -> None:
-    """By intention: Kafka passes any exception's code on; kconf says 44, so that a client sees who refused."""
+    """Intended: Kafka returns the code of any exception; kconf returns 44, to show that a policy refused."""
     name = f"failing.alter.{deed}"
     for side in (sides.kconf, sides.kafka):
         side.admin.create(name)
@@ -240,7 +240,7 @@ def test_a_policy_that_fails_refuses_here_whatever_it_raises(sides: Sides, deed:
 
 
 def test_a_broker_has_one_name_here(sides: Sides) -> None:
-    """By intention: a rule about broker:1 cannot be evaded by writing 01, which Kafka's policy is shown as it came."""
+    """Intended: a rule about broker:1 cannot be bypassed by writing 01, which Kafka passes to the policy unchanged."""
     wish = [((BROKER, "01"), [("log.cleaner.backoff.ms", SET, "333")])]
     for side in (sides.kconf, sides.kafka):
         assert codes(side.admin.alter_all(wish, dry=True)) == [0]

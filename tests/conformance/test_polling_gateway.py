@@ -92,7 +92,7 @@ def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureR
         ).raise_for_failures()
         admin.incremental_alter_configs({resources[2]: setting(14_000, "log.cleaner.backoff.ms")}).raise_for_failures()
         admin.alter_client_quotas({quota: {"producer_byte_rate": 1000.0}}).raise_for_failures()
-        for salt in (b"salt", b"other salt"):  # the second replaces a secret by another, which no poll can show
+        for salt in (b"salt", b"other salt"):  # the second replaces a secret, which polling cannot detect
             credential = UserScramCredentialUpsertion(user, Mechanism.SCRAM_SHA_256, 4096, salt, b"p" * 32)
             admin.alter_user_scram_credentials([credential]).raise_for_failures()
         admin.create_topics([NewTopic(other, 3, 1, configs=[(KEY, "7")])]).raise_for_failures()
@@ -215,7 +215,7 @@ def test_what_the_account_may_not_describe_is_unknown_and_not_empty(tmp_path: Pa
                 assert admin.describe_client_quotas() == direct.describe_client_quotas()
             process.terminate()
             _, messages = process.communicate(timeout=60)
-        assert "the cluster does not show acl: CLUSTER_AUTHORIZATION_FAILED" in messages
+        assert "cannot read resources of type acl: CLUSTER_AUTHORIZATION_FAILED" in messages
         assert "the cluster does not show scram: CLUSTER_AUTHORIZATION_FAILED" in messages
         assert "does not show the configs of topic:secret" in messages
         found = kconf("check", "-b", kafka.bootstrap)

@@ -1,4 +1,4 @@
-"""`kconf quota` on real brokers: PLAINTEXT on 4.3.1 and 3.9.2, and SASL_SSL; the same stories as on kconf."""
+"""`kconf quota` on real brokers: PLAINTEXT on 4.3.1 and 3.9.2, and SASL_SSL; the same scenarios as on kconf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Quotas]:
-    """The command at a broker that takes alice over TLS alone."""
+    """The command on a broker with TLS and the user alice."""
     directory = tmp_path_factory.mktemp("certificates")
     certificates = Certificates(directory)
     properties = {
@@ -57,7 +57,7 @@ def test_ten_thousand_quotas_in_one_command(kafka_431: KafkaBroker, tmp_path: Pa
 
 
 def test_what_if_checks_the_entities_with_quotas(quotas: Quotas) -> None:
-    """A real broker does not tell who is connected."""
+    """A real broker does not list connected clients."""
     key = "controller_mutation_rate"
     assert quotas(f"set --user what-if {key}=5").status == 0
     until(lambda: quotas.rungs(f"--user what-if {key}"), [("5", "user", "applies")])
@@ -70,7 +70,7 @@ def test_what_if_checks_the_entities_with_quotas(quotas: Quotas) -> None:
 
 
 def test_stored_values_that_are_not_quotas_are_not_exported(kafka_431: KafkaBroker, tmp_path: Path) -> None:
-    """A real broker stores Infinity; what was exported loads all the same."""
+    """A real broker stores Infinity; the export still loads."""
     from kconf import QuotaEntity, SyncAdminClient
 
     quotas, path = Quotas("-b", kafka_431.bootstrap), tmp_path / "quotas.yaml"

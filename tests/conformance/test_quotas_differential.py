@@ -1,6 +1,6 @@
-"""Quotas held against a real broker: the same requests to both, hundreds of them, from a fixed seed.
+"""Compares quotas with a real broker: hundreds of the same requests to both, from a fixed seed.
 
-What kconf does better on purpose is listed in ACCEPTED, each with its reason; a line that a run does not use fails it.
+Intended differences are listed in ACCEPTED with their reasons; a run fails if one of them is never used.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def everything(draw: Draw) -> Ask:
 
 
 def cleaned(draw: Draw, *entities: Parts) -> Ask:
-    """Leave nothing behind: what one scenario leaves must not be another's difference."""
+    """Remove all quotas, so that a scenario does not affect the next one."""
     return alter(
         draw,
         *((parts, [(IP_KEY, None)] if parts[0][0] == "ip" else [(key, None) for key in KEYS]) for parts in entities),
@@ -70,7 +70,7 @@ def cleaned(draw: Draw, *entities: Parts) -> Ask:
 
 
 def values(draw: Draw, key: str) -> Iterator[Ask]:
-    """One key with every value, each at an entity of its own; then over another value, then removed."""
+    """One key with every value, each on its own entity; then as a replacement, then removed."""
     kind = "ip" if key == IP_KEY else draw.one(("user", "client-id"))
     names = [
         f"10.1.{draw.random.randrange(256)}.{number}" if kind == "ip" else draw.name() for number in range(len(VALUES))
@@ -90,7 +90,7 @@ def values(draw: Draw, key: str) -> Iterator[Ask]:
 
 
 def entities(draw: Draw) -> Iterator[Ask]:
-    """Every form of an entity, good and bad, in requests of one and of all."""
+    """Every form of an entity, valid and invalid, alone and all in one request."""
     one, other = draw.name("one"), draw.name("other")
     good: list[Parts] = [
         [("user", one)],
@@ -141,7 +141,7 @@ def addresses(draw: Draw) -> Iterator[Ask]:
 
 
 def filters(draw: Draw, names: Sequence[str], count: int) -> Iterator[Ask]:
-    """Filters good and bad."""
+    """Valid and invalid filters."""
     kinds = ("user", "user", "client-id", "client-id", "ip", "", "other")
     for _ in range(count):
         components: list[tuple[str, int, str | None]] = []
@@ -157,7 +157,7 @@ def filters(draw: Draw, names: Sequence[str], count: int) -> Iterator[Ask]:
 
 
 def changes(draw: Draw) -> Iterator[Ask]:
-    """A few entities, altered again and again, with every kind of operation."""
+    """Alter a few entities repeatedly with every kind of operation."""
     users, clients = [draw.name("u"), None], [draw.name("c"), draw.name("d"), None]
     pool: list[Parts] = [
         *([("user", user)] for user in users),
@@ -180,11 +180,11 @@ def _ops(draw: Draw) -> Ops:
         key = draw.one((*UNKNOWN, IP_KEY)) if draw.chance(0.1) else draw.one(KEYS)
         value: float | None = draw.one((1.0, 5.0, 1024.0, 1e6)) if draw.chance(0.9) else draw.one((0.0, -1.0, 2.5))
         ops.append((key, None if draw.chance(0.3) else value))
-    return ops  # a key may well be there twice
+    return ops  # a key may occur twice
 
 
 def twice(draw: Draw) -> Iterator[Ask]:
-    """An entity that stands in a request more than once."""
+    """An entity that occurs more than once in a request."""
     name, good = draw.name("twice"), draw.name("good")
     first = [(KEYS[0], 5.0)]
     yield alter(draw, ([("user", name)], first), ([("user", good)], first), ([("user", name)], [(KEYS[1], 6.0)]))
@@ -197,7 +197,7 @@ def twice(draw: Draw) -> Iterator[Ask]:
 
 
 def _asked(found: Difference) -> list[tuple[str, float]]:
-    """The values that were to be set at the entity in which the answers part."""
+    """The requested values of the entity for which the responses differ."""
     message = found.ask.message
     if not isinstance(message, AlterClientQuotasRequest) or found.path[:1] != ("entries",):
         return []
@@ -307,7 +307,7 @@ def test_kafka_and_kconf_answer_alike(pair: Duel) -> None:
     for name, asks in _scenarios():
         pair.play(name, asks)
         if len(pair.score.found) > 20:
-            break  # a difference is waited out before it is believed, and all of them would take an hour
+            break  # each difference is retried before it is reported, and all of them would take an hour
 
     assert not pair.score.found, report(pair.score.found)
     assert pair.score.total > 400, pair.score.total

@@ -1,4 +1,4 @@
-"""Kafka's Java client and kafka-configs, set on kconf: every form of an entity, there and back."""
+"""Kafka's Java client and kafka-configs set and describe quotas of every form of entity on kconf."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The eight levels on a real broker: a real producer is throttled by the level that kconf says holds, and by no other.
+"""The eight levels on a real broker: a real producer is throttled by the level that kconf reports, and by no other.
 
-For each level: it alone is low and all below it are high, and the producer is throttled; then the other way round, and
-it is not. So every level wins against all that come after it.
+For each level: if it is low and all lower levels are high, the producer is throttled; if it is high and the others are
+low, it is not. So every level takes precedence over all lower ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def probe(broker: KafkaBroker, make_probe: MakeProbe) -> AdminProbe:
 
 
 def put(probe: AdminProbe, quotas: dict[QuotaEntity, float]) -> None:
-    """These and no others."""
+    """Set exactly these quotas."""
     entries = [{"entity": dict(entity.parts), "ops": [{"key": KEY, "value": quotas.get(entity)}]} for entity in LEVELS]
     outcomes = probe.call("alterClientQuotas", {"entries": entries})
     assert all(each["outcome"] == {} for each in outcomes)
@@ -59,7 +59,7 @@ def put(probe: AdminProbe, quotas: dict[QuotaEntity, float]) -> None:
 
 
 def throttled(broker: KafkaBroker) -> bool:
-    """Whether a producer of alice's that calls itself app is made to wait for 100 kB."""
+    """Whether a producer of user alice with client ID app is throttled when it sends 100 kB."""
     events: list[Any] = []
     delivered: list[Any] = []
     producer = Producer(
@@ -83,7 +83,7 @@ def throttled(broker: KafkaBroker) -> bool:
 
 
 def becomes(broker: KafkaBroker, expected: bool) -> bool:
-    """A broker's quotas follow what it describes by some milliseconds."""
+    """Wait: a broker applies quotas some milliseconds after it describes them."""
     deadline = time.monotonic() + 10
     while throttled(broker) is not expected:
         if time.monotonic() > deadline:
@@ -105,7 +105,7 @@ def test_a_level_holds_against_all_that_come_after_it(
 
 
 def resolved(quotas: dict[QuotaEntity, float]) -> tuple[float, QuotaSource]:
-    """What kconf says of the same quotas."""
+    """The effective quota according to kconf."""
     wishes = [ClientQuotaAlteration(entity, (ClientQuotaOp(KEY, value),)) for entity, value in quotas.items()]
     found = QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, wishes).changes, 1)).resolve(
         KEY, USER, CLIENT

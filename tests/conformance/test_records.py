@@ -1,4 +1,4 @@
-"""The tables of the metadata records are Kafka's: compared with the schemas inside its own jars, version by version."""
+"""Compares kconf's schemas of metadata records with those in Kafka's jars, version by version."""
 
 from __future__ import annotations
 

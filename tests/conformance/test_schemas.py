@@ -1,8 +1,7 @@
-"""Our tables are Kafka's: compared with the schemas inside its own jar, version by version, field by field.
+"""Compares kconf's message schemas with those in Kafka's jar, version by version and field by field.
 
 4.3.1 is the reference. The versions that KIP-896 removed from Kafka 4 are compared with 3.9.2, and ApiVersions, whose
-newest version is of 4.4, with the client jar of 4.4.0. Only kconf's own keys and tags, which Kafka cannot know, are
-left out.
+newest version is from 4.4, with the client jar of 4.4.0. Only kconf's own API keys and tags are not compared.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SIDES = ("Request", "Response")
 
 
 class Row(NamedTuple):
-    """A field as it stands in one version; `type` is a word, or the rows of a struct, in a list for each array."""
+    """A field in one version; `type` is a name or the rows of a struct, wrapped in a list for each array."""
 
     name: str
     type: Any
@@ -151,7 +150,7 @@ def our_message(api: Api, side: str) -> type:
 
 
 def release_with(api: Api, side: str, version: int) -> str:
-    """The release to ask about a version: the newest that still has it."""
+    """The release to compare a version with: the newest one that still has it."""
     releases = (NEXT, OLD) if api.name in OF_NEXT else (NEW, OLD)
     return next(each for each in releases if version in valid(each, api, side))
 
@@ -173,7 +172,7 @@ def test_the_fields_are_kafkas(api: Api, side: str, version: int) -> None:
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 def test_key_name_and_versions_are_kafkas(api: Api, side: str) -> None:
-    """All that 4.3.1 speaks, of ApiVersions all that 4.4.0 speaks, and the older versions down to 0."""
+    """All versions of 4.3.1 (for ApiVersions, of 4.4.0), and the older ones down to 0."""
     schema = kafkas(NEW, api.key, side)
 
     assert schema is not None
@@ -199,7 +198,7 @@ def test_flexible_versions_are_kafkas(api: Api, side: str, release: str) -> None
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 def test_fields_that_a_version_lacks_have_kafkas_defaults(api: Api, side: str) -> None:
-    """The default of a field that is tagged, or that a version lacks in which its struct is there."""
+    """Defaults of tagged fields, and of fields that a version of their struct lacks."""
     for version in range(api.min, api.max + 1):
         schema = kafkas(release_with(api, side, version), api.key, side)
         assert schema is not None
@@ -214,7 +213,7 @@ def _compare_defaults(cls: type, fields: list[dict[str, Any]], version: int) -> 
             assert version not in Versions.of(field["versions"])
             continue
         if not mine.present(version) or mine.tag is not None:
-            # Where a schema has no default, Kafka's generator makes it "", and we say null if the field allows it.
+            # If a schema has no default, Kafka's generator uses "", and kconf uses null if the field is nullable.
             null = mine.default is None and "default" not in field and "nullableVersions" in field
             null = null or (mine.default is None and isinstance(mine.type, type))  # a struct that is not sent
             assert null or mine.default == _default(field), f"{cls.__name__}.{mine.name}"
@@ -224,7 +223,7 @@ def _compare_defaults(cls: type, fields: list[dict[str, Any]], version: int) -> 
 
 
 def _default(field: dict[str, Any]) -> Any:
-    """A schema's default, or what Kafka's generator takes where there is none."""
+    """The default of a schema, or the one that Kafka's generator uses."""
     kind, text = field["type"], field.get("default")
     if text == "null":
         return None

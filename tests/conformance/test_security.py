@@ -1,4 +1,4 @@
-"""Java's Admin client, of two releases, at a secured kconf: each listener, each mechanism; ACLs and credentials."""
+"""Two releases of Kafka's Java Admin client on a secured kconf: every listener and mechanism, ACLs, credentials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def probe(make: MakeProbe, at: Secured, release: str, listener: str, mechanism: 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
 def test_java_gets_in(java: Secured, make_probe: MakeProbe, release: str, listener: str, mechanism: str) -> None:
     admin = probe(make_probe, java, release, listener, mechanism, ROOT)
-    if listener == "SSL":  # who comes by certificate is nobody's super user here
+    if listener == "SSL":  # certificate users are not super users here
         assert admin.call("listTopics") == {} or admin.call("listTopics") == []
     else:
         assert "seen" in str(admin.call("listTopics"))

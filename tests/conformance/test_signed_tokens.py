@@ -1,4 +1,4 @@
-"""OAUTHBEARER as companies run it: an OIDC provider signs, the real broker checks by the provider's public keys."""
+"""OAUTHBEARER with an OIDC provider: the real broker verifies signed tokens with the provider's public keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _number(value: int) -> str:
 
 @dataclass(frozen=True)
 class Provider:
-    """Signs tokens, gives them to whoever knows the secret, and tells its public key."""
+    """Signs tokens, issues them to clients with the secret, and publishes its public key."""
 
     key: RSAPrivateKey
     url: str = ""
@@ -92,7 +92,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def validation(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Takes only what the provider has signed, for it, and lately."""
+    """Settings that accept only valid, unexpired tokens of the provider for this audience."""
     keys: Path = tmp_path_factory.mktemp("jwks") / "keys.json"
     keys.write_text(provider.public())
     listener = "listener.name.sasl.oauthbearer"
@@ -196,9 +196,9 @@ EXCHANGES: dict[str, Callable[[Provider], list[bytes]]] = {
 
 @pytest.mark.parametrize("what", EXCHANGES)
 def test_kconf_answers_as_kafka(validating: KafkaBroker, ours: KconfProcess, provider: Provider, what: str) -> None:
-    """Codes, messages and bytes of every step; and the lifetime of the session, which is that of the token.
+    """Codes, messages and bytes of every step, and the session lifetime, which is that of the token.
 
-    Left out: a scheme that is not Bearer. Kafka closes the connection without an answer, kconf answers with 58.
+    Not compared: a scheme other than Bearer. Kafka closes the connection without a response, kconf returns 58.
     """
     messages = EXCHANGES[what](provider)
 
@@ -230,7 +230,7 @@ def test_another_authorization_id_fails_on_both(
 
 @pytest.mark.parametrize("secret", ["s3cret", "wr0ng"])
 def test_javas_client_logs_in_on_kconf(tmp_path: Path, secret: str) -> None:
-    """Its token comes by https from a server with a CA of its own, which also has the keys."""
+    """Its token comes over HTTPS from a server with its own CA, which also serves the keys."""
     certificates = Certificates(tmp_path)
     with token_server(certificates) as issuing:
         trust = f'ssl.truststore.type="PEM" ssl.truststore.location="{certificates.ca}"'

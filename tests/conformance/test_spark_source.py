@@ -1,4 +1,4 @@
-"""Real brokers through `spark.read.format("kconf")`: the same facts as the AdminClient tells one by one."""
+"""Real brokers through `spark.read.format("kconf")`: the same data as from the AdminClient."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def broker(request: pytest.FixtureRequest) -> KafkaBroker:
 
 
 def _is_visible(admin: SyncAdminClient, topics: list[Resource]) -> bool:
-    """All of it: a broker that has not heard of a topic yet fails to describe it."""
+    """Wait until everything is visible: a broker that does not know a topic yet cannot describe it."""
     found = admin.describe_configs(topics)
     return (
         not found.failures
@@ -46,7 +46,7 @@ def test_a_real_cluster_is_read_whole(spark: SparkSession, broker: KafkaBroker) 
         admin.incremental_alter_configs(wishes).raise_for_failures()
         admin.alter_client_quotas({WHO: {"producer_byte_rate": 7.0}}).raise_for_failures()
         try:
-            until(lambda: _is_visible(admin, list(wishes)))  # a real broker answers from what has reached it
+            until(lambda: _is_visible(admin, list(wishes)))  # a real broker may lag behind
             frame = spark.read.format("kconf").option("bootstrap.servers", broker.bootstrap).load()
             read = [row.asDict() for row in frame.collect()]
             listed = admin.list_topics(internal=True)

@@ -1,4 +1,4 @@
-"""A real Kafka that kconf and Kafka's own tools change in turn: kconf claims nothing that it does not know."""
+"""A real Kafka that kconf and Kafka's own tools change in turn: kconf reports only what it knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka 4.3.1 and 3.9.2 skip kconf's extensions: clients its keys and tags, brokers the tags of a request's header."""
+"""Kafka 4.3.1 and 3.9.2 ignore kconf's extensions: clients its API keys and tags, brokers its header tags."""
 
 from __future__ import annotations
 

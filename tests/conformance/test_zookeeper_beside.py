@@ -1,4 +1,4 @@
-"""Beside a real Kafka 3.9.2 in ZooKeeper mode kconf speaks for its brokers: what it says of them is what they say."""
+"""On the ZooKeeper of a real Kafka 3.9.2, kconf describes its brokers exactly as they describe themselves."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_brokers_are_named_at_our_address(ours: SyncAdminClient, kconf: Kcon
 
 
 def test_a_broker_is_described_as_it_describes_itself(ours: SyncAdminClient, theirs: SyncAdminClient) -> None:
-    """All layers: the dynamic ones from ZooKeeper, the static one from the broker, the defaults of its release."""
+    """All config sources: dynamic ones from ZooKeeper, static ones from the broker, and the defaults of its release."""
     ours.incremental_alter_configs({ONE: [AlterConfigOp(OpType.SET, "log.cleaner.threads", "2")]}).raise_for_failures()
     default = {Resource.brokers(): [AlterConfigOp(OpType.SET, "log.segment.bytes", "1048577")]}
     ours.incremental_alter_configs(default).raise_for_failures()
@@ -96,9 +96,7 @@ def test_keys_that_the_brokers_release_lacks_are_refused(ours: SyncAdminClient) 
 
     with pytest.raises(InvalidConfig):
         answer[old]
-    later = {
-        ONE: [AlterConfigOp(OpType.SET, "group.streams.session.timeout.ms", "1")]
-    }  # which is anyone's own key to 3.9
+    later = {ONE: [AlterConfigOp(OpType.SET, "group.streams.session.timeout.ms", "1")]}  # a custom key for 3.9
     ours.incremental_alter_configs(later, validate_only=True).raise_for_failures()
 
 

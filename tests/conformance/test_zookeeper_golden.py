@@ -1,8 +1,9 @@
-"""Kafka's tools leave the same znodes with kconf as with 3.9.2 (tests/unit/store/zookeeper/zookeeper_golden.json).
+"""Kafka's tools write the same znodes through kconf as through 3.9.2
+(tests/unit/store/zookeeper/zookeeper_golden.json).
 
-The tree that the real broker had before is laid into a ZooKeeper, then its tools run again, one after the other, on
-kconf. What is compared is what each run changed in the tree. Beyond comparison are salts, ids, the numbers of
-notifications, our own field `kconf`, which brokers pass over, and what only a controller does.
+The original tree of the real broker is loaded into a ZooKeeper, then its tools run again on kconf, one after the other.
+The changes that each run makes to the tree are compared, except salts, IDs, notification numbers, kconf's own field
+`kconf`, which brokers ignore, and changes that only a controller makes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Step = tuple[Done, list[tuple[str, str, Any]]]
 
 @pytest.fixture(scope="module")
 def steps(zookeeper: ZooKeeper, tools_392: ToolServer) -> Iterator[Mapping[int, Step]]:
-    """What each run said, and what it changed."""
+    """The output and the changes of each run."""
     client = KazooClient(hosts=zookeeper.address)
     client.start(timeout=30)
     client.ensure_path(CHROOT)
@@ -81,7 +82,7 @@ def test_a_tool_leaves_the_same_znodes(steps: Mapping[int, Step], number: int, s
 def test_changes_by_kafkas_tool_in_zookeeper_are_seen_without_a_broker(
     zookeeper: ZooKeeper, tools_392: ToolServer
 ) -> None:
-    """KIP-21: a notification is sent to all watchers, also on an ensemble of kconf servers alone."""
+    """KIP-21: a notification reaches all watchers, also on an ensemble with only kconf servers."""
     place = f"{CHROOT}-alone"
     arguments = ("--entity-type", "users", "--entity-name", "alice", "--alter")
     with KconfProcess(store=zookeeper.url(place)) as kconf, SyncAdminClient(kconf.bootstrap) as client:
@@ -101,8 +102,8 @@ def test_changes_by_kafkas_tool_in_zookeeper_are_seen_without_a_broker(
 
 
 def _plant(client: KazooClient) -> None:
-    """The tree of the real broker before its tools ran, without the broker: kconf is alone here, as node 1."""
-    password = {"version": 1, "config": {PASSWORD["key"]: PASSWORD["value"]}}  # the tree's own was made unreadable
+    """Load the tree of the real broker before its tools ran, without the broker itself: kconf is the only node."""
+    password = {"version": 1, "config": {PASSWORD["key"]: PASSWORD["value"]}}  # the stored value was made unreadable
     tree = {**GOLDEN["initial_tree"], "/config/brokers/1": {"data": json.dumps(password)}}
     for path, node in tree.items():
         if path != "/" and not node.get("ephemeral"):
@@ -145,7 +146,7 @@ def _numbered(path: str) -> str:
 
 
 def _normal(path: str, data: str | None) -> Any:
-    """A document without what cannot be the same twice, and without what no broker reads."""
+    """A document without values that differ between runs or that brokers do not read."""
     if not data:
         return None
     if path.startswith("/kafka-acl-changes/"):

@@ -1,8 +1,8 @@
-"""A real Kafka 3.9.2 in ZooKeeper mode obeys what is changed through kconf, and kconf sees what others change there.
+"""A real Kafka 3.9.2 in ZooKeeper mode applies changes made through kconf, and kconf sees changes made by others.
 
-Kafka's own clients and tools ask kconf; the proof is what the broker then does: a message it refuses, a producer it
-throttles, a login, a denial. The broker hears of a change milliseconds after kconf has acknowledged it, so each proof
-is asked for until it holds.
+Kafka's own clients and tools send changes to kconf; the tests check their effect on the broker: a refused message, a
+throttled producer, a login, a denial. The broker learns of a change milliseconds after kconf has acknowledged it, so
+each check is repeated until it holds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def znodes(shared: Shared, zookeeper: ZooKeeper) -> Iterator[KazooClient]:
 
 
 def announce(znodes: KazooClient, kind: str, name: str) -> None:
-    """KIP-21's notification."""
+    """Write a KIP-21 notification."""
     data = json.dumps({"version": 1, "entity_type": kind, "entity_name": name}).encode()
     znodes.create("/config/changes/config_change_", data, sequence=True)
 
@@ -155,7 +155,9 @@ def test_a_producer_over_its_quota_is_throttled(shared: Shared, alter: Alter) ->
 def test_a_number_in_a_clients_znode_is_read_by_kconf_and_not_by_the_broker(
     shared: Shared, znodes: KazooClient
 ) -> None:
-    """KIP-21 writes quotas as numbers. 3.9.2 cannot describe any quota while there is one, until kconf writes it."""
+    """KIP-21 writes quotas as numbers. While such a znode exists, 3.9.2 cannot describe any quota, until kconf rewrites
+    it.
+    """
     app = QuotaEntity.of({"client-id": "numbers"})
 
     def rate(client: SyncAdminClient) -> float | None:
@@ -175,7 +177,7 @@ def test_a_number_in_a_clients_znode_is_read_by_kconf_and_not_by_the_broker(
 
 
 def test_a_singular_type_is_read_by_kconf_and_not_by_the_broker(shared: Shared, znodes: KazooClient) -> None:
-    """KIP-21 writes `topic`; 3.9.2 reads `topics` only, and logs an error. kconf reads both."""
+    """KIP-21 writes `topic`; 3.9.2 accepts only `topics` and logs an error. kconf accepts both."""
     shared.create("singular")
     until(shared.takes("singular", 3000))
 
@@ -196,7 +198,7 @@ def test_a_singular_type_is_read_by_kconf_and_not_by_the_broker(shared: Shared, 
 def test_an_unreadable_quota_leaves_the_old_one_in_force(
     shared: Shared, znodes: KazooClient, document: bytes, kept_by_broker: bool
 ) -> None:
-    """kconf keeps the limit. A running 3.9.2 keeps it if a value is wrong, and drops it with a wrong document."""
+    """kconf keeps the quota. A running 3.9.2 keeps it if a value is invalid, but drops it if the JSON is."""
     topic, after = (f"{name}-{time.monotonic_ns()}" for name in ("unreadable", "after"))
     for name in (topic, after):
         shared.create(name)
@@ -209,7 +211,7 @@ def test_an_unreadable_quota_leaves_the_old_one_in_force(
     znodes.set(f"/config/topics/{after}", b'{"version":1,"config":{"max.message.bytes":"1501"}}')
     announce(znodes, "topics", after)
 
-    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, after, 3000))  # so both have passed the one before
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, after, 3000))  # so both have processed the previous one
     until(lambda: limit(shared.kconf.bootstrap, after) == "1501")
     assert shared.takes(topic, 3000)() is not kept_by_broker
     assert limit(shared.kconf.bootstrap, topic) == "1500"
@@ -222,7 +224,7 @@ def test_an_unreadable_quota_leaves_the_old_one_in_force(
 def test_notifications_are_purged_after_15_minutes_and_the_broker_continues(
     shared: Shared, zookeeper: ZooKeeper, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside brokers a shorter time is not used. Here the 15 minutes are taken as over."""
+    """With brokers on the ensemble, a shorter time is not used. The test makes the 15 minutes pass."""
     shared.create("purged")
     until(shared.takes("purged", 3000))
     announce(znodes, "topics", "purged")
@@ -295,7 +297,7 @@ def test_a_prefixed_acl_denies(shared: Shared) -> None:
     denial = {**prefixed, "principal": "User:mallory", "operation": "ALL", "permissionType": "DENY"}
     shared.ask.call("createAcls", {"acls": [denial]})
 
-    # Without the right to describe it a client is not told that the topic is there.
+    # Without the right to describe it, a client does not learn that the topic exists.
     until(shared.refuses(KafkaError.TOPIC_AUTHORIZATION_FAILED, "secret-plans", user="mallory"))
 
 
@@ -354,7 +356,9 @@ def test_acls_of_others_are_in_force_here_too(shared: Shared) -> None:
 
 
 def test_the_broker_starts_again_on_all_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
-    """A znode that a running broker only logs can stop one that starts. Odd names, and what 3.9 does not use, too."""
+    """A znode that a running broker only logs can prevent a start. Includes unusual names and data that 3.9 does not
+    use.
+    """
     shared.create("again")
     altered_by_java(shared.ask, "topic", "again", {"max.message.bytes": "1500", "compression.type": "zstd"})
     altered_by_java(shared.ask, "client", "odd id/ä+*~%é😀", {"request_percentage": "12.5"})

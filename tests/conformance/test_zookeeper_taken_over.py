@@ -1,6 +1,6 @@
-"""The whole configuration of a real Kafka 3.9.2 in ZooKeeper, looked at with --read-only and copied out of it.
+"""The whole configuration of a real Kafka 3.9.2 in ZooKeeper, read with --read-only and copied to a store.
 
-Its own tools and the Java client made everything. Neither the look nor the copy writes a znode.
+Kafka's own tools and the Java client created everything. Neither reading nor copying writes a znode.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ORDERS = Resource.topic("orders")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Kafka with something of everything. `nodes` tells the znodes with their last change."""
+    """A Kafka with resources of every type. `nodes` returns the znodes with their last change."""
 
     store: str
     probe: AdminProbe

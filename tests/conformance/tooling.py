@@ -1,8 +1,7 @@
-"""Kafka's command line tools, run with the same arguments on kconf and on a real broker beside it.
+"""Runs Kafka's command line tools with the same arguments on kconf and on a real broker.
 
-What both print must be equal, line by line: exit status, stdout with its lines sorted, and of stderr the first line and
-the error's class. What may differ is taken out first: addresses, topic ids, times, and a server's own words about an
-error (clients go by codes).
+Exit status, sorted lines of stdout, the first line of stderr and the error class must be equal. Addresses, topic IDs,
+times and texts of error messages are not compared (clients use the codes).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PATIENCE = 60.0  # a real broker learns of a change after the controller has ac
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command left behind, less what may differ between servers."""
+    """The result of a command, without values that may differ between servers."""
 
     status: int
     lines: tuple[str, ...]
@@ -37,7 +36,7 @@ class Said:
 
 
 class Pair:
-    """A real broker and a kconf with the same server.properties. Command lines read `configs …` and `topics …`."""
+    """A real broker and a kconf with the same server.properties. Command lines begin with `configs` or `topics`."""
 
     def __init__(self, kafka: KafkaBroker, kconf: KconfProcess) -> None:
         self.kafka, self.kconf = kafka, kconf
@@ -49,7 +48,7 @@ class Pair:
         return self._normal(_run(tools, self.kafka.bootstrap, line))
 
     def check(self, tools: ToolServer, line: str) -> Said:
-        """Run on both and hold them against each other. A read waits until the real broker has caught up."""
+        """Run on both and compare the results. A read waits until the real broker has caught up."""
         ours = self.on_kconf(tools, line)
         deadline = time.monotonic() + (_PATIENCE if _reads(line) else 0)
         while (theirs := self.on_kafka(tools, line)) != ours and time.monotonic() < deadline:
@@ -74,7 +73,7 @@ class Pair:
 
 @contextmanager
 def pair() -> Iterator[Pair]:
-    """Both, fresh and empty."""
+    """Start both, empty."""
     with KafkaBroker("4.3.1") as kafka:
         shared = read_properties(kafka.properties_path.read_text())
         with KconfProcess(properties=shared, node_id=kafka.node_id) as kconf:

@@ -1,1 +1,1 @@
-"""The web console in a real browser, over real servers."""
+"""The web console in a real browser, on real servers."""

@@ -1,7 +1,7 @@
-"""A kconf server with a history, a console over it, and one browser for all tests.
+"""A kconf server with a history, a console for it, and one browser for all tests.
 
-`open_page` opens a page of the console. A message in the browser's console, an error of a script, a request that fails
-or goes elsewhere, and a violation of the Content-Security-Policy fail the test.
+`open_page` opens a page of the console. The test fails on a message in the browser's console, a script error, a request
+that fails or goes to another host, or a violation of the Content-Security-Policy.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ topics:
 """
 
 OpenPage = Callable[..., Page]
-expect.set_options(timeout=60_000)  # a busy machine is no failure
+expect.set_options(timeout=60_000)  # long, for a busy machine
 
 
 @pytest.fixture(scope="package")
 def served() -> Iterator[KconfProcess]:
-    """A kconf server with topics, of which `orders` was changed a few times."""
+    """A kconf server with topics; `orders` was changed a few times."""
     with KconfProcess() as server:
         with SyncAdminClient(server.bootstrap) as admin:
             many = [NewTopic(f"topic-{number:03}", 3, 1) for number in range(120)]
@@ -67,7 +67,7 @@ def served() -> Iterator[KconfProcess]:
 
 @pytest.fixture(scope="package")
 def console(served: KconfProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsole]:
-    """A console of that server, and of a cluster that is down. The context `ruled` has a policy and declared files."""
+    """A console for that server and for a cluster that is down. The context `ruled` has a policy and declared files."""
     folder = tmp_path_factory.mktemp("declared")
     policy, declared = folder / "policy.yaml", folder / "cluster.yaml"
     policy.write_text(POLICY)
@@ -101,7 +101,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 class Visits:
-    """Opens pages in contexts of their own, and remembers what their browser complains about."""
+    """Opens pages in separate browser contexts, and collects the browser's error messages."""
 
     def __init__(self, browser: Browser, stack: ExitStack) -> None:
         self._browser, self._stack = browser, stack
@@ -110,11 +110,11 @@ class Visits:
     def open(
         self, url: str, path: str, *, width: int = 1280, dark: bool = False, script: bool = True, expected: str = ""
     ) -> Page:
-        """`expected` is a message of the browser that is no complaint: that a page has the status 403, say."""
+        """`expected` is a browser message that is not an error, for example about the status 403."""
         context = self._browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",  # colors are measured: none may be on its way to another
+            reduced_motion="reduce",  # colors are measured, so transitions must have ended
             java_script_enabled=script,
             base_url=url,
         )
@@ -144,7 +144,7 @@ def open_page(visits: Visits, console: RunningConsole) -> OpenPage:
 
 
 def _matters(request: object) -> bool:
-    """A stream of events is cut off when its page is left."""
+    """Whether a failed request matters: an event stream ends when its page is closed."""
     return not str(getattr(request, "url", "")).endswith("/-/events")
 
 

@@ -1,4 +1,4 @@
-"""Change a topic in a browser, with and without script: dry run, risk, result, undo, another tool in between."""
+"""Change a topic in a browser, with and without script: dry run, risk, result, undo, and a change by another tool."""
 
 from __future__ import annotations
 

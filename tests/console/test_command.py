@@ -55,7 +55,7 @@ def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> 
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=120)
     assert process.returncode == 0
-    assert error.startswith("kconf: no logins: everybody who can reach this address acts with the credentials")
+    assert error.startswith("kconf: login is off: everybody who can reach this address uses the credentials")
 
 
 def test_what_would_expose_a_cluster_is_refused(config: Path) -> None:

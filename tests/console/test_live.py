@@ -1,4 +1,4 @@
-"""A change arrives in the pages, by the feed of the server."""
+"""A change appears on pages through the change feed of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kconf serve --console` of a server with SASL: people log in with their own user, and Kafka's rights hold."""
+"""`kconf serve --console` with SASL: people log in with their own user, and ACLs apply to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = "the server responded with a status of 403"
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """The console of a server where ana may do all, and bo describe one topic."""
+    """The console of a server where ana may do everything, and bo may describe one topic."""
     args = ("--console", "127.0.0.1:0")
     with KconfProcess(properties=PROPERTIES, listeners=["SASL_PLAINTEXT"], args=args) as server:
         given = {

@@ -1,4 +1,4 @@
-"""Every page in a browser: light, dark, on a telephone, and without script."""
+"""Every page in a browser: light, dark, on a phone, and without script."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_page_is_accessible_in_light_and_dark_and_fits_a_telephone(
     page = open_page(PAGES[name])
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.screenshot(path=pictures / f"{name}-light.png", full_page=True)
-    is_checked = name != "broker"  # hundreds of rows like those of a topic, each of which takes its time
+    is_checked = name != "broker"  # hundreds of rows like those of a topic, which would take long
     if is_checked:
         page.evaluate(AXE.read_text())
         assert page.evaluate(FINDINGS, None) == []

@@ -1,4 +1,4 @@
-"""Quotas in a browser: explained, tried, saved and undone."""
+"""Quotas in a browser: explain, preview, save and undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small changes and pending commits, as a planner would make them."""
+"""Small changes and pending commits like those of a planner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def put(
 
 
 def turned(before: Topic | None, after: Topic | None) -> Change:
-    """A topic made, grown or deleted."""
+    """A topic created, extended or deleted."""
     known = after or before
     assert known is not None
     before_text, after_text = (None if each is None else topic_to_json(each) for each in (before, after))

@@ -27,7 +27,7 @@ def _sqlite(directory: Path) -> Opener:
 
 
 class _Folding(SqliteStore):
-    """Folds its journal into its state every few changes, not every two thousand."""
+    """Merges its journal into its state every few changes instead of every two thousand."""
 
     max_unfolded = 3
 
@@ -38,7 +38,7 @@ def _folding(directory: Path) -> Opener:
 
 @cache
 def _server() -> ZooKeeper:
-    """One for all stores of this process."""
+    """One ZooKeeper for all stores of this process."""
     server = ZooKeeper()
     server.start()
     return server

@@ -54,7 +54,7 @@ def test_reverse_changes_are_the_same_newest_first(store: Store) -> None:
     for turn in range(12):
         put(
             store, ORDERS if turn % 3 else PAYMENTS, str(turn), sensitive=turn == 5
-        )  # which folds, where there is a fold
+        )  # which merges the journal, if the store does that
 
     for resources in ([PAYMENTS], [ORDERS], [PAYMENTS, ORDERS], [Resource.topic("none")]):
         for after in (0, 4, 11, 12):
@@ -73,7 +73,7 @@ def test_a_time_leads_to_the_last_revision_before_it(store: Store) -> None:
 
 
 def test_a_revision_from_the_future_counts_as_committed_before_those_after_it(store: Store) -> None:
-    """The clock jumped ahead twice, and was set back twice."""
+    """The clock jumps ahead twice, and is set back twice."""
     reader = store.journal_reader()
     for turn, time in enumerate([100, 110, 900, 910, 120, 130, 130, 500, 140, 150]):
         put(store, ORDERS, str(turn), time=time)

@@ -105,7 +105,7 @@ def test_a_removed_override_leaves_the_others(store: Store) -> None:
 
 
 def test_a_resource_without_overrides_keeps_its_revision(store: Store) -> None:
-    """A guard on it would hold again, if its last change were forgotten."""
+    """Otherwise an expected revision would match again after its last change is forgotten."""
     commit(store, put(ORDERS, "a", "1"))
     commit(store, put(ORDERS, "a", None))
 
@@ -334,7 +334,7 @@ def test_trimming_keeps_the_last_ones(store: Store) -> None:
 
 
 def test_trimming_by_time_allows_for_a_clock_that_was_set_back(store: Store) -> None:
-    """What precedes an old revision is old, whatever time a clock that was ahead gave it. No hole is left."""
+    """Everything before an old revision is old, even if a fast clock gave it a later time. No gap is left."""
     for time in (100, 200, 900, 300, 950):
         commit(store, put(ORDERS, "a", str(time)), time=time)
 

@@ -1,4 +1,4 @@
-"""Any batches, on every store: the journal replayed, the snapshot loaded and a plain model are the same."""
+"""Random batches on every store: the replayed journal, the loaded snapshot and a simple model are equal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ configs = st.builds(
 
 @st.composite
 def turns(draw: st.DrawFn) -> list[Change]:
-    """A topic made, or made again, or grown; and perhaps deleted, which a planner does only to one that is there."""
+    """A topic created, recreated or extended, and perhaps deleted if it exists."""
     name = draw(st.sampled_from(NAMES))
     identity = UUID(int=NAMES.index(name) << 64 | draw(st.integers(0, 2**64 - 1)))
     topic = Topic(name, identity, ((1, 2),) * draw(st.integers(1, 3)))

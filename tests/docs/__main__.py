@@ -1,4 +1,4 @@
-"""`python -m tests.docs` writes every page, and part of one, that is made from the code."""
+"""`python -m tests.docs` writes all pages, and parts of pages, that are generated from the code."""
 
 from tests.docs import extensions, generated, protocol_table
 

@@ -1,4 +1,4 @@
-"""What a page of the docs asks a reader to type, in order.
+"""The commands and files of a documentation page, in order.
 
     ```sh                     commands; all must succeed
     ```console                `$ command` lines, each followed by what it prints; `# exit 3` after one: its status
@@ -7,8 +7,7 @@
     <!-- run … -->            commands that a reader need not see
     <!-- with: kafka -->      what the page needs: `server` (the default), `kafka`, `zookeeper`, `nothing`
 
-A line of output may hold `…` for anything; a line that is `…` stands for any number of lines. Times, ids and durations
-may differ.
+In output, `…` within a line matches any text, and a line `…` any number of lines. Times, IDs and durations may differ.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _EXIT = re.compile(r"\s+# exit (\d+)$")
 
 @dataclass(frozen=True)
 class Block:
-    """Something to be typed, or a file to be written."""
+    """Commands to run, or a file to write."""
 
     language: str
     text: str
@@ -85,7 +84,7 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def steps(console: str) -> Iterator[Step]:
-    """The commands of a console block. One may go on over lines that end with a backslash."""
+    """The commands of a console block. A backslash continues a line."""
     command, expected = "", list[str]()
     open_line = False
     for line in console.splitlines():
@@ -122,7 +121,7 @@ _CHANGING = (
 
 
 def differences(expected: list[str], printed: str) -> list[str]:
-    """Which expected lines were not printed, in order."""
+    """The expected lines that were not printed, in order."""
     lines = [_plain(each) for each in printed.splitlines()]
     while lines and not lines[-1]:
         lines.pop()

@@ -1,6 +1,6 @@
-"""The bytes in docs/extensions.md: one message of each extension, taken apart field by field.
+"""The bytes in docs/extensions.md: one message of each extension, split into fields.
 
-`python -m tests.docs.extensions` writes them into the page; tests/docs/test_extensions.py holds the page to the codec.
+`python -m tests.docs.extensions` writes them into the page; tests/docs/test_extensions.py compares it with the codec.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ Piece = tuple[bytes, str]
 
 
 def pieces(value: Any, version: int, flexible: bool, path: str = "") -> Iterator[Piece]:
-    """A struct's bytes in the order of the wire, each piece with what it is."""
+    """The bytes of a struct in wire order, each part with its description."""
     tagged: list[Field] = []
     for field in fields_of(type(value)):
         if not field.present(version):
@@ -347,7 +347,7 @@ def is_flexible(name: str, version: int) -> bool:
 
 
 def block(name: str) -> str:
-    """A message as the page has it: one line per piece."""
+    """A message for the page: one line per part."""
     version, message = MESSAGES[name]
     lines = [f"{name} v{version}"]
     for data, what in pieces(message, version, is_flexible(name, version)):

@@ -112,7 +112,7 @@ def _action_rows(action: argparse.Action) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """As code in a table, where a bar would end the cell, and an escaped one be shown with its backslash."""
+    """Code in a table cell: a `|` would end the cell, and an escaped one would show its backslash."""
     return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 

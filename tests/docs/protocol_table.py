@@ -1,6 +1,6 @@
-"""What of docs/protocol.md is made from the code: `python -m tests.docs.protocol_table` writes it.
+"""The generated parts of docs/protocol.md: `python -m tests.docs.protocol_table` writes them.
 
-The table of APIs, and the differences from Kafka that the lab accepts.
+These are the table of APIs, and the differences from Kafka that the differential tests accept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PARTS: Mapping[str, Callable[[], str]] = {"apis": apis, "accepted": accepted}
 
 
 def written(name: str) -> str:
-    """A part as the page has it."""
+    """A part in the format of the page."""
     return PAGE.read_text("utf-8").partition(_begin(name))[2].partition(_end(name))[0]
 
 

@@ -1,6 +1,6 @@
-"""Runs a page of the docs as a reader would: in an empty directory, at a shell, one block after the other.
+"""Runs a page of the docs like a reader: in an empty directory, in a shell, one block after the other.
 
-The pages say `localhost:9092` or `127.0.0.1:9092`; here it is the address of a server that was started for the page.
+`localhost:9092` and `127.0.0.1:9092` on a page are replaced by the address of a server started for the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED = re.compile(r"\b(?:localhost|127\.0\.0\.1):(9\d\d\d|2181)\b")
 
 
 class Reader:
-    """Someone who types what a page says. `addresses` replaces what the page calls so."""
+    """Runs the commands of a page. `addresses` replaces the addresses on the page."""
 
     def __init__(self, page: Page, directory: Path, addresses: dict[str, str]) -> None:
         self.page = page
@@ -105,7 +105,7 @@ class Reader:
         )
 
     def _serve(self, block: Block, command: str) -> str:
-        """Start a server and leave it running; what it said until it was ready."""
+        """Start a server and leave it running; returns its output until it was ready."""
         if "--listen" not in command:
             command = command.replace("kconf serve", "kconf serve --listen 127.0.0.1:9092", 1)
         server = subprocess.Popen(
@@ -150,7 +150,7 @@ class Reader:
 
 @contextmanager
 def reader(page: Page, **addresses: str) -> Iterator[Reader]:
-    """A reader in an empty directory. `addresses`: what the page calls port 9092 (`p9092=…`), and others."""
+    """A reader in an empty directory. `addresses` are the replacements by port (`p9092=…`)."""
     with tempfile.TemporaryDirectory(prefix="docs-") as directory:
         made = Reader(page, Path(directory), {name.removeprefix("p"): value for name, value in addresses.items()})
         try:

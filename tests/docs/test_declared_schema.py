@@ -1,4 +1,4 @@
-"""The JSON schema of declarations takes what kconf takes, and the example of a cluster in git works."""
+"""The JSON schema of declarative files accepts the same files as kconf, and the example of a cluster in git works."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLE = ROOT / "examples/gitops"
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every declaration in the docs and the examples."""
+    """Every declarative file in the docs and the examples."""
     for path in sorted(EXAMPLE.glob("cluster/*.yaml")):
         yield str(path.relative_to(ROOT)), path.read_text()
     for block in read_page(ROOT / "docs/how-to/declare.md").blocks:
@@ -37,7 +37,7 @@ def judge(text: str) -> None:
 
 
 def _named(value: Any) -> Any:
-    """JSON's names are texts: a broker's number is one."""
+    """The document with string keys, as in JSON: broker IDs are strings."""
     if isinstance(value, dict):
         return {str(key): _named(each) for key, each in value.items()}
     return [_named(each) for each in value] if isinstance(value, list) else value

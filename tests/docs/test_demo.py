@@ -36,7 +36,7 @@ def demo(store: str, place: Path, *options: str, **environment: str) -> subproce
 
 @contextmanager
 def started(command: Sequence[str], place: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process whose output ends when all that it started has ended, and which is killed with all of it at the end."""
+    """A process in its own group, which is killed with all its children at the end."""
     process = subprocess.Popen(
         command,
         cwd=place,
@@ -56,7 +56,7 @@ def started(command: Sequence[str], place: Path) -> Iterator[subprocess.Popen[st
 
 @contextmanager
 def running(store: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The demo, once it invites, and what it has said until then."""
+    """The demo, after it has started, and its output so far."""
     with started([*COMMAND, store, "--no-tables"], place) as process:
         yield process, said(process, until="Ctrl-C stops")
 
@@ -72,7 +72,7 @@ def said(process: subprocess.Popen[str], until: str) -> str:
 
 
 def ports(text: str) -> list[tuple[str, int]]:
-    """Where servers listen, by what the demo has said."""
+    """The ports of the servers, from the output of the demo."""
     return [(host, int(port)) for host, port in re.findall(r"(?:serves at|listening on) (\S+):(\d+)", text)]
 
 

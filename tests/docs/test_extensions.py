@@ -1,4 +1,4 @@
-"""docs/extensions.md: its bytes are what the codec writes and reads, and every extension has some."""
+"""The bytes in docs/extensions.md are those that the codec writes and reads, and every extension has an example."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCKS = extensions.blocks()
 
 
 def golden(name: str) -> bytes:
-    """The bytes of a block, without what is said about them."""
+    """The bytes of a block, without descriptions."""
     return b"".join(bytes.fromhex(line[:47]) for line in BLOCKS[name].splitlines())
 
 
@@ -41,7 +41,7 @@ def test_the_bytes_of_the_page_are_those_of_the_codec(name: str) -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_every_piece_is_named_as_it_is_declared(name: str) -> None:
-    """`python -m tests.docs.extensions` writes the page anew."""
+    """`python -m tests.docs.extensions` rewrites the page."""
     version, _ = MESSAGES[name]
 
     assert f"{name} v{version}\n{BLOCKS[name]}" == extensions.block(name)

@@ -1,4 +1,4 @@
-"""A figure in the README is one of docs/performance.md, which says how it was measured."""
+"""Every figure in the README is also in docs/performance.md, which says how it was measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def _figures(text: str) -> set[str]:
-    """Numbers of a table's cells, but for those in its first column, which name the work."""
+    """The numbers in a table, except in its first column."""
     rows = [line.strip("|").split("|")[1:] for line in text.splitlines() if line.startswith("|")][2:]
     return {figure for row in rows for cell in row for figure in FIGURE.findall(cell)}
 

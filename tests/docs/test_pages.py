@@ -1,4 +1,4 @@
-"""The commands on the pages are run and print what the pages show. Pages on a real Kafka: tests/conformance."""
+"""The commands on the pages run and print what the pages show. Pages that need a real Kafka: tests/conformance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/protocol.md: the tests it cites exist, its table is that of the code, and its links work."""
+"""docs/protocol.md: the cited tests exist, the table matches the code, and links work."""
 
 from __future__ import annotations
 

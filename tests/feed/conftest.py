@@ -39,5 +39,5 @@ def own_admin(own_server: KconfProcess) -> Iterator[Admin]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic's name that no other test uses."""
+    """A unique topic name."""
     return re.sub(r"[^A-Za-z0-9-]", "-", request.node.name)[:200]

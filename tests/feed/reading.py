@@ -1,4 +1,4 @@
-"""What the tests of this folder ask: changes, with filters and waits; revisions; how many readers wait."""
+"""Helpers to read the feed: changes with filters and waits, revisions, the number of waiting readers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def changes(
 
 
 def question(after: int, *, wait: int, filters: Sequence[tuple[int, str | None]] = (), correlation: int = 1) -> bytes:
-    """The same as a frame, for who sends it and goes away."""
+    """The same request as a frame, for clients that disconnect after sending it."""
     message = ListConfigChangesRequest(after, wait, 1000, [ChangeFilter(*each) for each in filters])
     return request(API, 0, correlation, "reader", message)
 
@@ -68,7 +68,7 @@ def metric(server: KconfProcess, name: str, labels: str = "") -> float:
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> float:
-    """Wait for something outside of us; how long it took."""
+    """Wait for a condition; returns the time it took."""
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < seconds, "it did not come true in time"

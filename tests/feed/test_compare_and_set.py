@@ -67,7 +67,7 @@ def test_a_refused_and_an_empty_alteration_change_no_revision(admin: Admin, topi
 
 
 def test_a_revision_that_is_not_here_yet_is_refused(admin: Admin, topic: str) -> None:
-    """It was seen on another cluster, or before a backup was put back."""
+    """It comes from another cluster, or from before a backup was restored."""
     admin.create(topic)
     current = changes(admin, -1).current
 
@@ -120,16 +120,16 @@ def test_exactly_one_of_two_concurrent_writers_of_a_key_succeeds(server: KconfPr
     assert [each.changes[0].after for each in journal] == [str(1000 + 2 * n + who) for n, who in enumerate(winners)]
 
 
-# -- Remembered answers ----------------------------------------------------------------------------------------------
+# -- Cached responses --------------------------------------------------------------------------------------------
 
 _NAMES = count()
 
 
 class Guarded(RuleBasedStateMachine):
-    """Describes and alterations in any order: a revision, however old the answer's bytes are, guards what it showed.
+    """Describes and alterations in random order: the revision in a cached response is as safe as in a new one.
 
-    An answer that was remembered tells the revision at which it was made. It must show the values of this moment, and
-    an alteration that expects its revision must pass exactly while the topic has not changed since it was shown.
+    A cached response has the revision at which it was created. It must show the current values, and an alteration that
+    expects its revision must succeed exactly as long as the topic has not changed since then.
     """
 
     admin: Admin

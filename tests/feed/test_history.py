@@ -63,7 +63,7 @@ def test_a_time_leads_to_the_last_revision_before_it(admin: Admin, topic: str) -
     admin.create(topic)
     times = []
     for value in ("1000", "2000"):
-        time.sleep(0.005)  # revisions of one millisecond have the same time
+        time.sleep(0.005)  # revisions in the same millisecond have the same time
         set_key(admin, topic, value)
         time.sleep(0.005)
         times.append(int(time.time() * 1000))
@@ -126,7 +126,7 @@ steps = st.one_of(
 
 @pytest.mark.parametrize("stored", [False, True], ids=["running", "restarted"])
 def test_at_every_revision_the_answer_is_the_fold_of_the_journal_up_to_it(stored: bool) -> None:
-    """For random histories; on a server that made them, and on one that found them in its store."""
+    """For random histories, on the server that made them and on one that loaded them from its store."""
     with KconfProcess() as server:
         turns = iter(range(10**6))
 
@@ -171,7 +171,7 @@ def live(admin: Admin, places: list[Place], step: tuple[Any, ...]) -> None:
 
 
 def compare(admin: Admin, places: list[Place], start: int) -> None:
-    """Fold the feed's lines, revision by revision."""
+    """Apply the lines of the feed, revision by revision, and compare."""
     values: dict[Place, dict[str, str]] = {place: {} for place in places}
     exists: dict[Place, bool] = {place: place[0] != TOPIC for place in places}
     last = current(admin)
@@ -254,7 +254,7 @@ def test_a_change_is_recorded_even_if_the_client_disconnects_before_the_response
         line.close()
 
     def are_written_down() -> bool:
-        """As many as arrived: a reset may overtake what was sent before it."""
+        """Wait until they are recorded; a reset may overtake requests sent before it."""
         arrived = metric(own_server, "kconf_requests", '{api="IncrementalAlterConfigs"}')
         return 0 < arrived == len(admin.ask("ListAttempts", 0, after=0).attempts)
 

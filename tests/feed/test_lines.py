@@ -48,7 +48,7 @@ def test_a_line_has_the_principal_the_key_both_values_and_the_reason(server: Kco
 
 
 def test_every_way_to_change_a_resource_prints_the_result(admin: Admin, topic: str) -> None:
-    """APPEND and SUBTRACT tell the resulting value; a replacement is expanded; what changes nothing is no line."""
+    """APPEND and SUBTRACT record the resulting value, a replacement is expanded, and a no-op has no line."""
     admin.create(topic, configs={"cleanup.policy": "compact", "flush.ms": "6"})
     start = changes(admin).current
     admin.alter((TOPIC, topic), ("cleanup.policy", APPEND, "delete"), ("flush.ms", DELETE, None))
@@ -175,7 +175,7 @@ def test_from_now_on_needs_no_revision(admin: Admin, topic: str) -> None:
 
 
 def test_a_revision_that_is_not_there_yet_is_out_of_range(admin: Admin) -> None:
-    """A reader of another cluster, or of a store that was put back to an older state, must not wait in silence."""
+    """A reader of another cluster, or of a restored older store, must get an error instead of waiting."""
     current = changes(admin).current
     answer = changes(admin, current + 1, wait=20_000)
 
@@ -183,7 +183,7 @@ def test_a_revision_that_is_not_there_yet_is_out_of_range(admin: Admin) -> None:
 
 
 def test_texts_of_any_length_do_not_stop_the_feed(own_server: KconfProcess) -> None:
-    """The assignment of a large topic is beyond Kafka's limit for a string; a broken client id grows when repaired."""
+    """The assignment of a large topic exceeds Kafka's string limit; an invalid client ID is longer when repaired."""
     question = request(BY_NAME["CreateTopics"], 7, 1, "?" * 30_000, CreateTopicsRequest([new_topic("broken")]))
     with own_server.connect() as line:
         line.sendall(question.replace(b"?" * 30_000, b"\xff" * 30_000))

@@ -1,4 +1,4 @@
-"""Who may read the journal: DESCRIBE_CONFIGS on the cluster, also while one waits; and ACLs as lines of it."""
+"""Reading the journal requires DESCRIBE_CONFIGS on the cluster, also during a wait; ACL changes are lines too."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def guarded() -> Iterator[KconfProcess]:
 
 
 def test_a_right_that_is_taken_away_ends_the_wait_with_a_refusal(guarded: KconfProcess) -> None:
-    """What woke the reader is the very change that it may no longer see."""
+    """The change that ends the wait is the one that removes the right."""
     everyone = (AclType.CLUSTER, "kafka-cluster", "User:ANONYMOUS")
     acls = [
         AclBinding(*everyone, Operation.DESCRIBE_CONFIGS, Permission.DENY),
-        AclBinding(*everyone, Operation.ALTER, Permission.ALLOW),  # to take it back
+        AclBinding(*everyone, Operation.ALTER, Permission.ALLOW),  # to remove it later
     ]
     with Admin(guarded.bootstrap) as reader, SyncAdminClient(guarded.bootstrap) as other:
         answer = beside(lambda: changes(reader, 0, wait=LONG))

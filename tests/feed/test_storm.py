@@ -1,7 +1,7 @@
-"""Eight writers, four readers that reconnect at random, and a server that is killed under way, again and again.
+"""Eight writers, four readers that reconnect at random, and a server that is killed repeatedly.
 
-In the end every reader has exactly the journal's sequence, as the store itself tells it: nothing twice, nothing
-missing, nothing that was not committed. A fifth reader wants some topics only, and has exactly their lines.
+In the end every reader has exactly the sequence in the store's journal: no duplicates, no gaps, and nothing
+uncommitted. A fifth reader requests only some topics, and gets exactly their lines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Writer:
                     while not over.is_set():
                         self.write(admin)
             except OSError:
-                time.sleep(0.02)  # the server is not there now
+                time.sleep(0.02)  # the server is down
 
     def write(self, admin: Admin) -> None:
         turn, made = self.done, f"made-{self.number}"
@@ -57,7 +57,7 @@ class Writer:
 
 
 class Reader:
-    """Reads on from where it was, over lines that it drops at random: before the answer, in it, or after it."""
+    """Reads continuously and drops connections at random: before, during or after a response."""
 
     def __init__(self, number: int, server: KconfProcess, filters: list[tuple[int, str | None]]) -> None:
         self.server, self.filters = server, filters
@@ -116,7 +116,7 @@ def test_every_reader_ends_with_the_journals_own_sequence(kills: int) -> None:
         for thread in (*write, *read):
             thread.start()
         for _ in range(kills):
-            time.sleep(BETWEEN)  # the moment of the crash is the point of this test
+            time.sleep(BETWEEN)  # crash at a random moment
             server.kill()
             server.start()
         time.sleep(BETWEEN)

@@ -16,11 +16,11 @@ from tests.support.admin import GROUP, TOPIC, Admin
 from tests.support.process import KconfProcess
 from tests.support.wire import Wire
 
-LONG = 60_000  # milliseconds; no test waits so long
+LONG = 60_000  # milliseconds; no test waits this long
 
 
 def beside(work: Callable[[], Any]) -> Future[Any]:
-    """Something that waits, in a thread of its own."""
+    """Run a waiting call in its own thread."""
     future: Future[Any] = Future()
 
     def run() -> None:
@@ -85,7 +85,7 @@ def test_changes_that_are_there_are_answered_at_once(admin: Admin, topic: str) -
 
 @pytest.mark.parametrize("manner", ["closed", "half closed", "reset"])
 def test_a_client_that_disconnects_is_removed_at_once(own_server: KconfProcess, manner: str) -> None:
-    """Not when its time is over: a reader that reconnects often would otherwise leave hundreds behind."""
+    """Not only at its timeout: otherwise a reader that reconnects often would leave hundreds of waiting requests."""
     line = own_server.connect()
     line.sendall(question(0, wait=LONG, filters=[(TOPIC, "a"), (TOPIC, "b"), (GROUP, None)]))
     until(lambda: waiting(own_server) == 3)
@@ -108,7 +108,7 @@ def test_a_client_that_disconnects_is_removed_at_once(own_server: KconfProcess, 
 
 
 def test_a_request_behind_a_long_poll_ends_its_wait(server: KconfProcess) -> None:
-    """Answers come in order, so the second would wait for the first; an empty page is always a right answer."""
+    """Responses are in order, so the second would wait for the first; an empty page is always valid."""
     with Wire(server.bootstrap) as wire:
         current = changes(wire, -1).current
         began = time.monotonic()
@@ -125,7 +125,7 @@ def test_a_request_behind_a_long_poll_ends_its_wait(server: KconfProcess) -> Non
 
 
 def test_a_poll_behind_the_last_word_of_a_peer_does_not_wait(server: KconfProcess) -> None:
-    """Two requests and an end in one breath: the second is the long-poll."""
+    """Two requests and end of stream in one write: the second request is the long poll."""
     with server.connect() as line:
         line.sendall(question(0, wait=0, correlation=1) + question(2**40, wait=LONG, correlation=2))
         line.sendall(question(changes_now(server), wait=LONG, correlation=3))

@@ -1,6 +1,6 @@
 """One connection to a real kconf process per test; `own_server` is for tests that change what all topics inherit.
 
-The static layer sets `log.segment.bytes`, so that precedence over a properties file can be seen, and a password.
+The static configs set `log.segment.bytes`, to show its precedence, and a password.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def own_admin(own_server: KconfProcess) -> Iterator[Admin]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic's name that no other test uses."""
+    """A unique topic name."""
     return re.sub(r"[^A-Za-z0-9-]", "-", request.node.name)[:200]

@@ -1,7 +1,6 @@
-"""KIP-133, DescribeConfigs and AlterConfigs. Numbers are those of its lists of request semantics.
+"""KIP-133, DescribeConfigs and AlterConfigs. Numbers refer to the KIP's lists of request semantics.
 
-Authorization comes with its own issue; a file that asks for an authorizer or a policy that is not to be had stops the
-start.
+Authorization is tested elsewhere; here only that a server does not start if its authorizer or policy is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ USER, CLIENT = 5, 6
 
 
 def test_a_topics_configuration_is_seen_by_any_client(admin: Admin, topic: str) -> None:
-    """Motivation 1: what Metadata does not tell, DescribeConfigs does."""
+    """Motivation 1: Metadata does not contain configs, DescribeConfigs does."""
     admin.create(topic, configs={"segment.ms": "5"})
 
     assert admin.entries((TOPIC, topic))["segment.ms"].value == "5"
@@ -42,7 +41,7 @@ def test_a_topics_configuration_can_be_updated(admin: Admin, topic: str) -> None
 
 
 def test_defaults_and_overrides_can_be_distinguished(admin: Admin, topic: str) -> None:
-    """Motivation 3: one can tell how a topic or broker is configured, defaults and overrides included."""
+    """Motivation 3: a response shows how a topic or broker is configured, including defaults and overrides."""
     admin.create(topic, configs={"segment.ms": "5"})
 
     of_topic, of_broker = admin.entries((TOPIC, topic)), admin.entries((BROKER, "1"))
@@ -63,7 +62,7 @@ def test_describing_needs_no_particular_connection(server: KconfProcess, topic: 
 
 
 def test_a_resource_requested_twice_is_described_once(admin: Admin, topic: str) -> None:
-    """Describe 2: extra instructions for a resource are ignored. (Kafka answers each; clients then fail.)"""
+    """Describe 2: repeated resources are ignored. (Kafka returns each; clients then fail.)"""
     admin.create(topic)
 
     results = admin.describe((TOPIC, topic), (BROKER, "1"), (TOPIC, topic))
@@ -73,7 +72,7 @@ def test_a_resource_requested_twice_is_described_once(admin: Admin, topic: str) 
 
 
 def test_null_names_mean_all_keys(admin: Admin, topic: str) -> None:
-    """Describe 3: without a list of names all entries come."""
+    """Describe 3: without a list of names, all entries are returned."""
     admin.create(topic)
 
     (result,) = admin.describe((TOPIC, topic), keys=None)
@@ -82,7 +81,7 @@ def test_null_names_mean_all_keys(admin: Admin, topic: str) -> None:
 
 
 def test_only_the_named_keys_come(admin: Admin, topic: str) -> None:
-    """Describe 3: otherwise those with the given names; a name that there is not is left out without an error."""
+    """Describe 3: otherwise only the given names; unknown names are omitted without an error."""
     admin.create(topic)
 
     (result,) = admin.describe((TOPIC, topic), keys=["segment.ms", "no.such.key", "flush.ms"])
@@ -91,7 +90,7 @@ def test_only_the_named_keys_come(admin: Admin, topic: str) -> None:
 
 
 def test_an_empty_list_of_names_means_all_keys(admin: Admin, topic: str) -> None:
-    """Describe 3 read to the letter gives none; Kafka gives all since 2.8, and so does kconf."""
+    """According to Describe 3 nothing is returned; since 2.8 Kafka returns all keys, and so does kconf."""
     admin.create(topic)
 
     (result,) = admin.describe((TOPIC, topic), keys=[])
@@ -110,7 +109,7 @@ def test_types_that_have_configuration_can_be_described(admin: Admin, place: tup
 
 
 def test_a_type_without_configuration_fails_the_request(admin: Admin, topic: str) -> None:
-    """Describe 4: any other type is refused; as in Kafka, with the whole request."""
+    """Describe 4: any other type is refused; as in Kafka, the whole request fails."""
     admin.create(topic)
 
     results = admin.describe((TOPIC, topic), (1, "x"))
@@ -123,7 +122,7 @@ def test_a_type_without_configuration_fails_the_request(admin: Admin, topic: str
 
 @pytest.mark.parametrize(("name", "code"), [("1", 0), ("+1", 0), ("01", 0), ("2", 42), ("x", 42), (" 1", 42)])
 def test_a_broker_describes_itself_only(admin: Admin, name: str, code: int) -> None:
-    """Describe 5: a broker's name must be the id of the broker that answers."""
+    """Describe 5: a broker's name must be the ID of the responding broker."""
     assert codes(admin.describe((BROKER, name))) == [code]
 
 
@@ -135,7 +134,7 @@ def test_topic_keys_are_never_read_only(admin: Admin, topic: str) -> None:
 
 
 def test_a_broker_key_is_read_only_unless_it_became_dynamic(admin: Admin) -> None:
-    """Describe 5: all broker keys were read-only; KIP-226 opened those that this test counts."""
+    """Describe 5: all broker keys were read-only; KIP-226 made those that this test counts dynamic."""
     entries = admin.entries((BROKER, "1"))
 
     assert entries["broker.id"].read_only
@@ -144,7 +143,7 @@ def test_a_broker_key_is_read_only_unless_it_became_dynamic(admin: Admin) -> Non
 
 @pytest.mark.parametrize("kind", [USER, CLIENT])
 def test_quotas_of_users_and_clients_are_no_configuration(admin: Admin, kind: int) -> None:
-    """Describe 6, Alter 6: quotas are not supported here; they have APIs of their own."""
+    """Describe 6, Alter 6: quotas are not supported here; they have their own APIs."""
     assert codes(admin.describe((kind, "alice"))) == [42]
     assert admin.alter((kind, "alice"), ("producer_byte_rate", SET, "1")).error_code == 42
 
@@ -184,7 +183,7 @@ def test_a_sensitive_value_never_leaves(admin: Admin, server: KconfProcess) -> N
 
 
 def test_a_resource_altered_twice_in_a_request_fails_everywhere(admin: Admin, topic: str) -> None:
-    """Alter 2: several instructions for a resource are an invalid request. Kafka answers every occurrence."""
+    """Alter 2: a repeated resource is an invalid request. Kafka returns an error for every occurrence."""
     other = f"{topic}-other"
     admin.create(topic, other)
 
@@ -221,7 +220,7 @@ def test_a_logger_cannot_be_replaced(admin: Admin) -> None:
 
 
 def test_a_read_only_key_is_refused(admin: Admin) -> None:
-    """Alter 4: altering a read-only key fails its resource. The KIP's UnsupportedOperation shipped as 42."""
+    """Alter 4: altering a read-only key fails its resource. Kafka shipped the KIP's UnsupportedOperation as 42."""
     assert codes(admin.replace([((BROKER, "1"), {"broker.id": "6"})])) == [42]
 
 
@@ -255,7 +254,7 @@ def test_alter_errors_are_reported_per_resource_in_request_order(admin: Admin, t
 
 
 def test_validate_only_reports_and_changes_nothing(admin: Admin, topic: str) -> None:
-    """Alter 8: a dry run reports validation errors and does nothing."""
+    """Alter 8: a dry run reports validation errors and changes nothing."""
     other = f"{topic}-other"
     admin.create(topic, other, configs={"flush.ms": "6"})
 
@@ -266,7 +265,7 @@ def test_validate_only_reports_and_changes_nothing(admin: Admin, topic: str) -> 
 
 
 def test_the_request_replaces_all_overrides(admin: Admin, topic: str) -> None:
-    """AlterConfigs Request: the given entries are the resource's configuration; an empty list clears it."""
+    """AlterConfigs Request: the given entries replace the resource's configuration; an empty list clears it."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
     admin.replace([((TOPIC, topic), {"retention.ms": "7"})])
@@ -286,7 +285,7 @@ def test_a_null_value_is_refused(admin: Admin, topic: str) -> None:
 
 
 def test_a_committed_alteration_is_logged_without_its_values(own_server: KconfProcess, own_admin: Admin) -> None:
-    """Alterations are logged on the server: who changed which keys of what. Values stay out of the log."""
+    """Alterations are logged on the server with author, resource and keys, but without values."""
     own_admin.create("orders")
     own_admin.alter((TOPIC, "orders"), ("segment.ms", SET, "987654321"))
     own_admin.alter((BROKER, "1"), ("listener.name.external.ssl.key.password", SET, "a-password"))
@@ -309,7 +308,7 @@ def test_a_refused_alteration_is_in_the_audit_log(own_admin: Admin) -> None:
 
 
 def test_an_empty_request_is_answered_with_nothing(admin: Admin) -> None:
-    """AlterConfigs Response: one response per resource, so none for none."""
+    """AlterConfigs Response: one result per resource, so none here."""
     assert admin.replace([]) == []
 
 
@@ -327,7 +326,7 @@ def judged() -> Iterator[Admin]:
 
 @pytest.mark.parametrize("dry", [False, True])
 def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
-    """Policy: POLICY_VIOLATION with the policy's message, for the resource concerned; others are still processed."""
+    """Policy: POLICY_VIOLATION with the policy's message for that resource; others are still processed."""
     names = [f"before-{dry}", f"topic-{dry}.alter.REFUSE", f"after-{dry}"]
     judged.create(*names)
 
@@ -340,20 +339,20 @@ def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
 
 @pytest.mark.parametrize("key", ["alter.config.policy.class.name", "create.topic.policy.class.name"])
 def test_a_policy_that_cannot_be_honoured_stops_the_start(key: str) -> None:
-    """Policy: a class that is not there, or is Java's, must not be served without."""
+    """Policy: a server must not start without a configured class that is missing or written in Java."""
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
         pass
 
 
 def test_the_kips_spelling_of_the_policy_stops_the_start() -> None:
-    """Policy: the KIP writes alter.configs.policy.class.name, Kafka alter.config: a policy is never left off."""
+    """Policy: the KIP writes alter.configs.policy.class.name, Kafka alter.config: the policy must not be ignored."""
     key = "alter.configs.policy.class.name"
     with pytest.raises(RuntimeError, match=r"use alter\.config\.policy"), KconfProcess(properties={key: _POLICY}):
         pass
 
 
 def test_an_authorizer_that_cannot_be_honoured_stops_the_start() -> None:
-    """ACLs: a file that asks for an authorizer that kconf does not have must not be served without it."""
+    """ACLs: a server must not start without a configured authorizer that kconf does not have."""
     key = "authorizer.class.name"
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
         pass

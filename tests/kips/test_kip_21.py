@@ -1,6 +1,7 @@
-"""KIP-21, dynamic configuration: what it says of any keeper, over the requests that Kafka shipped, and over its own.
+"""KIP-21, dynamic configuration: the requirements for any store, with the requests that Kafka shipped and the KIP's
+own.
 
-ZooKeeper paths and notifications come with the ZooKeeper store.
+ZooKeeper paths and notifications are tested with the ZooKeeper store.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def test_configuration_changes_while_the_server_runs(own_server: KconfProcess, o
 
 
 def test_all_kinds_of_entities_are_changed_by_one_mechanism(own_admin: Admin) -> None:
-    """Motivation: one mechanism for the configuration of entities of every kind."""
+    """Motivation: one mechanism for the configuration of all entity types."""
     own_admin.create("orders")
 
     said = own_admin.alter_all(
@@ -118,7 +119,7 @@ def test_a_deleted_key_falls_back_level_by_level_at_once(own_admin: Admin) -> No
 
 
 def test_a_deleted_key_without_a_file_value_has_its_default_again(admin: Admin, topic: str) -> None:
-    """AlterConfig: the same where only the built-in default is left."""
+    """AlterConfig: the same if only the built-in default is left."""
     admin.create(topic, configs={"segment.ms": "5"})
 
     admin.alter((TOPIC, topic), ("segment.ms", DELETE, None))
@@ -128,7 +129,7 @@ def test_a_deleted_key_without_a_file_value_has_its_default_again(admin: Admin, 
 
 
 def test_keys_are_added_and_deleted_in_one_request(admin: Admin, topic: str) -> None:
-    """AlterConfig: a request carries the entries to add and the names to delete; the others stay."""
+    """AlterConfig: a request has entries to add and names to delete; other entries do not change."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
     said = admin.alter((TOPIC, topic), ("retention.ms", SET, "7"), ("segment.ms", DELETE, None))
@@ -138,7 +139,7 @@ def test_keys_are_added_and_deleted_in_one_request(admin: Admin, topic: str) -> 
 
 
 def test_a_deletion_needs_the_name_only(admin: Admin, topic: str) -> None:
-    """AlterConfig: to delete, the property's name is given and not its value."""
+    """AlterConfig: a deletion has the property's name, not its value."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
     with_null = admin.alter((TOPIC, topic), ("segment.ms", DELETE, None))
@@ -149,7 +150,7 @@ def test_a_deletion_needs_the_name_only(admin: Admin, topic: str) -> None:
 
 
 def test_each_entity_is_answered_with_its_own_code(admin: Admin, topic: str) -> None:
-    """AlterConfig: the answer has type, name and code for each entity."""
+    """AlterConfig: the response has type, name and code for each entity."""
     admin.create(topic)
     wish = [("segment.ms", SET, "5")]
 
@@ -162,7 +163,7 @@ def test_each_entity_is_answered_with_its_own_code(admin: Admin, topic: str) -> 
 
 
 def test_a_failed_describe_has_a_code_and_no_entries(admin: Admin) -> None:
-    """DescribeConfig: entries are empty and the code is not zero where there was an error."""
+    """DescribeConfig: on an error, entries are empty and the code is not zero."""
     (result,) = admin.describe((TOPIC, "missing"))
 
     assert (result.error_code, list(result.configs)) == (3, [])
@@ -181,12 +182,12 @@ def test_a_wrong_key_or_value_is_an_invalid_config(admin: Admin, topic: str, key
     [((1, "orders"), 42), ((TOPIC, "bad name"), 17), ((TOPIC, ""), 42), ((TOPIC, "missing"), 3), ((BROKER, "x"), 42)],
 )
 def test_a_wrong_entity_type_or_name_is_refused(admin: Admin, place: tuple[int, str], code: int) -> None:
-    """Error Codes, InvalidEntity: type or name is wrong. Shipped as several codes, which say more."""
+    """Error Codes, InvalidEntity: type or name is wrong. Shipped as several more specific codes."""
     assert admin.alter(place, ("segment.ms", SET, "5")).error_code == code
 
 
 def test_most_settings_of_a_broker_stay_in_its_file(admin: Admin) -> None:
-    """Rejected Alternatives: no dynamic service configuration. KIP-226 later opened a list of keys, and no others."""
+    """Rejected Alternatives: no dynamic broker configuration. KIP-226 later allowed a list of keys."""
     fixed = admin.alter((BROKER, "1"), ("log.dirs", SET, "/elsewhere"))
     opened = admin.alter((BROKER, "1"), ("log.cleaner.backoff.ms", SET, "20000"), dry=True)
 
@@ -247,7 +248,7 @@ def test_the_kips_own_request_answers_for_each_entity(admin: Admin, topic: str) 
 
 
 def test_an_unknown_key_to_delete_is_an_invalid_config(own_admin: Admin) -> None:
-    """Error Codes: InvalidConfig if the key of a deletion is incorrect, for every type of entity; nothing is done."""
+    """Error Codes: InvalidConfig if the key of a deletion is incorrect, for every entity type; nothing is changed."""
     own_admin.create("orders", configs={"segment.ms": "5"})
 
     said = alter_entities(
@@ -271,7 +272,7 @@ def test_the_kips_own_describe_has_no_entries_beside_an_error(admin: Admin, topi
 
 
 def test_quotas_of_a_client_are_its_configuration(own_admin: Admin) -> None:
-    """Applying Client Config Changes: producer and consumer quotas of a client id have different keys."""
+    """Applying Client Config Changes: producer and consumer quotas of a client ID have different keys."""
     rates = {"producer_byte_rate": "1000", "consumer_byte_rate": "2000"}
 
     said = alter_entities(own_admin, entity("client", "Adi", rates), entity("clients", "Bea", {"no.such.key": "1"}))
@@ -284,7 +285,7 @@ def test_quotas_of_a_client_are_its_configuration(own_admin: Admin) -> None:
 
 
 def test_a_client_whose_quota_is_deleted_has_none_of_its_own(own_admin: Admin) -> None:
-    """AlterConfig: if the quota of a client is deleted, the default quota holds for it again."""
+    """AlterConfig: if the quota of a client is deleted, the default quota applies to it again."""
     default = AlteredQuotaResource([QuotaResource(CLIENT, "")], [WantedQuota(PRODUCER_BYTE_RATE, 500.0)])
     own_admin.ask("AlterQuotas", 0, validate_only=False, resources=[default])
     alter_entities(own_admin, entity("client", "Adi", {"producer_byte_rate": "1000"}))

@@ -1,6 +1,6 @@
 """KIP-248, which Kafka rejected: its quota requests, and incremental_update of AlterConfigs as tag 10248 of version 2.
 
-Its command line and scram-credentials.sh come with the tools.
+Its command line and scram-credentials.sh are tested in tests/cli/compat.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def update(admin: Admin, place: tuple[int, str], configs: dict[str, str], **opti
 
 
 def test_without_the_flag_everything_is_wiped(admin: Admin, topic: str) -> None:
-    """AlterConfigs 1: the default is false; what was stored is wiped, and what is sent is set."""
+    """AlterConfigs 1: the default is false; the sent values replace all stored ones."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
     assert update(admin, (TOPIC, topic), {"retention.ms": "7"}) == 0
@@ -71,7 +71,7 @@ def test_without_the_flag_everything_is_wiped(admin: Admin, topic: str) -> None:
 
 
 def test_with_the_flag_nothing_is_deleted_by_omission(admin: Admin, topic: str) -> None:
-    """AlterConfigs 2: an incremental update keeps what is there."""
+    """AlterConfigs 2: an incremental update keeps other values."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
     assert update(admin, (TOPIC, topic), {"retention.ms": "7", "flush.ms": "8"}, incremental_update=True) == 0
@@ -87,7 +87,7 @@ def test_with_the_flag_an_empty_text_deletes(admin: Admin, topic: str) -> None:
 
 
 def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
-    """AlterConfigs 4: the other semantics are as they were: dry runs, errors, all or nothing per resource."""
+    """AlterConfigs 4: the other semantics do not change: dry runs, errors, atomicity per resource."""
     admin.create(topic, configs={"flush.ms": "6"})
 
     assert update(admin, (TOPIC, topic), {"segment.ms": "5"}, incremental_update=True, validate_only=True) == 0
@@ -102,7 +102,9 @@ def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
 def test_the_incremental_flag_as_a_field_is_refused_and_removes_nothing(
     admin: Admin, version: int, flag: bytes
 ) -> None:
-    """AlterConfigs Request: the KIP's form, a boolean behind the body, never shipped; without it all would be wiped."""
+    """AlterConfigs Request: the KIP's form, a boolean at the end of the body, never shipped; ignoring it would delete
+    all.
+    """
     topic = f"flag-{version}-{flag[0]}"
     admin.create(topic, configs={"segment.ms": "5"})
     request = AlterConfigsRequest([AlterConfigsResource(TOPIC, topic, [AlterableConfig("flush.ms", "6")])])
@@ -116,7 +118,7 @@ def test_the_incremental_flag_as_a_field_is_refused_and_removes_nothing(
 
 @pytest.mark.parametrize("kind", [USER, CLIENT])
 def test_users_and_clients_are_no_config_resources(admin: Admin, kind: int) -> None:
-    """Wire Format Types: User 5 and Client 6 never shipped; on the wire they stay unknown types."""
+    """Wire Format Types: User 5 and Client 6 never shipped; on the wire they are unknown types."""
     assert codes(admin.describe((kind, "alice"))) == [42]
 
 
@@ -131,7 +133,7 @@ def test_a_quota_is_a_double_with_a_source(own_admin: Admin) -> None:
 
 
 def test_a_byte_rate_may_have_a_fraction(own_server: KconfProcess, own_admin: Admin) -> None:
-    """Double: every quota is a double, also one that Kafka's own request takes whole only."""
+    """Double: every quota is a double, even if Kafka's own request accepts only whole numbers."""
     assert alter_quotas(own_admin, user("alice"), {PRODUCER: 100.5, CONSUMER: 0.25}) == [0, 0]
 
     own_server.restart()
@@ -141,7 +143,7 @@ def test_a_byte_rate_may_have_a_fraction(own_server: KconfProcess, own_admin: Ad
 
 
 def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
-    """AlterQuotas Response: each quota has a code; a bad one does not fail its neighbor, nor a second one itself."""
+    """AlterQuotas Response: each quota has its own code; an invalid one does not affect the others."""
     parts = [QuotaResource(USER, "alice")]
     wanted = [(PRODUCER, 1024.0), (CONSUMER, -5.0), (9, 1.0), (PERCENTAGE, 10.0), (PERCENTAGE, 20.0)]
     wish = AlteredQuotaResource(parts, [WantedQuota(*each) for each in wanted])
@@ -159,7 +161,7 @@ def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
 
 
 def test_the_fields_of_the_quota_requests_are_the_kips(own_admin: Admin) -> None:
-    """Requests and responses byte by byte: the KIP's fields in its order, with compact lengths and tags (0) at ends."""
+    """Requests and responses byte by byte: the KIP's fields in order, with compact lengths and empty tags."""
     alice = b"\x02\x05\x06alice\x00"  # one part: type, name
     producer = b"\x00" + struct.pack(">d", 1024.0)
     nothing, ok = b"\x00" * 4, b"\x00\x00\x00"  # throttle time; a code and a null message
@@ -172,7 +174,7 @@ def test_the_fields_of_the_quota_requests_are_the_kips(own_admin: Admin) -> None
 
 
 def test_an_empty_name_is_the_default(own_admin: Admin) -> None:
-    """Describe 2, Alter 2: an empty name asks for the default, and the answer has the same form."""
+    """Describe 2, Alter 2: an empty name means the default, also in the response."""
     alter_quotas(own_admin, user(""), {PRODUCER: 10.0})
     alter_quotas(own_admin, client(""), {CONSUMER: 20.0})
 
@@ -182,7 +184,7 @@ def test_an_empty_name_is_the_default(own_admin: Admin) -> None:
 
 
 def test_no_types_mean_all_quotas(own_admin: Admin) -> None:
-    """Describe 3: an empty list of types asks for all, otherwise the given ones come."""
+    """Describe 3: an empty list of types requests all quotas, otherwise the given ones."""
     alter_quotas(own_admin, user("alice"), {PRODUCER: 1.0, CONSUMER: 2.0, PERCENTAGE: 3.0})
 
     assert set(quotas(own_admin, user("alice"))) == {PRODUCER, CONSUMER, PERCENTAGE}
@@ -191,7 +193,7 @@ def test_no_types_mean_all_quotas(own_admin: Admin) -> None:
 
 
 def test_the_eight_sources_in_their_order(own_admin: Admin) -> None:
-    """Wire Format Types, QuotaSource: 0 is the strongest. Each level shows itself once the stronger ones are gone."""
+    """Wire Format Types, QuotaSource: 0 is the highest. Each level applies when the higher ones are removed."""
     levels = [
         client("app", of="alice"),
         client("", of="alice"),
@@ -215,7 +217,7 @@ def test_the_eight_sources_in_their_order(own_admin: Admin) -> None:
 
 
 def test_a_dry_run_of_quotas_changes_nothing(own_admin: Admin) -> None:
-    """Alter 4: validate_only reports, and does nothing."""
+    """Alter 4: validate_only reports errors and changes nothing."""
     assert alter_quotas(own_admin, user("alice"), {PRODUCER: 5.0}, dry=True) == [0]
     assert alter_quotas(own_admin, user("alice"), {PRODUCER: -5.0}, dry=True) == [42]
     assert quotas(own_admin, user("alice")) == {}
@@ -244,7 +246,7 @@ def test_only_users_and_clients_have_quotas(admin: Admin, who: Who) -> None:
 
 
 def test_configured_users_and_clients_are_listed(own_admin: Admin) -> None:
-    """Future Considerations: all users, all clients, and the clients of a user."""
+    """Future Considerations: list all users, all clients, and the clients of a user."""
     for who in (user("alice"), user("bob"), client("app"), client("web", of="alice"), client("", of="alice")):
         alter_quotas(own_admin, who, {PRODUCER: 1.0})
 

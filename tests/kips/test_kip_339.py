@@ -1,4 +1,4 @@
-"""KIP-339, IncrementalAlterConfigs: change what is named, and nothing else."""
+"""KIP-339, IncrementalAlterConfigs: change only the given keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_older_request_replaces_all_overrides(admin: Admin, topic: str) -> N
 
 
 def test_only_the_given_values_are_modified(admin: Admin, topic: str) -> None:
-    """Motivation: the new request works incrementally; what it does not name stays."""
+    """Motivation: the new request is incremental; other keys do not change."""
     admin.create(topic, configs={"segment.ms": "5"})
 
     admin.alter((TOPIC, topic), ("flush.ms", SET, "6"))
@@ -41,7 +41,7 @@ def test_a_hidden_value_survives_an_incremental_change(own_admin: Admin) -> None
 
 
 def test_updates_of_interleaved_clients_are_not_lost(admin: Admin, topic: str) -> None:
-    """Motivation: no read-modify-write, no lost update; each client's item is there."""
+    """Motivation: without read-modify-write no update is lost; the items of all clients are in the list."""
     admin.create(topic)
 
     for item in ("0:1", "1:1", "2:1"):
@@ -75,7 +75,7 @@ def test_null_is_not_a_value(admin: Admin, topic: str, op: int) -> None:
 
 
 def test_an_empty_text_is_a_value_where_it_can_be_read(admin: Admin, topic: str) -> None:
-    """Set: "" is an empty list, and no number. It never means a deletion."""
+    """Set: "" is an empty list, but not a valid number. It never means a deletion."""
     admin.create(topic)
 
     assert admin.alter((TOPIC, topic), (LIST, SET, "")).error_code == 0
@@ -84,7 +84,7 @@ def test_an_empty_text_is_a_value_where_it_can_be_read(admin: Admin, topic: str)
 
 
 def test_delete_removes_a_key(admin: Admin, topic: str) -> None:
-    """Delete: the key goes; its value falls back."""
+    """Delete: the key is removed; the inherited value applies."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
     admin.alter((TOPIC, topic), ("segment.ms", DELETE, None))
@@ -101,7 +101,7 @@ def test_deleting_an_absent_key_succeeds(admin: Admin, topic: str, key: str) -> 
 
 
 def test_append_adds_to_a_list(admin: Admin, topic: str) -> None:
-    """Append: a list gets the items that it does not have, at its end."""
+    """Append: new items are added at the end of a list."""
     admin.create(topic, configs={LIST: "1:1"})
 
     admin.alter((TOPIC, topic), (LIST, APPEND, "0:0,1:1"))
@@ -119,7 +119,7 @@ def test_append_to_an_unset_list_starts_from_its_default(admin: Admin, topic: st
 
 
 def test_append_starts_from_the_default_and_not_from_the_inherited_value(own_admin: Admin) -> None:
-    """Append: as shipped, the value that brokers lend a topic plays no part."""
+    """Append: as shipped, the value inherited from brokers is not used."""
     own_admin.create("orders")
     own_admin.alter((BROKER, ""), ("log.cleanup.policy", SET, "compact"))
 
@@ -129,7 +129,7 @@ def test_append_starts_from_the_default_and_not_from_the_inherited_value(own_adm
 
 
 def test_subtract_takes_from_a_list(admin: Admin, topic: str) -> None:
-    """Subtract: the items go; those that are not there are ignored."""
+    """Subtract: the items are removed; missing items are ignored."""
     admin.create(topic, configs={LIST: "0:0,1:1,2:2"})
 
     admin.alter((TOPIC, topic), (LIST, SUBTRACT, "1:1,9:9"))
@@ -138,7 +138,7 @@ def test_subtract_takes_from_a_list(admin: Admin, topic: str) -> None:
 
 
 def test_subtracting_everything_leaves_an_empty_override(admin: Admin, topic: str) -> None:
-    """Subtract: as shipped, an emptied list is stored, which is not the same as a deletion."""
+    """Subtract: as shipped, an empty list is stored, which is not a deletion."""
     admin.create(topic, configs={"cleanup.policy": "compact"})
 
     admin.alter((TOPIC, topic), ("cleanup.policy", SUBTRACT, "compact"))
@@ -162,7 +162,7 @@ def test_several_keys_of_a_resource_change_together(admin: Admin, topic: str) ->
 
 
 def test_a_resource_is_never_updated_in_part(admin: Admin, topic: str) -> None:
-    """Proposed Changes: no partial update of a resource; one bad value, and nothing of it is done."""
+    """Proposed Changes: no partial update of a resource; with one invalid value, nothing is changed."""
     admin.create(topic, configs={"flush.ms": "6"})
 
     said = admin.alter(
@@ -174,7 +174,7 @@ def test_a_resource_is_never_updated_in_part(admin: Admin, topic: str) -> None:
 
 
 def test_the_error_is_the_resources_own(admin: Admin, topic: str) -> None:
-    """Proposed Changes: on an error the resource has it; its siblings are updated."""
+    """Proposed Changes: the error is reported for the resource; other resources are updated."""
     other = f"{topic}-other"
     admin.create(topic, other)
 
@@ -187,7 +187,7 @@ def test_the_error_is_the_resources_own(admin: Admin, topic: str) -> None:
 
 
 def test_a_dry_run_checks_and_changes_nothing(admin: Admin, topic: str) -> None:
-    """Proposed Changes, Protocol: the options of AlterConfigs hold here too, validate_only among them."""
+    """Proposed Changes, Protocol: the options of AlterConfigs also apply here, including validate_only."""
     admin.create(topic)
 
     good = admin.alter((TOPIC, topic), ("segment.ms", SET, "5"), dry=True)
@@ -201,7 +201,7 @@ def test_a_dry_run_checks_and_changes_nothing(admin: Admin, topic: str) -> None:
 
 
 def test_the_operations_are_numbered_from_0_to_3(admin: Admin, topic: str) -> None:
-    """Protocol APIs: SET, REMOVE, APPEND and SUBTRACT are 0 to 3; another number fails its resource alone."""
+    """Protocol APIs: SET, REMOVE, APPEND and SUBTRACT are 0 to 3; another number fails only its resource."""
     other = f"{topic}-other"
     admin.create(topic, other, configs={"flush.ms": "6", LIST: "1:1", "cleanup.policy": "compact,delete"})
     wishes = [("segment.ms", 0, "5"), ("flush.ms", 1, None), (LIST, 2, "0:0"), ("cleanup.policy", 3, "delete")]
@@ -214,7 +214,7 @@ def test_the_operations_are_numbered_from_0_to_3(admin: Admin, topic: str) -> No
 
 
 def test_both_requests_are_answered_in_the_same_form(admin: Admin, topic: str) -> None:
-    """Protocol APIs: the answer is that of AlterConfigs: type, name, code, and null for the message of a success."""
+    """Protocol APIs: the response is that of AlterConfigs: type, name, code, and a null message on success."""
     admin.create(topic)
 
     (replaced,) = admin.replace([((TOPIC, topic), {"segment.ms": "5"})])
@@ -242,7 +242,9 @@ def test_a_key_given_twice_fails_its_resource(admin: Admin, topic: str, second: 
     ("place", "key"), [(TOPIC, "compression.type"), (TOPIC, "no.such.key"), (BROKER, "log.segment.bytes")]
 )
 def test_list_operations_are_for_lists_only(admin: Admin, topic: str, op: int, place: int, key: str) -> None:
-    """Error conditions: APPEND and SUBTRACT of what is no list. The KIP says INVALID_REQUEST; shipped is 40."""
+    """Error conditions: APPEND and SUBTRACT on a key that is not a list. The KIP says INVALID_REQUEST; Kafka returns
+    40.
+    """
     admin.create(topic)
 
     said = admin.alter((place, topic if place == TOPIC else "1"), (key, op, "1"))

@@ -1,6 +1,6 @@
-"""KIP-525: CreateTopics answers with partitions, replication factor and configuration.
+"""KIP-525: the response of CreateTopics has partitions, replication factor and configuration.
 
-What a caller without DESCRIBE_CONFIGS gets (-1, -1, nothing, and a code as tag 0) comes with authorization.
+The response to a caller without DESCRIBE_CONFIGS (-1, -1, no configs, and a code as tag 0) is tested elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def test_the_answer_has_partitions_replication_factor_and_configs(admin: Admin, 
 
 
 def test_no_other_request_is_needed_after_creating(admin: Admin, topic: str) -> None:
-    """Motivation: it spares the round trips of Metadata and DescribeConfigs, so it must say what they say."""
+    """Motivation: it saves the requests Metadata and DescribeConfigs, so it must return the same values."""
     (made,) = admin.create(topic, partitions=2, configs={"segment.ms": "5", "cleanup.policy": "compact"})
     described = admin.entries((TOPIC, topic))
     (seen,) = [each for each in admin.ask("Metadata", 13, topics=None).topics if each.name == topic]
@@ -40,7 +40,7 @@ def test_no_other_request_is_needed_after_creating(admin: Admin, topic: str) -> 
 
 
 def test_a_dry_run_returns_the_defaults_that_would_be_used(admin: Admin, topic: str) -> None:
-    """Goal 2: with validateOnly the answer has what would have been used, and nothing is created."""
+    """Goal 2: with validateOnly the response has the values that would be used, and nothing is created."""
     (planned,) = admin.create(topic, dry=True)
 
     assert (planned.error_code, planned.num_partitions, planned.replication_factor) == (0, 1, 1)
@@ -49,7 +49,7 @@ def test_a_dry_run_returns_the_defaults_that_would_be_used(admin: Admin, topic: 
 
 
 def test_a_dry_run_and_the_real_one_have_the_same_response(admin: Admin, topic: str) -> None:
-    """Motivation: what a management tool shows before is what is made after. Only the id is another one."""
+    """Motivation: a tool can show in advance what will be created. Only the topic ID differs."""
     (planned,) = admin.create(topic, partitions=2, configs={"segment.ms": "5"}, dry=True)
     (made,) = admin.create(topic, partitions=2, configs={"segment.ms": "5"})
 
@@ -101,7 +101,7 @@ def test_a_failed_creation_has_no_configuration(admin: Admin, topic: str, option
 
 
 def test_each_topic_of_a_request_has_its_own_result(admin: Admin, topic: str) -> None:
-    """CreateTopicsResponse: results for each topic that was tried."""
+    """CreateTopicsResponse: a result for each topic of the request."""
     good, bad = new_topic(topic, 2), new_topic(f"{topic}-bad", 2, 9)
 
     said = admin.create_topics([good, bad])
@@ -112,7 +112,7 @@ def test_each_topic_of_a_request_has_its_own_result(admin: Admin, topic: str) ->
 
 @pytest.mark.parametrize("version", range(5))
 def test_older_versions_carry_none_of_it(admin: Admin, topic: str, version: int) -> None:
-    """Compatibility: the new fields are not there for old clients; they begin with version 5."""
+    """Compatibility: the new fields begin with version 5."""
     (made,) = admin.create(topic, version=version)
 
     assert (made.error_code, made.num_partitions, made.configs) == (0, -1, ())
@@ -120,7 +120,7 @@ def test_older_versions_carry_none_of_it(admin: Admin, topic: str, version: int)
 
 @pytest.mark.parametrize("version", [5, 6, 7])
 def test_newer_versions_carry_all_of_it(admin: Admin, topic: str, version: int) -> None:
-    """CreateTopicsRequest: the version is 5 and its form unchanged; later versions keep the fields."""
+    """CreateTopicsRequest: version 5 does not change the request; later versions keep the fields."""
     (made,) = admin.create(topic, version=version)
 
     assert (made.error_code, made.num_partitions, len(made.configs)) == (0, 1, 33)
@@ -128,7 +128,7 @@ def test_newer_versions_carry_all_of_it(admin: Admin, topic: str, version: int) 
 
 @pytest.mark.parametrize("dry", [True, False])
 def test_policies_judge_the_defaults_that_would_be_used_and_a_dry_run_too(dry: bool) -> None:
-    """Motivation: a dry run shows what the real one makes, so it is refused where that would be."""
+    """Motivation: a dry run shows the result of the real request, so it is refused in the same cases."""
     names = ("alter.config.policy.class.name", "create.topic.policy.class.name")
     properties = {"num.partitions": "4", **dict.fromkeys(names, f"{recorder.__file__}:Both")}
     with KconfProcess(properties=properties) as server, Admin(server.bootstrap) as admin:

@@ -1,4 +1,4 @@
-"""The package as a stranger gets it: sdist and wheel are built, the wheel is installed alone, and it works."""
+"""Builds sdist and wheel, installs the wheel in an empty environment, and checks that it works."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(*command: str | Path, cwd: Path | None = None, status: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel is made from the sdist, so that the sdist holds all that is needed."""
+    """Build the wheel from the sdist, which shows that the sdist is complete."""
     place = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--outdir", place, ROOT)
     return place
@@ -45,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def alone(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that has the wheel, what it needs, and nothing else."""
+    """An environment with only the wheel and its dependencies."""
     place = tmp_path_factory.mktemp("alone")
     venv.create(place, with_pip=True)
     (wheel,) = built.glob("*.whl")
@@ -123,7 +123,7 @@ def test_every_command_has_a_help_that_needs_no_extra(alone: Path) -> None:
 
 
 def test_the_container_starts_commands_that_exist() -> None:
-    """Docker cannot be run here; but what it would start is parsed by the program itself."""
+    """Docker is not available in tests, so the container's commands are only parsed by the program."""
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     words = json.loads(next(line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")))
 

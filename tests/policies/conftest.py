@@ -20,7 +20,7 @@ STATIC = {"auto.create.topics.enable": "false", "num.partitions": "3", "log.rete
 
 
 def classes(alter: str | None = None, create: str | None = None, **more: str) -> KconfProcess:
-    """A server with the recorder's classes of these names."""
+    """A server with these classes of recorder.py."""
     named = {ALTER: alter, CREATE: create}
     properties = {key: f"{recorder.__file__}:{name}" for key, name in named.items() if name is not None}
     return KconfProcess(properties={**STATIC, **properties, **more})
@@ -39,7 +39,7 @@ class Asked:
         return [json.loads(line) for line in lines]
 
     def wait(self) -> None:
-        """Until the next question has come."""
+        """Wait until the next call."""
         until(lambda: len(self._lines()) > self._seen)
 
     def _lines(self) -> list[str]:
@@ -55,7 +55,7 @@ def until(holds: Callable[[], object], seconds: float = 60.0) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[KconfProcess]:
-    """Both policies, in one class."""
+    """A server with both policies in one class."""
     with classes("Both", "Both") as process:
         yield process
 
@@ -73,7 +73,7 @@ def asked(server: KconfProcess) -> Asked:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic's name that no other test uses, and that asks nothing of the recorder."""
+    """A unique topic name without an instruction for the recorder."""
     return "t-" + re.sub(r"[^A-Za-z0-9-]", "-", request.node.name)[-60:]
 
 

@@ -1,8 +1,8 @@
-"""A policy that a server loads from this file: it records its calls, and does what resource names ask for.
+"""A policy that a server loads from this file: it records its calls, and follows instructions in resource names.
 
-The name of a resource may say what to do about it: `alter.REFUSE`, `create.REFUSE`, and so with RAISE, EXIT, OTHER,
-HANG, NONSENSE and WARN. HANG lasts until there is a file `go` in the server's directory. Brokers have no such names, so
-there is a value that is always refused.
+The name of a resource may contain an instruction: `alter.REFUSE`, `create.REFUSE`, and likewise RAISE, EXIT, OTHER,
+HANG, NONSENSE and WARN. HANG lasts until the file `go` exists in the server's directory. Brokers have no such names, so
+one value is always refused.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def test_a_list_that_loses_everything_is_shown_empty(admin: Admin, asked: Asked,
 
 
 def test_a_replacement_does_not_show_what_it_drops(admin: Admin, asked: Asked, topic: str) -> None:
-    """KAFKA-14195: implicit deletions are not in the map; here they are still in `previous` and not in `resulting`."""
+    """KAFKA-14195: implicit deletions are not in the map; in kconf they are in `previous` and not in `resulting`."""
     admin.create(topic, configs={"retention.ms": "5000", "flush.ms": "7"})
     asked()
 
@@ -115,7 +115,7 @@ def test_a_broker_value_that_stays_is_shown(admin: Admin, asked: Asked, name: st
 
 @pytest.mark.parametrize("name", ["1", "01", "+1"])
 def test_a_broker_is_passed_to_policies_by_its_own_name(admin: Admin, asked: Asked, name: str) -> None:
-    """So that no rule about broker:1 is evaded by another spelling."""
+    """So that another spelling cannot bypass a rule about broker:1."""
     assert admin.alter((BROKER, name), ("log.cleaner.backoff.ms", SET, "112"), dry=True).error_code == 0
 
     assert [each["resource"] for each in asked()] == ["broker:1"]
@@ -165,7 +165,7 @@ def test_a_dry_run_is_passed_to_policies_like_a_real_change(admin: Admin, asked:
 
 @pytest.mark.parametrize("dry", [False, True])
 def test_a_new_topics_configs_go_to_the_alter_policy_first(admin: Admin, asked: Asked, topic: str, dry: bool) -> None:
-    """3.21, as Kafka 4.3.1; defaults are filled in before the create policy is asked."""
+    """3.21, as in Kafka 4.3.1; defaults are filled in before the create policy is called."""
     assert codes(admin.create(topic, configs={"flush.ms": "8", "retention.ms": " 9 "}, dry=dry)) == [0]
 
     alter, create = asked()
@@ -215,7 +215,7 @@ def test_a_topic_that_metadata_creates_is_passed_to_policies() -> None:
 
 
 def test_more_partitions_are_shown_to_a_class_that_wants_to_see_them() -> None:
-    """Kafka asks no policy there; a class without check_growth is not asked here either."""
+    """Kafka calls no policy for this; kconf calls only classes with check_growth."""
     with classes(None, "Growth") as server, Admin(server.bootstrap) as admin:
         asked = Asked(server)
         admin.create_topics([new_topic("orders", 2, 1)])

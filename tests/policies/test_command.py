@@ -109,7 +109,7 @@ WISHES: list[Wish] = [
 
 
 def test_test_finds_what_a_server_with_these_rules_refuses(rules: Path) -> None:
-    """The same values on two servers: one takes them all, one has the rules."""
+    """The same values on two servers: one without rules, one with them."""
     rules.write_text(RULES)
     short = {"log.retention.ms": "3600000"}
     with (

@@ -55,7 +55,7 @@ def test_the_log_names_the_failure_and_its_location(server: KconfProcess, admin:
 
 
 def test_other_requests_are_answered_while_a_policy_runs() -> None:
-    """By order, not by time: the policy comes back only when all others have been answered."""
+    """Checked by order, not by time: the policy returns only after all others have been answered."""
     with (
         classes("Alter", **{"policy.timeout.ms": "60000"}) as server,
         Admin(server.bootstrap) as one,
@@ -102,7 +102,7 @@ def test_a_policy_that_always_hangs_is_skipped_with_a_refusal_until_it_returns()
         admin.create(*names)
 
         assert codes(admin.alter_all([((TOPIC, name), [LOUD]) for name in names])) == [44] * 50
-        assert len(asked()) == 4  # three spare threads hang too; the other 46 did not wait
+        assert len(asked()) == 4  # three spare threads also hang; the other 46 did not wait
         assert admin.alter((TOPIC, names[0]), LOUD).error_code == 44
         assert asked() == []
         assert admin.entries((TOPIC, names[0]))
@@ -128,7 +128,7 @@ def test_a_class_is_closed_when_the_server_stops() -> None:
         assert asked() == [{"kind": "close"}]
 
 
-# -- what cannot be had stops the start ------------------------------------------------------------------------------
+# -- missing policies prevent the start -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("setting", [ALTER, CREATE])

@@ -140,7 +140,7 @@ def test_configs_that_the_alter_policy_refuses_are_not_shown_to_the_create_polic
 
     assert (said.error_code, said.num_partitions, said.configs) == (44, -1, [])
     assert [each["kind"] for each in asked()] == ["alter"]
-    assert codes(admin.create(name)) == [0]  # without configs it is none of the alter policy's business
+    assert codes(admin.create(name)) == [0]  # without configs, the alter policy is not called
 
 
 def test_creation_is_checked_by_policies_after_validation(admin: Admin, asked: Asked) -> None:
@@ -163,7 +163,7 @@ def test_creation_is_checked_by_policies_after_validation(admin: Admin, asked: A
 
 
 def test_a_bad_count_is_found_between_the_two_policies(admin: Admin, asked: Asked, topic: str) -> None:
-    """As in Kafka: the alter policy has seen the configs when the replication factor is looked at."""
+    """As in Kafka: the alter policy checks the configs before the replication factor is checked."""
     assert codes(admin.create_topics([new_topic(topic, 1, 2, {"flush.ms": "8"})])) == [38]
     assert [each["kind"] for each in asked()] == ["alter"]
 
@@ -199,7 +199,7 @@ def test_concurrent_writers_of_one_topic_are_never_refused(server: KconfProcess,
 
 
 def test_broker_levels_that_move_refuse_no_topic(server: KconfProcess, admin: Admin) -> None:
-    """What a topic would inherit is a part of the question, so it is asked again, and answered."""
+    """Inherited values are part of the policy's input, so the policy is called again."""
     names = [f"inheriting-{number}" for number in range(4)]
     admin.create(*names)
 

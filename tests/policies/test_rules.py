@@ -1,4 +1,4 @@
-"""Rules in a file, on a live server: refusals of every kind of resource, warnings, and the file changing under way."""
+"""A policy file on a live server: refusals for every resource type, warnings, and changes of the file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ rules:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KconfProcess]:
-    """`policy.file` alone, laid over the properties on the command line."""
+    """A server with only `policy.file`, set on the command line."""
     file = tmp_path_factory.mktemp("rules") / "policy.yaml"
     file.write_text(RULES)
     with KconfProcess(properties=STATIC, args=("--override", f"policy.file={file}")) as process:
@@ -75,7 +75,7 @@ def test_a_refusal_names_the_rule_and_other_resources_are_changed(admin: Admin, 
     ("place", "op", "code"),
     [
         ((TOPIC, "audit.x"), ("cleanup.policy", APPEND, "delete"), 44),
-        ((TOPIC, "audit.x"), ("cleanup.policy", DELETE, None), 44),  # uncovers the default
+        ((TOPIC, "audit.x"), ("cleanup.policy", DELETE, None), 44),  # the default applies again
         ((TOPIC, "audit.x"), ("flush.messages", SET, "8"), 0),
         ((TOPIC, "gold.x"), ("min.insync.replicas", SET, "2"), 44),
         ((TOPIC, "gold.x"), ("min.insync.replicas", SET, "1"), 0),
@@ -153,7 +153,7 @@ def test_a_value_with_a_line_break_stays_on_one_log_line(server: KconfProcess, a
     assert [each for each in server.log().splitlines() if not each.startswith(("time=", "kconf "))] == []
 
 
-# -- the file under way ----------------------------------------------------------------------------------------------
+# -- changes of the file --------------------------------------------------------------------------------------------
 
 LIMIT = "rules:\n  - {{id: r, selector: topic, key: segment.ms, condition: {{max: {}}}}}\n"
 
@@ -166,7 +166,9 @@ def put(file: Path, text: str) -> None:
 
 
 def test_rules_are_read_again_while_the_server_runs(rules: Path) -> None:
-    """good -> good; good -> invalid keeps the old rules, logged once; invalid -> good; good -> gone; gone -> good."""
+    """Valid to valid, valid to invalid (keeps the old rules, logged once), invalid to valid, deleted, and created
+    again.
+    """
     rules.write_text(LIMIT.format("10s"))
     with KconfProcess(properties={"policy.file": str(rules)}) as server, Admin(server.bootstrap) as admin:
         admin.create("t", configs={"segment.ms": "1"})
@@ -234,7 +236,7 @@ def test_rules_for_alterations_and_a_class_for_creations(rules: Path) -> None:
 
 @pytest.mark.parametrize("place", [(BROKER, ""), (BROKER, "1")])
 def test_a_cluster_default_is_checked_by_the_rules_for_topics_that_inherit_it(admin: Admin, place: Place) -> None:
-    """log.retention.ms is retention.ms of every topic without its own, also of those to come."""
+    """log.retention.ms is the retention.ms of every topic without its own value, including new ones."""
     refused = admin.alter(place, ("log.retention.ms", SET, "172800000"))
 
     assert refused.error_code == 44

@@ -1,4 +1,4 @@
-"""The same examples on every run; `HYPOTHESIS_PROFILE=long` looks for new ones."""
+"""The same examples in every run; `HYPOTHESIS_PROFILE=long` generates new ones."""
 
 from __future__ import annotations
 

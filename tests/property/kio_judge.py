@@ -1,7 +1,7 @@
-"""kio as the judge: our structs as its dataclasses, and its bytes.
+"""kio as the reference: converts kconf's structs to kio's dataclasses, and compares bytes.
 
-Its names are ours but for times: `throttle_time_ms: int` is `throttle_time: timedelta` there, a point in time a
-`datetime | None`. Error codes are an enum, topic ids `uuid.UUID | None`, arrays tuples.
+kio's names are the same except for times: `throttle_time_ms: int` is `throttle_time: timedelta`, a point in time is
+`datetime | None`. Error codes are an enum, topic IDs `uuid.UUID | None`, arrays tuples.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def schema(message: Message) -> Any:
 
 
 def write(message: Message, value: Any) -> bytes:
-    """What kio makes of our value."""
+    """The bytes that kio writes for a value."""
     buffer = io.BytesIO()
     kio.serial.entity_writer(schema(message))(buffer, theirs(value, schema(message), message.version))
     return buffer.getvalue()
 
 
 def read(message: Message, data: bytes) -> Any:
-    """What kio reads, as its own dataclass; nothing may be left over."""
+    """The dataclass that kio reads; it must consume all bytes."""
     value, size = kio.serial.entity_reader(schema(message))(data, 0)
     assert size == len(data)
     return value
 
 
 def theirs(value: Any, cls: Any, version: int) -> Any:
-    """Our struct as their dataclass. A field that only one side has in this version is an error here."""
+    """kconf's struct as kio's dataclass. A field that only one of them has in this version is an error."""
     said = [each for each in fields_of(type(value)) if each.present(version) and (each.tag is None or each.tag < OURS)]
     return cls(**dict(_item(field, getattr(value, field.name), cls, version) for field in said))
 
@@ -76,7 +76,7 @@ def _item(field: Field, value: Any, cls: Any, version: int) -> tuple[str, Any]:
 
 
 def _time(milliseconds: int, hint: Any) -> Any:
-    """A duration, or a point in time, where -1 is none."""
+    """A duration or a point in time; -1 means none."""
     duration = datetime.timedelta(milliseconds=milliseconds)
     if not issubclass(getattr(hint, "__supertype__", hint), datetime.datetime):
         return duration

@@ -1,6 +1,6 @@
-"""Broken frames: every message cut at any byte, and with random damage.
+"""Damaged frames: every message truncated at any byte, and with random changes.
 
-Reading gives a value or RemoteProtocolError, nothing else, and takes no more memory than a small multiple of the frame.
+Reading returns a value or raises RemoteProtocolError, and takes at most a small multiple of the frame's size in memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kconf.protocol.codec.serde import decode, encode, reader
 from kconf.protocol.headers import read_header, read_response, request, response
 from tests.property.wire_values import MESSAGES, Message, fullest, values
 
-# The dearest cases, lists of small structs that hold empty lists, take about 30.
+# The worst cases, lists of small structs with empty lists, take about 30.
 BYTES_PER_BYTE = 50
 BASE = 20_000
-_TRIES = 3  # other threads take memory too: what one of them took is not taken again
+_TRIES = 3  # other threads also allocate memory, but not twice
 _FIRST_AND_LAST = [
     each if each.version in (each.api.min, each.api.max) else pytest.param(each, marks=pytest.mark.full)
     for each in MESSAGES
@@ -95,7 +95,7 @@ DAMAGE = st.lists(
 
 
 def _damaged(data: bytes, damage: list[Damage]) -> bytes:
-    """Put other bytes in place of some, at a place given as a share of the length."""
+    """Replace some bytes at a relative position."""
     for where, taken, put in damage:
         at = round(where * len(data))
         data = data[:at] + put + data[at + taken :]
@@ -128,7 +128,7 @@ def test_a_hostile_size_anywhere_costs_little_memory(message: Message) -> None:
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
 def test_a_frame_of_many_small_elements_takes_a_small_multiple_of_its_size(message: Message) -> None:
-    """What makes the most of the least: zeros and ones are empty strings, empty lists, structs of nothing."""
+    """The worst amplification: zeros and ones are empty strings, empty lists and empty structs."""
     reader(message.cls, message.version, message.flexible)
     count = b"\x80\x20" if message.flexible else b"\x00\x00\x10\x00"
     for before in (b"", bytes(4)):

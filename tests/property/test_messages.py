@@ -1,7 +1,7 @@
-"""Every message and version that kio also has, compared with kio's bytes, both ways.
+"""Every message and version that kio also has is compared with kio's bytes, in both directions.
 
-kio 0.6.5 lacks the versions that Kafka 4 dropped; those are read from and written to our own bytes here, and their
-tables are compared with Kafka's schemas in tests/conformance/test_schemas.py.
+kio 0.6.5 lacks the versions that Kafka 4 removed. Those are only written and read back here, and
+tests/conformance/test_schemas.py compares their tables with Kafka's schemas.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LACKING = {
 
 
 def _is_drawn(message: Message) -> bool:
-    """Old versions about messages and groups, 200 of them, are tried with the fullest value alone."""
+    """200 old versions of the data plane are tested only with the fullest value."""
     return message.api.key not in DATA_PLANE or message.version == message.api.max
 
 
@@ -86,7 +86,7 @@ def test_messages_that_kio_lacks_round_trip(message: Message) -> None:
 
 
 def test_every_message_of_kafkas_has_its_judge() -> None:
-    """Fails when a row of `protocol/apis.py` is not compared with kio, or when kio learns a missing version."""
+    """Fails if a row of `protocol/apis.py` is not compared with kio, or if kio adds a missing version."""
     assert len({(message.api.name, message.version, message.side) for message in MESSAGES}) == 2 * sum(
         api.max - api.min + 1 for api in APIS.values()
     )
@@ -104,7 +104,7 @@ def test_flexibility_begins_where_kio_says(message: Message) -> None:
 
 @pytest.mark.parametrize("message", [each for each in MESSAGES if each.flexible and _is_drawn(each)], ids=str)
 def test_unknown_tags_are_skipped(message: Message) -> None:
-    """KIP-482: a newer peer may add tagged fields to any version. (kio raises here, so ours alone is asked.)"""
+    """KIP-482: a newer peer may add tagged fields to any version. (kio raises here, so only kconf is tested.)"""
     value = values(message.cls, message.version).map(_without_tags)
 
     @given(value, st.lists(st.tuples(st.integers(50_000, 2**31 - 1), st.binary(max_size=300)), min_size=1, max_size=4))
@@ -125,7 +125,7 @@ def _without_tags(value: Any) -> Any:
 
 
 def test_api_versions_is_flexible_in_its_body_only() -> None:
-    """The exception that protocol/headers.py knows is kio's exception too: its response header has no tags."""
+    """The exception in protocol/headers.py is the same as in kio: its response header has no tags."""
     message = next(
         each for each in JUDGED if each.api.key == API_VERSIONS and each.version == 3 and each.side == "response"
     )

@@ -1,7 +1,7 @@
-"""Random histories of recorded and foreign changes, against a model that saw all of them.
+"""Random histories of recorded and foreign changes, compared with a model that has all of them.
 
-kconf sees the recorded changes and the present state only. It may answer "unknown"; what it claims is never false, and
-where no foreign change came between, it knows the past exactly.
+kconf sees only the recorded changes and the current state. It may answer "unknown", but never anything false, and
+without foreign changes in between it knows the past exactly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kconf.operations.history.sources import BOTH, HistoryEntry, RecordedHistory
 TOPIC = Resource.topic("t")
 KEYS = ("retention.ms", "segment.ms")
 VALUES = ("100", "200", "300")
-STEP = 2 * MAX_LAG  # milliseconds between two steps: no broker lags so long
+STEP = 2 * MAX_LAG  # milliseconds between two steps: longer than any broker lags
 SNAPSHOT_TIME = 1000
 
 Configs = Mapping[str, str]
@@ -38,7 +38,7 @@ Configs = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Truth:
-    """The topic after a step: its number among those of that name (0: there is none) and its overrides."""
+    """The topic after a step: its incarnation number (0: it does not exist) and its overrides."""
 
     time: int
     topic: int
@@ -47,7 +47,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Foreign:
-    """An unrecorded change; key None: the topic was created or deleted."""
+    """An unrecorded change; the key is None if the topic was created or deleted."""
 
     time: int
     key: str | None
@@ -55,7 +55,7 @@ class Foreign:
 
 @dataclass
 class World:
-    """A cluster with one topic, a journal of what kconf did, a lake of snapshots, and the truth."""
+    """A cluster with one topic, a journal of kconf's changes, a lake with snapshots, and the true history."""
 
     topic: int = 0
     configs: dict[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class World:
             )
 
     def set_value(self, key: str, value: str | None, *, recorded: bool, outcome: str = "done") -> None:
-        """With the outcome `unknown` kconf did not see the response; `lost`: neither was the change made."""
+        """With the outcome `unknown` kconf did not see the response; with `lost` the change was also not made."""
         if self.topic == 0 or self.configs.get(key) == value:
             return
         before = self.configs.get(key)
@@ -134,7 +134,7 @@ class World:
         self.create(configs, recorded=False)
 
     def snapshot(self, meanwhile: Callable[[World], None] | None = None) -> None:
-        """What the lake has of a snapshot: what its record did not have yet. Changes may come while it is taken."""
+        """Add a snapshot to the lake: only new facts. Changes may be made while it is taken."""
         started, read = self.time, World(self.topic, dict(self.configs), keeps_ids=self.keeps_ids)
         if meanwhile is not None:
             self.time += SNAPSHOT_TIME // 2
@@ -154,7 +154,7 @@ class World:
         self.snapshots.append(started)
 
     def _known(self) -> dict[str, str]:
-        """What the lake has as the state."""
+        """The state according to the lake."""
         found: dict[str, str] = {}
         for each in self.entries:
             if each.outcome == "done":
@@ -183,7 +183,7 @@ class World:
         return ClusterState("c", taken, taken, {"t": shape}, {TOPIC: View(tuple(entries))})
 
     def is_identified(self, topic: int) -> bool:
-        """Whether the record has the id of a topic: changes of configs have none."""
+        """Whether the record has the topic ID: config changes have none."""
         text = topic_to_json(Topic("t", UUID(int=topic), ((1,),)))
         return any(each.change.after == text for each in self.entries)
 
@@ -233,7 +233,7 @@ def record_of(world: World) -> Record:
 
 
 def is_untouched(world: World, key: str, begin: int, end: int) -> bool:
-    """Whether no foreign change, and none whose outcome is unknown, touched a key in a time."""
+    """Whether no foreign change, and no change with unknown outcome, affected a key in a time range."""
     begun = [each for each in world.entries if each.outcome != "done" and each.change.key == key]
     return not any(begin < each.time <= end and each.key in (None, key) for each in world.foreign) and not any(
         begin < each.time <= end for each in begun
@@ -335,7 +335,7 @@ def test_a_difference_to_now_ends_with_the_live_value_and_claims_no_author_for_a
         author = each.attribution.author
         if author is not None:
             assert author.outcome == "done"
-            made_topic = not author.change.key  # then the key is as the creation, or the deletion, left it
+            made_topic = not author.change.key  # the key is in the state after the creation or deletion
             assert author.change.after == each.after or (made_topic and each.after is None)
     unknown = {key for _, key in found.unknown}
     for key in KEYS:

@@ -1,8 +1,8 @@
-"""Changes in any order, compared with plain dictionaries.
+"""Random changes, compared with plain dictionaries.
 
-After every step the visible state is the model's, the store's is the same, and the journal replayed gives it once more,
-each line beginning where the one before it on that key ended. Descriptions, by whatever way they are made and whatever
-was remembered on the way, are byte for byte those of a server that has just loaded the state.
+After every step, the model, the visible state, the store and the replayed journal are equal, and each journal line
+starts from the value of the previous line of that key. Describe responses, cached or not, are byte for byte equal to
+those of a server that has just loaded the state.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ PLACES = [
 
 
 class Wish(NamedTuple):
-    """What to do to one key: set, delete, append or subtract."""
+    """An operation on one key: set, delete, append or subtract."""
 
     op: int
     key: str
@@ -213,7 +213,7 @@ class ServiceMachine(RuleBasedStateMachine):
         self.loop.close()
 
     def _ask(self, *asked: Said) -> list[Any]:
-        """Requests that arrive together, and their decoded answers."""
+        """Send requests together; returns the decoded responses."""
 
         async def all_of_them() -> list[bytes]:
             return await asyncio.gather(*(_answered(self.context, each) for each in asked))
@@ -245,7 +245,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
     @rule(groups=st.lists(ALTERATIONS, min_size=2, max_size=5))
     def alter_together(self, groups: list[list[tuple[Resource, list[Wish]]]]) -> None:
-        """Planned one after the other, committed as one."""
+        """Requests are planned one after the other and committed together."""
         expected = [[self.model.alter(place, wishes, replace=False) for place, wishes in each] for each in groups]
 
         assert self._codes(*map(_incremental, groups)) == expected
@@ -299,7 +299,9 @@ class ServiceMachine(RuleBasedStateMachine):
     def describe(
         self, places: list[Resource], version: int, keys: list[str] | None, synonyms: bool, documentation: bool
     ) -> None:
-        """By the running server, by the router and by the fast path, and by one that has just loaded the state."""
+        """Describe with the router and the fast path of the running server, and with a server that has just loaded the
+        state.
+        """
         wanted = [DescribeConfigsResource(place.type, place.name, keys) for place in places]
         asked = "DescribeConfigs", version, DescribeConfigsRequest(wanted, synonyms, documentation)
         self.fresh.service.state = _loaded(self.store.load())
@@ -361,7 +363,7 @@ def _each_line_goes_on_from_the_one_before(changes: Iterator[Change]) -> None:
 
 
 def _without_secrets(snapshot: Snapshot) -> tuple[object, ...]:
-    """The journal has a hash in the place of a secret."""
+    """The journal has hashes in place of secrets."""
     configs = {
         place: {key: value for key, value in values.items() if key != "own.key"} | {"": str("own.key" in values)}
         for place, values in snapshot.configs.items()
@@ -370,7 +372,7 @@ def _without_secrets(snapshot: Snapshot) -> tuple[object, ...]:
 
 
 class SqliteMachine(ServiceMachine):
-    """The same on a file, which is closed and opened again now and then."""
+    """The same on a file, which is sometimes closed and reopened."""
 
     def open(self) -> Store:
         quick = Path("/dev/shm")

@@ -1,4 +1,4 @@
-"""Every message of `kconf.protocol.apis`, and values for it made from nothing but its table of fields."""
+"""Every message of `kconf.protocol.apis`, with random values generated from its table of fields."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kconf.protocol.codec.fields import (
     fields_of,
 )
 
-OURS = 10_000  # tags from here on are kconf's own: no other program knows them
+OURS = 10_000  # tags from here on are kconf's own
 FIRST_EXTENSION = 2000  # and so are API keys from here on
 
 
@@ -61,7 +61,7 @@ MESSAGES = [
 
 
 def values(cls: type[Any], version: int, *, ours: bool = True) -> st.SearchStrategy[Any]:
-    """Any value of a struct that this version can say; without kconf's own tags if not `ours`."""
+    """Any value of a struct in this version; without kconf's own tags if not `ours`."""
     made = {
         field.name: _field(field, version, ours)
         for field in fields_of(cls)
@@ -72,7 +72,7 @@ def values(cls: type[Any], version: int, *, ours: bool = True) -> st.SearchStrat
 
 
 def fullest(cls: type[Any], version: int) -> Any:
-    """The value of a struct that has everything: no null, no default, two elements in every list, all different."""
+    """The fullest value of a struct: no nulls, no defaults, two elements in every list, all different."""
     return _fullest_struct(cls, version, itertools.count(1))
 
 
@@ -88,7 +88,7 @@ def _field(field: Field, version: int, ours: bool) -> st.SearchStrategy[Any]:
     if _is_code(field):
         made: st.SearchStrategy[Any] = st.sampled_from([int(code) for code in ErrorCode if code <= _LAST_OF_KIO])
     elif field.name.endswith("_ms"):  # kio has a timedelta, which holds fewer milliseconds than an i64
-        lowest = -1 if field.type is I64 else -(2**31)  # a point in time, of which kio takes no earlier one
+        lowest = -1 if field.type is I64 else -(2**31)  # the earliest point in time that kio accepts
         made = st.integers(lowest, 2**31 - 1)
     else:
         made = _any(field.type, version, ours)

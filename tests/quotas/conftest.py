@@ -1,4 +1,4 @@
-"""A server of its own for each test, since a default quota is everyone's."""
+"""A separate server for each test, because a default quota affects everyone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Quotas enforced by a real kconf process, as its clients see it.
+"""Quotas enforced by a real kconf process, from the view of its clients.
 
-Nothing sleeps: a line that is muted answers late, and that is what is measured. A quota of a millionth of a
-percent is passed by any request at all; the wait is a window, one second, at most.
+The tests do not sleep: a throttled connection responds late, and that is measured. Any request exceeds a quota of a
+millionth of a percent; the delay is at most one window, one second.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SLOW = {"client-id": "slow"}
 
 @pytest.fixture
 def slow(server: KconfProcess) -> Iterator[QuotaAdmin]:
-    """A client that can be limited while the other goes on."""
+    """A client that can be throttled while the other continues."""
     with QuotaAdmin(server.bootstrap, client_id="slow") as connection:
         yield connection
 
@@ -51,7 +51,7 @@ def delay(connection: QuotaAdmin) -> int:
 
 
 def test_a_throttled_client_is_answered_at_once_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
-    """A change acts on open connections, in both directions."""
+    """A quota change affects open connections, in both directions."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
 
@@ -79,7 +79,7 @@ def test_a_throttled_connection_is_closed_with_its_server(
 
 
 def requests(name: str) -> dict[str, Any]:
-    """The fields of a request that asks for as little as possible."""
+    """The fields of a minimal request."""
     return {
         each.name: () if not each.may_be_null(0) else None for each in fields_of(BY_NAME[name].request) if each.required
     }
@@ -193,13 +193,13 @@ def test_connections_beyond_the_quota_of_an_address_are_closed_unserved(
     served = 0
 
     with suppress(ConnectionError):
-        while served < 500:  # a slow machine earns a few more on the way
+        while served < 500:  # on a slow machine a few more tokens are added meanwhile
             with QuotaAdmin(server.bootstrap) as fresh:
                 delay(fresh)
             served += 1
 
     assert 5 < served < 500
-    assert delay(admin) == 0  # those that are open stay so
+    assert delay(admin) == 0  # open connections stay open
 
 
 def test_a_quota_for_a_host_holds_for_its_address(server: KconfProcess, admin: QuotaAdmin) -> None:
@@ -229,7 +229,7 @@ def test_metrics_show_who_was_throttled(server: KconfProcess, admin: QuotaAdmin,
 
 
 def test_a_real_client_sees_it(server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture) -> None:
-    """kafka-python waits for the throttle time by itself, and logs it."""
+    """kafka-python itself waits for the throttle time, and logs it."""
     admin.set_quotas({"client-id": "python"}, request_percentage=NEXT_TO_NOTHING)
 
     with caplog.at_level(logging.WARNING, "kafka"):

@@ -1,7 +1,7 @@
-"""A real server for each test file, and a name of its own for each test.
+"""A real server for each test file, and a unique topic name for each test.
 
-The static layer has a password, so that something is sensitive, and `log.retention.ms`, so that a topic key has a
-chain of synonyms. Tests that change what all topics inherit take `own_server`, which no other test sees.
+The static configs have a password, as a sensitive value, and `log.retention.ms`, so that a topic key has a chain of
+synonyms. Tests that change values which all topics inherit use `own_server`, which no other test shares.
 """
 
 from __future__ import annotations
@@ -30,5 +30,5 @@ def own_server() -> Iterator[KconfProcess]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic's name that no other test uses."""
+    """A unique topic name."""
     return re.sub(r"[^A-Za-z0-9-]", "-", request.node.name)[:200]

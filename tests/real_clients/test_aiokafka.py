@@ -1,4 +1,4 @@
-"""aiokafka administers a real kconf process. It speaks old versions, and knows no IncrementalAlterConfigs."""
+"""aiokafka administers a real kconf process. It uses old versions, and does not have IncrementalAlterConfigs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOPIC, BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
 
 
 class Admin:
-    """aiokafka's client, called from plain tests: `admin.list_topics()` waits for the answer."""
+    """aiokafka's client with blocking calls: `admin.list_topics()` waits for the response."""
 
     def __init__(self, address: str) -> None:
         self._runner = asyncio.Runner()
@@ -85,7 +85,7 @@ def chosen(admin: Admin, topic: str) -> dict[str, str]:
 
 
 def alter(admin: Admin, *resources: Any) -> dict[str, int]:
-    """Code by resource. aiokafka always sends a request about topics, also an empty one."""
+    """Code by resource. aiokafka always sends a request for topics, even an empty one."""
     answers = admin.alter_configs(list(resources))
     return {name: code for answer in answers for code, _, _, name in answer.resources}
 

@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) administers a real kconf process. It speaks versions from the middle of the ranges."""
+"""confluent-kafka (librdkafka) administers a real kconf process. It uses versions from the middle of the ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kconf adds to Kafka's protocol: tags that others skip, and requests with keys of their own."""
+"""kconf's extensions of Kafka's protocol: tags that other clients ignore, and requests with their own API keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-python administers a real kconf process. It speaks the newest version of every API it knows."""
+"""kafka-python administers a real kconf process. It uses the newest version of every API it knows."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_reset_configs_brings_the_default_back(admin: Any, topic: str) -> None:
 
 
 def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
-    """kafka-python repeats the other overrides on its own, so the request that replaces is sent as it is."""
+    """kafka-python itself repeats the other overrides, so the replacing request is sent directly."""
     admin.create_topics({topic: {"configs": {"retention.ms": "1", "segment.ms": "2"}}})
     wish = [ConfigResource("topic", topic, {"segment.ms": "3"})]
 

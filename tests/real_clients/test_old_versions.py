@@ -1,4 +1,4 @@
-"""Versions that no current client library sends, down to 0, over a plain socket."""
+"""Versions that no current client library sends, down to 0, on a plain socket."""
 
 from __future__ import annotations
 

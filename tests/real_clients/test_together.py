@@ -1,4 +1,4 @@
-"""Several clients at once, and clients that outlive their server."""
+"""Several concurrent clients, and clients whose server restarts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Append = Callable[[str, str, str], None]
 
 
 def test_no_update_is_lost_when_many_clients_change_one_list(server: KconfProcess, topic: str) -> None:
-    """KIP-339's reason to be: read-modify-write loses updates, operations do not."""
+    """The motivation of KIP-339: read-modify-write loses updates, operations do not."""
     appends: list[Append] = [append_with_kafka_python, append_with_confluent_kafka, append_with_a_socket]
     wishes = [(appends[number % 3], f"{number}:1") for number in range(30)]
     with Admin(server.bootstrap) as admin, ThreadPoolExecutor(6) as pool:
@@ -110,7 +110,7 @@ def killed(server: KconfProcess) -> None:
 def test_clients_find_the_server_again_with_all_that_was_acknowledged(
     own_server: KconfProcess, restart: Restart
 ) -> None:
-    """The same client objects, the same port, the same store; only the process is another."""
+    """The same client objects, port and store, but a new process."""
     python: Any = KafkaAdminClient(bootstrap_servers=own_server.bootstrap)
     confluent: Any = AdminClient({"bootstrap.servers": own_server.bootstrap, "reconnect.backoff.max.ms": 200})
     with Admin(own_server.bootstrap) as admin:

@@ -1,7 +1,7 @@
-"""Clients that know nothing of kconf's extensions are sent them all the same, and do not mind.
+"""Clients that do not know kconf's extensions get them too, and ignore them.
 
-The server advertises keys that Kafka does not have and tags its answers; tests/conformance/test_unaffected.py asks the
-same of Java's client.
+The server advertises API keys that Kafka does not have and adds tags to its responses. For Kafka's Java client see
+tests/conformance/test_unaffected.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OURS = {2100, 2101, 24800, 24801, 24802, 30000, 30001, 30002}
 
 
 def kafka_python(bootstrap: str, topic: str) -> str | None:
-    """Speaks DescribeConfigs v4, whose answer has the tag."""
+    """Uses DescribeConfigs v4, whose response has the tag."""
     client = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         client.create_topics({topic: {"configs": {"retention.ms": "5000"}}})

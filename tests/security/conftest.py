@@ -19,7 +19,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def secured(certificates: Certificates) -> Iterator[Secured]:
-    """PLAINTEXT is for User:ANONYMOUS, who is a super user here as in many a test cluster."""
+    """On PLAINTEXT, clients are User:ANONYMOUS, a super user here as in many test clusters."""
     users = " ".join(f'user_{each.name}="{each.password}"' for each in (ALICE, BOB, ROOT))
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -1,4 +1,4 @@
-"""The users of these tests, and how each kind of client logs in as one of them."""
+"""The users of these tests, and the login settings for each client library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Secured(NamedTuple):
     certificates: Certificates
 
     def java(self, listener: str, mechanism: str = "", user: User = ALICE) -> dict[str, str]:
-        """The properties of Java's clients, which ours reads too."""
+        """The properties of Java clients, which kconf's client also reads."""
         given = {"bootstrap.servers": self.server.address(listener), "security.protocol": PROTOCOLS[listener]}
         if PROTOCOLS[listener].endswith("SSL"):
             given |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.certificates.ca)}

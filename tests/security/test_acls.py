@@ -68,7 +68,7 @@ def test_a_change_acts_on_open_connections_at_once(root: SyncAdminClient, alice:
 
 
 def test_the_short_way_does_not_show_what_may_not_be_seen(root: SyncAdminClient, alice: SyncAdminClient) -> None:
-    """The same bytes are asked by someone who may, and right after by someone who may not."""
+    """The same request is sent by a user with the right, and then by a user without it."""
     for _ in range(3):
         assert may_describe(root, "hidden")
         assert not may_describe(alice, "hidden")
@@ -105,7 +105,7 @@ def test_acls_are_described_as_they_were_created(root: SyncAdminClient) -> None:
         AclBinding(AclType.TRANSACTIONAL_ID, 'quotes " and \\', ME, Operation.WRITE),
     ]
     root.create_acls(made).raise_for_failures()
-    root.create_acls(made[:2]).raise_for_failures()  # there already
+    root.create_acls(made[:2]).raise_for_failures()  # already exists
     assert sorted(root.describe_acls()) == sorted(made)
     assert root.describe_acls(AclFilter(AclType.TOPIC, "orders", pattern=PatternType.MATCH)) == [made[2]]
     gone = root.delete_acls([AclFilter(AclType.TOPIC, "seen")])

@@ -1,7 +1,7 @@
 """Every alteration is recorded: API × outcome. Accepted ones in the journal; refused ones and dry runs as attempts.
 
-Each line names the principal, the client, its host, the API and the outcome. A row of the table says a request that is
-good and one that is not, where there is a policy one that it refuses, and whether the API knows dry runs.
+Each line has the principal, the client, its host, the API and the outcome. A row of the table has a valid request, an
+invalid one, one that a policy refuses (if policies apply), and whether the API has dry runs.
 """
 
 # ruff: noqa: E501 – a row of the table is a line
@@ -143,7 +143,7 @@ ROWS = [
 
 
 def test_every_altering_api_has_a_row() -> None:
-    own = HANDLERS.keys() - DATA_PLANE.keys()  # a server without messages has nothing there that could be altered
+    own = HANDLERS.keys() - DATA_PLANE.keys()  # a server without messages has nothing to alter there
     altering = {APIS[key].name for key in own if APIS[key].name.startswith(("Alter", "Create", "Delete"))}
     assert {row.api for row in ROWS} == altering | {"IncrementalAlterConfigs"}
 
@@ -166,7 +166,7 @@ def server() -> Iterator[KconfProcess]:
 
 
 class Trace(NamedTuple):
-    """What a request left behind."""
+    """The journal lines and attempts of a request."""
 
     codes: list[int]
     revisions: list[Revision]
@@ -196,7 +196,7 @@ def test_completed_changes_are_in_the_journal(server: KconfProcess, row: Row) ->
     trace = done(server, row, row.good, ROOT, "doer")
     assert trace.codes == [0]
     who = (f"User:{ROOT.name}", "doer", HOST, row.api)
-    if row.what == "logger":  # levels are not kept, so there is no revision
+    if row.what == "logger":  # logger levels are not stored, so there is no revision
         assert [(names(one.caller), one.code, one.dry_run) for one in trace.attempts] == [(who, 0, False)]
         assert trace.revisions == []
     else:

@@ -121,7 +121,7 @@ def test_without_an_authorizer_everyone_may_do_everything(tmp_path: Path) -> Non
 def test_a_caller_without_rights_learns_nothing_about_values(
     tmp_path: Path, key: str, value: str, resource: Resource
 ) -> None:
-    """Kafka checks the values of brokers first, and its errors contain those in force."""
+    """Kafka checks broker values first, and its errors contain the current ones."""
 
     async def story(server: Server) -> None:
         refused = await change(server, BOB, set_to(key, value), resource=resource)

@@ -1,7 +1,7 @@
-"""Secrets given to the commands, in every way in which they can be given: no command repeats them or writes them down.
+"""Secrets are passed to the commands in every possible way: no command prints or stores them.
 
-The commands run with a home of their own, so that histories, caches and records are looked through too. What the
-server, its backup and its archive have written of all this is looked through at the end.
+The commands run with their own home directory, so that histories, caches and journals are searched too. At the end, the
+files of the server, its backup and its archive are searched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.secrets import assert_nowhere, assert_private, assert_unsaid,
 
 SECRET = "Tr0ub4dor"
 KEY = "listener.name.sasl_plaintext.ssl.keystore.password"
-GIVEN = "given"  # what is written by this test, and has the secret
+GIVEN = "given"  # written by this test itself, with the secret
 
 PLAIN = "PLAINTEXT"
 SASL = "SASL_PLAINTEXT"
@@ -49,7 +49,7 @@ def home(server: KconfProcess) -> Path:
 
 
 def given(home: Path, text: str) -> Path:
-    """A file with a secret, which is the test's own."""
+    """A file with a secret, written by the test."""
     directory = home / str(len(list(home.iterdir())))
     directory.mkdir()
     file = directory / GIVEN
@@ -59,7 +59,7 @@ def given(home: Path, text: str) -> Path:
 
 
 def run(home: Path, *command: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command, whose words must not have the secret in them."""
+    """Run a command, whose output must not contain the secret."""
     where = {f"XDG_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA", "STATE")}
     return subprocess.run(
         [sys.executable, "-m", "kconf", *command],
@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_used_is_not_quoted(server: KconfProcess, home: Pa
 
 
 def test_nothing_that_was_written_by_anyone_has_a_secret(server: KconfProcess, home: Path) -> None:
-    """The last word: the store with its journal, the log, the archive, a backup, and all that the commands left."""
+    """Runs last and searches the store, the log, the archive, a backup, and all files of the commands."""
     backup = server.directory / "backup.db"
     done = run(home, "backup", "--store", server.store, str(backup))
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ API_VERSIONS = BY_NAME["ApiVersions"]
 
 
 def come(server: KconfProcess, stack: ExitStack, listener: str, *, source: str = HOST) -> socket.socket:
-    """One more connection, which has asked for ApiVersions; it stays open."""
+    """Open a connection and send ApiVersions; it stays open."""
     port = int(server.address(listener).rpartition(":")[2])
     line = stack.enter_context(socket.create_connection((HOST, port), 20, source_address=(source, 0)))
     with suppress(ConnectionError):
@@ -32,7 +32,7 @@ def come(server: KconfProcess, stack: ExitStack, listener: str, *, source: str =
 
 
 def is_answered(line: socket.socket) -> bool:
-    """Waits for the answer; False: the line was closed."""
+    """Wait for the response; False if the connection was closed."""
     try:
         return len(line.recv(4, socket.MSG_WAITALL)) == 4
     except ConnectionError:
@@ -44,7 +44,7 @@ def opens(server: KconfProcess, stack: ExitStack, listener: str, *, source: str 
 
 
 def waits(server: KconfProcess, *lines: socket.socket) -> bool:
-    """Whether the doors have taken notice of these lines, each at its own, and let them wait."""
+    """Whether each acceptor has seen these connections and lets them wait."""
     until(lambda: f"kconf_listeners_paused {len(lines)}.0" in told(server))
     return not select.select(lines, [], [], 0)[0]
 
@@ -115,7 +115,7 @@ def test_all_together_may_be_so_many_and_the_next_waits_for_one_to_go(server: Kc
 
 
 def test_every_waiting_client_is_admitted_in_the_end(server: KconfProcess) -> None:
-    """Eight clients for two places, again and again: everyone has their turn."""
+    """Eight clients compete for two connections repeatedly, and each gets one."""
 
     def visit(times: int) -> int:
         answered = 0
@@ -162,7 +162,7 @@ def test_a_limit_changes_while_the_server_runs(server: KconfProcess) -> None:
 
 
 def test_a_server_without_files_left_lets_connections_wait() -> None:
-    """It goes on serving those who are there, and takes the rest when files are free again."""
+    """It serves existing connections, and accepts the others when files are available again."""
     properties = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SMALL:PLAINTEXT"}
     with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SMALL")) as server, ExitStack() as stack:
         assert opens(server, stack, "PLAINTEXT")

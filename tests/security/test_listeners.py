@@ -1,4 +1,4 @@
-"""Where a server can be reached: several ports, each with its own address, and a warning where others can read."""
+"""Listeners: several ports, each with its own address, and a warning for unencrypted ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_listeners_of_the_file_and_their_advertised_addresses() -> None:
 
 
 def test_a_plain_listener_that_may_be_reached_by_others_is_warned_of() -> None:
-    """127.1 is this machine, but kconf does not take words for it."""
+    """127.1 is also this machine, but kconf does not recognize it."""
     with KconfProcess(
         args=["--listen", "SSL2://127.1:0"], properties={"listener.security.protocol.map": "SSL2:PLAINTEXT"}
     ) as server:

@@ -1,4 +1,4 @@
-"""Every listener, every mechanism, every client library that people have; and the wrong password with each."""
+"""Every listener, mechanism and common client library, also with a wrong password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAUTHBEARER on a real kconf process, with a real token server: our client and librdkafka, new keys, and expiry."""
+"""OAUTHBEARER on a real kconf process with a real token server: kconf's client and librdkafka, new keys, and expiry."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def server(certificates: Certificates, provider: TokenServer) -> Iterator[KconfP
 
 
 def properties(server: KconfProcess, provider: TokenServer, certificates: Certificates) -> dict[str, str]:
-    """As for Java's client."""
+    """The properties, as for Kafka's Java client."""
     return {
         "bootstrap.servers": server.address("SASL_SSL"),
         "security.protocol": "SASL_SSL",
@@ -136,7 +136,7 @@ def test_a_refused_token_is_in_neither_the_answer_nor_the_log(
 
     with _login(server, certificates, token) as admin, pytest.raises(AuthenticationFailed, match="invalid_token"):
         admin.describe_cluster()
-    assert "OAUTHBEARER: the token was refused: " in server.log()
+    assert "OAUTHBEARER: the token is not valid: " in server.log()
     assert not any(part in server.log() for part in token.split(".") if len(part) > 20)
 
 
@@ -166,7 +166,7 @@ def test_a_server_starts_while_the_provider_is_away_and_unsecured_tokens_are_a_c
     unsafe = {**enabled, handler: f"{PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"}
     login = OAuthBearer(lambda: unsecured("alice"))
     with KconfProcess(properties=away, listeners=("SASL_PLAINTEXT",)) as process:
-        assert "the keys of https://127.0.0.1:1/keys could not be read: " in process.log()
+        assert "could not read the keys of https://127.0.0.1:1/keys: " in process.log()
         with (
             SyncAdminClient(process.address("SASL_PLAINTEXT"), sasl=login) as admin,
             pytest.raises(AuthenticationFailed),

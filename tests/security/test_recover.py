@@ -1,4 +1,4 @@
-"""A server that does not start because of a dynamic config: started without them, or rid of one offline."""
+"""A server that does not start because of a dynamic config: start it without them, or remove one offline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROPERTIES = {
 
 @pytest.fixture
 def broken(tmp_path: Path) -> str:
-    """A store as an older version may have left it: with configs that stop a start, or lock everybody out."""
+    """A store, perhaps of an older version, with configs that prevent a start or lock everybody out."""
     url = f"sqlite:///{tmp_path / 'kconf.db'}"
     values = [
         (BROKER, JAAS, "malformed-secret", True),
@@ -125,7 +125,7 @@ def test_no_store_is_created_to_remove_something_from(tmp_path: Path) -> None:
 
 
 def test_a_server_that_waits_for_zookeeper_stops_on_sigterm(tmp_path: Path) -> None:
-    """The peer accepts the connection and never answers; without a signal the start fails after 15 s."""
+    """The peer accepts the connection and never responds; without a signal the start fails after 15 s."""
     with socket.create_server((HOST, 0)) as silent:
         url = f"zookeeper://{HOST}:{silent.getsockname()[1]}/kconf"
         command = [sys.executable, "-m", "kconf", "serve", "--listen", f"{HOST}:0", "--store", url]

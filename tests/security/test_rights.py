@@ -1,8 +1,8 @@
 """API × operation × resource × allow / deny / none: every API needs exactly the rights of the spec (8.11).
 
-The oracle below decides by the words of spec 8.10, one ACL after the other, and knows nothing of kconf's index. Each
-row of the table names a request, what it needs, and the code of a refusal; it is tried with every operation on every
-kind of resource: allowed alone, denied beside ALL, and with no ACL at all.
+The oracle below implements spec 8.10 literally, one ACL after the other, without kconf's index. Each row of the table
+has a request, the rights it needs, and the error code without them. It is tried with every operation on every resource
+type: only that operation allowed, ALL allowed but that operation denied, and no ACL at all.
 """
 
 # ruff: noqa: E501 – a row of the table is a line
@@ -204,7 +204,7 @@ ROWS = [
     Row("UpdateFeatures", lambda _: {"feature_updates": []}, on_cluster(ALTER), CLUSTER, top),
 ]  # fmt: skip
 
-# These show what the caller may see, or only that nothing is there.
+# These return what the caller may see, or an empty result.
 FREE = {
     "ApiVersions",
     "SaslHandshake",
@@ -249,7 +249,7 @@ def cases(row: Row) -> Iterable[Case]:
 
 
 def oracle(acls: Iterable[AclBinding]) -> May:
-    """Spec 8.10, word by word."""
+    """Spec 8.10, literally."""
     implied = {
         Operation.DESCRIBE: {Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER},
         Operation.DESCRIBE_CONFIGS: {Operation.ALTER_CONFIGS},
@@ -273,7 +273,7 @@ def oracle(acls: Iterable[AclBinding]) -> May:
 
 
 class World:
-    """A server without sockets, whose ACLs are whatever a case says."""
+    """A server without sockets, with the ACLs of a test case."""
 
     def __init__(self) -> None:
         static = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}

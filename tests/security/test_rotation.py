@@ -1,6 +1,6 @@
-"""`password.encoder.secret` is changed with the help of the old one, and a store is nothing without its secret.
+"""`password.encoder.secret` can be changed with the old one, and a store cannot be used without its secret.
 
-Whether a value can still be read shows in TLS: the password of the key store stands in the store of kconf alone.
+TLS shows whether a value can still be decrypted: the password of the key store is only in kconf's store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEY = "listener.name.ssl.ssl.keystore.password"
 
 @pytest.fixture
 def server(certificates: Certificates) -> Iterator[KconfProcess]:
-    """The password is in the file at first, then in the store too."""
+    """A server whose password is first in the file, and then also in the store."""
     with KconfProcess(listeners=("PLAINTEXT", "SSL"), properties=properties(certificates, "one", static=True)) as made:
         with SyncAdminClient(made.address("PLAINTEXT")) as admin:
             admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.SET, KEY, PASSWORD)]})[

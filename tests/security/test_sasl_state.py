@@ -79,7 +79,7 @@ def line(server: KconfProcess) -> Iterator[Line]:
 
 @pytest.fixture
 def brief(server: KconfProcess) -> Iterator[Line]:
-    """Sessions there last 2.5 s."""
+    """A server with sessions of 2.5 s."""
     with Line(server.address(BRIEF)) as made:
         yield made
 
@@ -207,7 +207,7 @@ def test_version_0_carries_bare_tokens(line: Line) -> None:
 
 
 def test_version_0_and_requests_right_behind_the_token(line: Line) -> None:
-    """As kafka-python 2.0 does it: ApiVersions and Metadata of version 0 without waiting."""
+    """Like kafka-python 2.0: ApiVersions and Metadata version 0 without waiting."""
     line.shake(version=0)
     line.send(LENGTH.pack(len(GOOD)) + GOOD + struct.pack(">ihhih", 10, 18, 0, 1, -1))
     line.send(struct.pack(">ihhihi", 14, 3, 0, 2, -1, 0))
@@ -257,7 +257,7 @@ def test_scram_leads_an_unknown_user_through_the_same_steps(server: KconfProcess
 
 
 def challenge(server: KconfProcess, name: str) -> tuple[bytes, int]:
-    """The salt and the iterations that someone of this name is shown."""
+    """The salt and iterations that the server sends for this user name."""
     with Line(server.address("SASL")) as line:
         line.shake("SCRAM-SHA-256")
         first = bytes(line.token(ScramClient(Mechanism.SCRAM_SHA_256, name, "x", "nonce").first()).auth_bytes)
@@ -354,7 +354,7 @@ def test_a_renewal_may_not_change_the_mechanism(brief: Line) -> None:
 
 
 def test_a_renewal_among_other_requests(brief: Line) -> None:
-    """Requests right behind it are answered after it, in order."""
+    """Requests sent right after it are answered after it, in order."""
     brief.shake()
     brief.token(GOOD)
     rows = BY_NAME["SaslHandshake"], BY_NAME["SaslAuthenticate"], BY_NAME["Metadata"]

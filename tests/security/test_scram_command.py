@@ -1,4 +1,4 @@
-"""`kconf scram`: a first user on a store that no server has opened yet."""
+"""`kconf scram`: create the first user in a store before any server has opened it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in every place that takes one: no byte that the process writes or sends has any of them."""
+"""Secrets in every place that accepts one: the process never writes or sends any of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def secret(word: str) -> str:
 
 @pytest.fixture(scope="module")
 def planted(certificates: Certificates) -> Iterator[KconfProcess]:
-    """A server whose every secret has MARK in it, and who has met every kind of request that carries one."""
+    """A server whose secrets all contain MARK, and that has processed every kind of request with secrets."""
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
@@ -114,13 +114,13 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
 
 
 def test_nothing_that_was_written_has_a_secret(planted: KconfProcess) -> None:
-    """An invalid number is returned to its sender and written nowhere."""
+    """An invalid number is returned to its sender and stored nowhere."""
     assert_nowhere(planted.directory, [MARK], but=["server.properties"])
     assert {"kconf.db", "kconf.log"} <= {each.name for each in planted.directory.iterdir()}
 
 
 def test_no_stored_value_can_be_used_as_a_password(planted: KconfProcess) -> None:
-    """A salted password logs in as well as a password does: it is hashed once more before it is kept."""
+    """A salted password could be used to log in like the password itself, so it is hashed again before it is stored."""
     with SyncAdminClient(planted.address("PLAINTEXT")) as admin:
         (info,) = admin.describe_user_scram_credentials(["bob"])["bob"]
     text = next(planted.directory.glob("kconf.db")).read_bytes() + next(planted.directory.glob("*-wal")).read_bytes()
@@ -155,7 +155,7 @@ def test_the_values_are_still_there(planted: KconfProcess) -> None:
 
 
 def test_files_with_secrets_are_for_their_owner_alone(planted: KconfProcess) -> None:
-    """The store, what is not yet in it (WAL), its key and its lock, whatever the umask."""
+    """The store, its WAL, its key and its lock file, with any umask."""
     files = list(planted.directory.glob("kconf.db*"))
     assert {"kconf.db", "kconf.db-wal", "kconf.db.key"} <= {each.name for each in files}
     assert_private(files)
@@ -189,7 +189,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("what", HOLDERS)
 def test_objects_with_a_secret_do_not_show_it(what: str) -> None:
-    """As it would stand in a traceback, or in a log line that someone adds one day."""
+    """Checks their repr, as it would appear in a traceback or a log line."""
     holder = HOLDERS[what]()
     assert_unsaid(f"{holder!r} {holder} {[holder]}", [MARK], what)
 

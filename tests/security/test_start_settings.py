@@ -1,7 +1,7 @@
-"""Whatever Alter accepts must start: every broker key that a start reads, in every form and at every level.
+"""A server must start with every change that AlterConfigs accepts: every broker key that a start reads, at every level.
 
-The names are not listed here: they are those that a start looks up. Each is set to values that are wrong in some way;
-either Alter refuses the change, or a server starts with the changed store.
+The keys are not listed here: the test records which keys a start reads. Each is set to invalid values; either
+AlterConfigs refuses the change, or a server starts with the changed store.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def settings(certificates: Certificates, store: Path) -> ServerSettings:
 
 @contextmanager
 def names_read() -> Iterator[set[str]]:
-    """The broker keys that are looked up while the block runs, without the prefix of a listener."""
+    """The broker keys that are read while the block runs, without listener prefixes."""
     found: set[str] = set()
     setting, number, value = EndPoint.setting, ConfigResolver.number, ConfigResolver.value
 
@@ -117,7 +117,7 @@ def forms(name: str) -> Iterator[str]:
 
 @asynccontextmanager
 async def started(given: ServerSettings) -> AsyncIterator[Server]:
-    """A server that has started, and has taken a connection on each listener: limits are read then."""
+    """A started server that has accepted a connection on each listener, because limits are read then."""
     async with Server(given) as server:
         for listener in server.listeners:
             _, writer = await asyncio.open_connection(*listener.address)
@@ -140,7 +140,7 @@ def set_to(key: str, value: str) -> AlterConfigOp:
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stores are read in this process: it is the same code, without a new process for each of hundreds of changes."""
+    """Read stores in this process: the same code, without a new process for each of hundreds of changes."""
 
     async def ask(self: TlsLoader, listener: str, given: dict[str, str]) -> dict[str, Any]:
         files = self.files
@@ -225,7 +225,7 @@ def test_a_setting_that_would_stop_the_next_start_is_refused(certificates: Certi
 
 @pytest.mark.usefixtures("in_process")
 def test_a_value_that_other_servers_need_cannot_be_removed(certificates: Certificates, tmp_path: Path) -> None:
-    """A start may need what the store alone has: it can be changed, and not be removed by any request."""
+    """A start may need a value that only the store has: it can be changed, but no request can remove it."""
     given = settings(certificates, tmp_path / "kconf.db")
     own = {key: value for key, value in given.static.items() if key != "plain.sasl.jaas.config"}
     without = ServerSettings(given.store, static=own, listeners=given.listeners)
@@ -248,7 +248,7 @@ def test_a_value_that_other_servers_need_cannot_be_removed(certificates: Certifi
 
 @pytest.mark.usefixtures("in_process")
 def test_two_changes_of_one_request_are_checked_together(certificates: Certificates, tmp_path: Path) -> None:
-    """Either may go, but not both: PLAIN needs its users."""
+    """Either one can be removed, but not both: PLAIN needs its users."""
     given = settings(certificates, tmp_path / "kconf.db")
     own = {key: value for key, value in given.static.items() if key != "plain.sasl.jaas.config"}
     without = ServerSettings(given.store, static=own, listeners=given.listeners)
@@ -275,7 +275,7 @@ def test_two_changes_of_one_request_are_checked_together(certificates: Certifica
 
 
 def test_a_fifo_a_device_and_other_paths_get_the_same_refusal(certificates: Certificates, tmp_path: Path) -> None:
-    """Read by another process, as in a running server."""
+    """They are read by another process, as in a running server."""
     given = settings(certificates, tmp_path / "kconf.db")
     fifo, secret, link = (certificates.directory / each for each in ("fifo", "secret", "link"))
     if not fifo.exists():
@@ -306,7 +306,7 @@ def test_a_fifo_a_device_and_other_paths_get_the_same_refusal(certificates: Cert
 def test_certificates_that_another_tool_changed_are_read_in_the_background(
     certificates: Certificates, tmp_path: Path
 ) -> None:
-    """In ZooKeeper others write too: such a change is committed without a check."""
+    """Other tools can write to ZooKeeper, without kconf's checks."""
     given = settings(certificates, tmp_path / "kconf.db")
     key = "listener.name.ssl.ssl.keystore.location"
     good, bad = str(certificates.directory / "other.pem"), str(certificates.directory / "missing.pem")

@@ -1,4 +1,4 @@
-"""TLS listeners: the principal of a certificate, key stores, and certificates that change under open connections."""
+"""TLS listeners: the principal of a certificate, key stores, and certificate changes with open connections."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_stores_that_kafka_has(certificates: Certificates, kind: str) -> Non
 
 
 def librdkafka(server: KconfProcess, certificates: Certificates) -> RdKafkaAdmin:
-    """A client that trusts our CA, and has a certificate of its own."""
+    """A client that trusts the test CA, and has its own certificate."""
     return RdKafkaAdmin(
         {
             "bootstrap.servers": server.address("SSL"),
@@ -290,7 +290,7 @@ def test_a_client_that_disconnects_during_the_handshake_does_not_count_as_failed
 
 
 def test_a_handshake_under_way_counts_as_a_connection(certificates: Certificates) -> None:
-    """Silence on a TLS port cannot be used to get around the limits."""
+    """An idle connection to a TLS port cannot bypass the limits."""
     properties = pem(certificates) | {"max.connections.per.ip": "2"}
     with KconfProcess(properties=properties, listeners=["SSL"]) as server:
         port = int(server.address("SSL").rpartition(":")[2])
@@ -333,7 +333,7 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             _until(lambda: _serial_now(server, other) != before)
             assert ask(old), "the connection from before"
             assert librdkafka(server, other).list_topics(timeout=20).brokers
-            # The file changes in its place, and the same value is set again.
+            # The file is changed in place, and the same value is set again.
             again = _serial_now(server, other)
             other.issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
             renew(str(other.store("broker")))
@@ -427,7 +427,7 @@ def test_a_new_certificate_has_the_names_of_the_old_one(
 
 
 def may_replace(bootstrap: str, listener: str, store: Path) -> bool:
-    """Whether a broker takes another PEM store for its listener."""
+    """Whether a broker accepts another PEM store for its listener."""
     key = f"listener.name.{listener}.ssl.keystore.location"
     with SyncAdminClient(bootstrap) as admin:
         done = admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.SET, key, str(store))]})

@@ -53,7 +53,7 @@ def test_with_a_secret_the_key_of_the_seals_is_readable_for_kconf_alone(zookeepe
 
 
 def _znodes(zookeeper: ZooKeeper, chroot: str) -> Iterator[tuple[str, bytes]]:
-    """All that anyone who can reach ZooKeeper can read."""
+    """Everything that is readable in ZooKeeper."""
     client = KazooClient(hosts=zookeeper.address)
     client.start(timeout=30)
     waiting = [chroot]

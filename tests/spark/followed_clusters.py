@@ -1,7 +1,7 @@
-"""Random KRaft clusters that are followed: what was done, and the files that followers and clients wrote of it.
+"""Random followed KRaft clusters: the actual changes, and the files that followers and clients write.
 
-`Cluster` is the truth. `Follower` writes the archive of `kconf follow`, with a gap where the log was gone, and clients
-write their journals. `expected` says what can be known from the files that there are.
+`Cluster` has the true history. `Follower` writes the archive of `kconf follow`, with gaps where the log was deleted,
+and clients write their journals. `expected` computes what can be known from these files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Commit:
-    """A record of the log. `author` is who really did it; a client may have `recorded` it, with offsets or not."""
+    """A record of the log. `author` is the true author; a client may have `recorded` it, with or without offsets."""
 
     offset: int
     epoch: int
@@ -126,7 +126,7 @@ class Cluster:
         return found
 
     def difference(self, begin: int, end: int) -> list[Step]:
-        """As a follower sees it that comes back after a gap: per topic, in a possible order."""
+        """The difference that a follower finds after a gap: per topic, in a possible order."""
         old, new = self.state(begin), self.state(end)
         steps: list[Step] = []
         for name in TOPICS:
@@ -160,7 +160,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Follower:
-    """Files of an archive: ranges of offsets, of which some are gaps. `names_authors`: it writes whom it knows."""
+    """Files of an archive: ranges of offsets, some of them gaps. `names_authors`: it writes known authors."""
 
     cluster: Cluster
     ranges: Sequence[tuple[int, int, bool]]
@@ -188,7 +188,7 @@ class Follower:
 
 
 def gateway_lines(cluster: Cluster, begin: int, end: int) -> list[Line]:
-    """What a gateway archives: its own changes with their authors, and those of others. The epoch is its own."""
+    """The archive of a gateway: its own changes with authors, and those of others. It has its own epoch."""
     found = []
     for made in cluster.commits:
         is_own = is_through_gateway(made)
@@ -205,7 +205,7 @@ def is_through_gateway(made: Commit) -> bool:
 
 
 def cut(random: Random, begin: int, end: int, gap: tuple[int, int] | None) -> list[tuple[int, int, bool]]:
-    """Ranges from one offset to another without a hole."""
+    """Contiguous ranges from one offset to another."""
     if gap is not None:
         return [*cut(random, begin, gap[0], None), (*gap, True), *cut(random, gap[1], end, None)]
     found = []

@@ -1,4 +1,4 @@
-"""Random journals, as a server would have written them: topics that come, grow and go, keys of all kinds."""
+"""Random journals of a server: topics are created, extended and deleted, keys of all kinds are set."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ START = 1_700_000_000_000
 
 @dataclass
 class Journal:
-    """A cluster that changes at random. `tidy`: a deletion tells of each key, as kconf's own does.
+    """A cluster that changes at random. `tidy`: a topic deletion has a line for each key, as in kconf's own journal.
 
-    `values` are what the keys of each type of resource may be; without them a few keys with small numbers.
+    `values` are the possible values by resource type and key; the default is a few keys with small numbers.
     """
 
     cluster: str
@@ -37,7 +37,7 @@ class Journal:
     _values: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def grow(self, revisions: int) -> list[Line]:
-        """The lines of that many more revisions."""
+        """The lines of this many more revisions."""
         first = len(self.lines)
         for _ in range(revisions):
             self._revise()
@@ -53,7 +53,7 @@ class Journal:
         self._tell(self.random.choice(kinds if self.values is None else [*kinds, self._other])())
 
     def create(self, name: str, **configs: str) -> list[Line]:
-        """The lines of a revision that makes a topic."""
+        """The lines of a revision that creates a topic."""
         self.revision += 1
         first = len(self.lines)
         topic = json.dumps({"id": name, "replicas": [[1]]}, separators=(",", ":"))
@@ -166,7 +166,7 @@ class Journal:
 def journals(
     count: int, revisions: int, seed: int = 7, values: Mapping[str, Mapping[str, Sequence[str]]] | None = None
 ) -> list[Journal]:
-    """Clusters with a journal each: tidy and untidy ones, with clocks that go on and clocks that go back."""
+    """Clusters with a journal each: tidy or not, with clocks that are set back or not."""
     random = Random(seed)
     made = []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Past violations as a plain fold: the policy itself checks every state, as on the server."""
+"""The expected past violations: the policy itself checks every state, as on the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = {kind.word: kind for kind in ResourceType}
 
 @dataclass
 class Cluster:
-    """A cluster that is led through its journal, and what the rules find on the way."""
+    """Replays the journal of a cluster and records the violations."""
 
     name: str
     rules: Rules
@@ -37,7 +37,7 @@ class Cluster:
     _last: ConfigResolver = field(init=False)
 
     def revise(self, lines: list[Line]) -> None:
-        """Apply the lines of one revision, and judge what there is then."""
+        """Apply the lines of one revision, and evaluate the new state."""
         touched: dict[Resource, set[str]] = {}
         created = set()
         for line in lines:
@@ -105,7 +105,7 @@ class Cluster:
         return self._last
 
     def _subject(self, resource: Resource, ladder: ConfigResolver) -> Subject:
-        """The resource as the server would show it to the rules."""
+        """The resource as the server passes it to the rules."""
         mine = self.overrides.get(resource, {})
         topic = self.topics.get(resource)
         shape = (len(topic["replicas"]), len(topic["replicas"][0])) if topic is not None else (None, None)
@@ -133,7 +133,7 @@ class Cluster:
 
 
 def led(name: str, lines: Iterable[Line], rules: Rules, static: Mapping[str, str] | None = None) -> Cluster:
-    """A cluster at the end of its journal."""
+    """A cluster after its whole journal."""
     cluster = Cluster(name, rules, static or {})
     for some in _revisions(lines):
         cluster.revise(some)

@@ -1,4 +1,4 @@
-"""The history as a plain fold in Python: the expected result of the pipeline."""
+"""The history computed in plain Python: the expected result of the pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 
 def fold(lines: Iterable[Line]) -> list[Row]:
-    """The intervals that the lines of a journal make, in any order and however often each was delivered."""
+    """The intervals of a journal's lines, in any order and with duplicates."""
     unique = {(line["cluster"], line["epoch"], line["revision"], line["line"]): line for line in lines}
     rows: list[Row] = []
     open_rows: dict[tuple[str, str, str], dict[str, Row]] = {}
@@ -24,7 +24,7 @@ def fold(lines: Iterable[Line]) -> list[Row]:
         resource = (line["cluster"], line["resource_type"], line["resource_name"])
         key, mine = line["key"], open_rows.setdefault(resource, {})
         clock = clocks[*resource, key] = max(_time(line), clocks.get((*resource, key), _time(line)))
-        if (*resource, key) in cut:  # where a clock went back, what follows was there before the end
+        if (*resource, key) in cut:  # if a clock was set back, the next interval starts before this one ends
             before = cut.pop((*resource, key))
             before["until"] = max(before["since"], min(before["until"], clock))
         if key in mine:
@@ -37,7 +37,7 @@ def fold(lines: Iterable[Line]) -> list[Row]:
                     row = cut[*resource, other] = mine.pop(other)
                     _end(row, line, max(_time(line), row["since"]), "deleted", told=False)
                 for known in [each for each in last if each[:3] == resource and each[3]]:
-                    del last[known]  # of another topic nothing came back
+                    del last[known]  # nothing is restored from another topic
             ids[resource[0], resource[2]] = _id(line["after"])
         if line["after"] is not None:
             row = mine[key] = _row(line, clock, ids.get((resource[0], resource[2])) if resource[1] == "topic" else None)
@@ -49,7 +49,7 @@ def fold(lines: Iterable[Line]) -> list[Row]:
 
 
 def as_of(rows: Iterable[Row], time: datetime) -> dict[tuple[str, str, str, str], str]:
-    """What was set at a time."""
+    """The values set at a time."""
     return {
         (row["cluster"], row["resource_type"], row["resource_name"], row["key"]): row["value"]
         for row in rows
@@ -58,7 +58,7 @@ def as_of(rows: Iterable[Row], time: datetime) -> dict[tuple[str, str, str, str]
 
 
 def state(lines: Iterable[Line], time: datetime) -> dict[tuple[str, str, str, str], str]:
-    """The same by replaying the journal up to a time, where its clock never goes back."""
+    """The same by replaying the journal up to a time, if its clock was never set back."""
     values: dict[tuple[str, str, str, str], str] = {}
     for line in sorted(lines, key=lambda each: (each["cluster"], each["epoch"], each["revision"], each["line"])):
         if _time(line) > time:
@@ -108,7 +108,7 @@ def _end(row: Row, line: Line, clock: datetime, how: str, *, told: bool = True) 
 
 
 def _name_deletions(rows: Iterable[Row], lines: Iterable[Line]) -> None:
-    """What the deletion of a topic removed was not removed by itself."""
+    """Mark keys that were removed by the deletion of their topic."""
     deletions = {
         (line["cluster"], line["resource_name"], line["epoch"], line["revision"])
         for line in lines
@@ -133,7 +133,7 @@ def _time(line: Mapping[str, Any]) -> datetime:
 
 
 def comparable(rows: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, Any], ...]]:
-    """Rows in one order, with the columns that the fold knows."""
+    """Sorted rows with the columns that this module computes."""
     names = list(_row(_NOTHING, datetime(1970, 1, 1), None))  # noqa: DTZ001 – columns of a table have no zone
     return sorted((tuple((name, row[name]) for name in names) for row in rows), key=repr)
 

@@ -1,4 +1,4 @@
-"""A small lake with rows by hand: every table as a finished run would leave it."""
+"""A small lake with hand-written rows in every table, as after a finished run."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def put(lake: Lake, table: Table, rows: Sequence[Row]) -> None:
 
 
 def finish(lake: Lake, tables: Sequence[Table], run: int = 1) -> None:
-    """The last thing that a run writes: which versions belong together."""
+    """Write the run row, which records the versions that belong together."""
     versions = {each.name: lake.version(each) for each in tables}
     put(lake, RUNS, [{"run": run, "started": at(0), "finished": at(24), "versions": versions}])
 
 
 def fill(lake: Lake, today: datetime) -> None:
-    """All that the look-ups and the report ask for."""
+    """Fill all tables that the look-ups and the report need."""
     put(lake, HISTORY, INTERVALS)
     put(lake, SNAPSHOT, [static("log.segment.bytes", "1000000"), static("log.retention.ms", "1")])
     put(lake, DRIFT, [_drift("retention.ms"), _drift("segment.bytes")])
@@ -108,7 +108,7 @@ def fill(lake: Lake, today: datetime) -> None:
 
 
 def rendered(where: Path) -> Path:
-    """The report of the lake beside it, and nothing else that was left there."""
+    """Write the report next to the lake, and check that no other file is left."""
     command = [sys.executable, "-m", "kconf", "lake", "report", str(where / "r.html"), "--lake", str(where / "lake")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -147,7 +147,7 @@ def looked(lake: Lake, directory: Path, rules: str, **sources: Sequence[str]) ->
 
 @pytest.mark.full
 def test_snapshots_alone_show_what_violated_a_rule_and_between_which_snapshots(lake: Lake, tmp_path: Path) -> None:
-    """The file of broker 1 says less than an hour at the second look, and more at the third."""
+    """server.properties of broker 1 has less than an hour in the second snapshot, and more in the third."""
 
     def look(minute: int, milliseconds: str, *more: Row) -> None:
         static = "STATIC_BROKER_CONFIG"
@@ -176,7 +176,7 @@ def test_snapshots_alone_show_what_violated_a_rule_and_between_which_snapshots(l
 
 
 def _tried_on_the_past(lake: Lake) -> None:
-    """Other rules on the same lake, also by clusters and times; no table is written."""
+    """Backtest other rules on the same lake, also by cluster and time; no table is written."""
     before = {name: lake.version(table) for name, table in TABLES.items()}
     rules = read_rules(LOOKED.replace("1h", "2s").replace("warn", "error"), kafka_43())
     (versions,) = (row["versions"] for row in collected(lake.read(RUNS)))
@@ -199,7 +199,7 @@ def _tried_on_the_past(lake: Lake) -> None:
 
 @pytest.mark.full
 def test_a_file_value_before_the_first_snapshot_is_assumed_and_marked(lake: Lake, tmp_path: Path) -> None:
-    """The journal tells of a topic before the first look at its cluster, which shows a short retention in the file."""
+    """The journal has a topic before the first snapshot of its cluster, which shows a short retention in the file."""
     journal = Journal(CLUSTER, Random(1), time=START)
     made = [*journal.create("orders"), *journal.create("kept", **{"retention.ms": "7200000"})]
     journal.time = START + 20 * MINUTE

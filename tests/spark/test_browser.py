@@ -1,8 +1,7 @@
-"""The report in a real browser, light and dark, on a desk and on a telephone.
+"""The report in a real browser, light and dark, on a desktop and on a phone.
 
-What is asked of the page is what people see of it: it loads nothing and complains of nothing, every plot has a place
-and bars in it, nothing hangs over the edge, and words and bars stand out from what is behind them by the ratios of
-WCAG 2 (4.5 for words, 3 for what is drawn). A picture of each is left beside the page.
+The page must load nothing and log no errors, every plot must have bars, nothing may overflow, and text and bars must
+have the contrast ratios of WCAG 2 (4.5 for text, 3 for graphics). A screenshot of each is saved next to the page.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def test_every_plot_has_a_place_and_bars_in_it(shown: Tab) -> None:
 
 
 def test_nothing_overflows_the_page(shown: Tab) -> None:
-    """Wide things scroll in a place of their own; the page does not."""
+    """Wide tables scroll in their own container; the page does not."""
     assert shown.ask("document.documentElement.scrollWidth - innerWidth") == 0
     assert shown.ask(OVER) == []
 
@@ -116,7 +115,7 @@ def test_text_and_bars_have_enough_contrast(shown: Tab, scheme: str) -> None:
 
 
 def test_text_is_large_enough_to_read(shown: Tab) -> None:
-    """Of what is written within a plot, the box on the screen counts: it shrinks with its plot."""
+    """For text inside a plot, the size on the screen counts, because it shrinks with the plot."""
     heights = shown.ask("[...document.querySelectorAll('svg text')].map(each => each.getBoundingClientRect().height)")
     sizes = [each["size"] for each in shown.ask(COLOURS) if not each["drawn"]]
 

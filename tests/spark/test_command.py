@@ -35,7 +35,7 @@ def archive(directory: Path, revisions: int = 30) -> list[dict[str, object]]:
 
 
 def test_a_run_prints_a_summary(pipeline: Pipeline, tmp_path: Path) -> None:
-    """From a cold shell: tests/spark/test_whole_way.py."""
+    """In its own process: tests/spark/test_whole_way.py."""
     from deltalake import DeltaTable
 
     lines = archive(tmp_path / "archive")
@@ -50,7 +50,7 @@ def test_a_run_prints_a_summary(pipeline: Pipeline, tmp_path: Path) -> None:
 
 
 def test_progress_is_shown_at_once(tmp_path: Path) -> None:
-    """Before Spark is even imported: the first line stands there while the JVM has not begun to log."""
+    """The first line is printed before Spark is imported and the JVM begins to log."""
     archive(tmp_path / "archive")
     log = tmp_path / "log" / "spark.log"
     words = ("pipeline", "run", "--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", log)
@@ -92,7 +92,7 @@ def test_missing_requirements_are_reported_in_one_sentence(
 
 @pytest.mark.parametrize("what", ["archive", "snapshot"])
 def test_unreadable_input_leaves_the_tables_unchanged(pipeline: Pipeline, tmp_path: Path, what: str) -> None:
-    """A directory that is not there, and a cluster that does not answer."""
+    """A directory that does not exist, and a cluster that does not respond."""
     archive(tmp_path / "archive")
     cluster = f"127.0.0.1:{free_port()}"
     asked = ["--archive", tmp_path / "archive", "--snapshot", cluster] if what == "snapshot" else ["--archive", "none"]

@@ -1,4 +1,4 @@
-"""Transformations where something is missing or hidden: a journal's beginning, a file under an override, an owner."""
+"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kconf pipeline follow` as a person runs it: a server and an archive, a JVM that is killed, and SIGTERM."""
+"""`kconf pipeline follow` as a process: a server and an archive, a killed JVM, and SIGTERM."""
 
 from __future__ import annotations
 

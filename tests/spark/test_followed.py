@@ -1,5 +1,5 @@
-"""Clusters that are followed: whatever was delivered in which order, the lake has every change of the log once, names
-no false author, names each author that the files prove, and says which offsets nobody read.
+"""Followed clusters: for any files in any order, the lake has every change of the log once, each author that the files
+prove and no wrong one, and the offsets that were not read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SEED, COMMITS = 22, 40
 
 @dataclass(frozen=True)
 class Case:
-    """A cluster with its files. `lost` is a range that no file has, `gap` one that the first follower has not read."""
+    """A cluster with its files. `lost` is a range that no file has, `gap` one that the first follower did not read."""
 
     cluster: Cluster
     files: dict[str, list[Row]]
@@ -49,8 +49,8 @@ class Case:
     lost: tuple[int, int] | None
     known: frozenset[int]  # the offsets of commits that a follower wrote
     named: frozenset[int]  # those that a follower wrote with their author
-    gateway: frozenset[int]  # those of the gateway's own
-    is_alone: bool  # one follower: the archive alone says the same
+    gateway: frozenset[int]  # the gateway's own changes
+    is_alone: bool  # one follower: the archive alone is complete
 
 
 def case(number: int) -> Case:
@@ -115,7 +115,7 @@ def rows(table: Any) -> list[Row]:
 
 
 def proven(one: Case) -> dict[tuple[int, Any], str]:
-    """The authors that the files prove, by offset and place: the only request, and the only record, that fit."""
+    """The authors that the files prove, by offset and position: exactly one request and one record match."""
     found: dict[tuple[int, Any], str] = {}
     known = [(each, step) for each in one.cluster.commits if each.offset in one.known for step in each.steps]
     asked = [(each, step) for each in one.cluster.requests() for step in each.steps]
@@ -212,7 +212,7 @@ def _authors_are_true(one: Case, mine: list[Row]) -> None:
 
 
 def _gaps_are_told(one: Case, findings: list[Row]) -> None:
-    """What no file covers, to the offset; where the first follower has a gap, the difference is known."""
+    """Check the reported ranges that no file covers; for a gap of the first follower, the difference is known."""
     covered = set()
     for name in one.files:
         if "/log-0" in name:
@@ -246,7 +246,7 @@ def author(entry: HistoryEntry) -> tuple[str, str | None]:
 
 @pytest.mark.full
 def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_path: Path) -> None:
-    """The other follower's file comes a run later. In one run: `test_random_followed_clusters`."""
+    """The other follower's file arrives one run later. In the same run: `test_random_followed_clusters`."""
     made = case(1)
     known = Follower(made.cluster, [(0, made.cluster.end, False)], names_authors=True)
     plain = Follower(made.cluster, [(0, made.cluster.end, False)])
@@ -270,7 +270,7 @@ def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_pa
 
 @pytest.mark.parametrize("runs", one_of(1, [2]))
 def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(lake: Lake, tmp_path: Path, runs: int) -> None:
-    """A directory of a lone controller may have records that were never committed; another follower has the log."""
+    """The directory of one controller may have uncommitted records; another follower has the committed log."""
 
     def archived(name: str, *records: tuple[int, int, str | None, str]) -> None:
         cluster = Cluster("c", Random(1))
@@ -295,7 +295,7 @@ def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(lake: Lake, tm
 
 @pytest.mark.parametrize("each_time", one_of(False, [True]), ids=["in the end", "each time"])
 def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path, each_time: bool) -> None:
-    """From its oldest snapshot on; read again only after it has changed."""
+    """It is read from its oldest snapshot on, and again only after it has changed."""
     place = tmp_path / "data" / "__cluster_metadata-0"
     place.mkdir(parents=True)
     (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=abc\n")

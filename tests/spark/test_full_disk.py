@@ -1,8 +1,8 @@
-"""A disk that is full in the middle of a run: one sentence, the tables as they were, and the next run makes up for it.
+"""The disk is full during a run: one clear message, unchanged tables, and the next run catches up.
 
-The disk is a real one that is small: a tmpfs in a mount namespace of its own. That needs no rights on the machine but
-those over oneself (`unshare --map-root-user`), touches nothing outside, and goes with the process that keeps it. A
-limit on the size of files would meet Spark's log and its spilt blocks too, and the kernel says another thing then.
+The disk is a small tmpfs in its own mount namespace. That needs no special rights (`unshare --map-root-user`), affects
+nothing outside, and ends with its process. A file size limit would also affect Spark's log and spilled blocks, and the
+kernel reports another error for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOM = 128 * 1024
 
 
 class SmallDisk:
-    """A directory that is a disk of its own to the commands that are run inside."""
+    """A directory that is a separate disk for the commands run inside."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -50,7 +50,7 @@ class SmallDisk:
 
     @property
     def seen(self) -> Path:
-        """The same directory, as it is seen from outside."""
+        """The path of the same directory from outside."""
         return Path(f"/proc/{self._keeper.pid}/root{self.place}")
 
     def run(self, *command: object) -> subprocess.CompletedProcess[str]:
@@ -73,7 +73,7 @@ def write(file: Path, lines: list[Line]) -> None:
 
 
 def answers(lake: Path, work: Path) -> dict[str, list[str]]:
-    """Every row that anyone can ask for, from a copy: a path through /proc is not one for every library."""
+    """All rows of all tables, from a copy, because not every library accepts a path through /proc."""
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(lake, work)
     tables = LakeTables(str(work))

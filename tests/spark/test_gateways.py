@@ -27,18 +27,18 @@ ORDERS = Resource.topic("orders")
 
 
 def logged(number: int) -> Revision:
-    """A record, as everybody reads it."""
+    """A record as any follower reads it."""
     change = Change(ChangeKind.CONFIG, ORDERS, "retention.ms", str(number - 1), str(number), "set")
     return Revision(number, NOON + 1000 * number, RequestContext(""), (change,), "log")
 
 
 def through(user: str, number: int) -> Revision:
-    """The same record, as the gateway reads it through which it was made."""
+    """The same record as read by the gateway that made the change."""
     return replace(logged(number), caller=RequestContext(f"User:{user}", reason=f"ticket {number}"), origin="kconf")
 
 
 def archive_gateway(directory: Path, cluster: str, revisions: Sequence[Revision]) -> None:
-    """What `kconf serve --upstream --archive` writes."""
+    """Write files like `kconf serve --upstream --archive`."""
     directory.mkdir(parents=True)
     journal = GatewayJournal(f"sqlite:///{directory / 'gw.db'}", cluster)
     journal.begin_at(10)
@@ -53,7 +53,7 @@ def archive_gateway(directory: Path, cluster: str, revisions: Sequence[Revision]
 
 
 def archive_follower(directory: Path, cluster: str, revisions: Sequence[Revision]) -> None:
-    """What `kconf follow --archive` writes."""
+    """Write files like `kconf follow --archive`."""
     archive = LogArchive(directory, cluster)
     archive.open()
     end = revisions[-1].number + 1

@@ -1,4 +1,4 @@
-"""The history against a plain fold in Python: whatever the order, however often, in whatever batches."""
+"""Compares the history with a plain Python implementation, for any order, duplicates and batches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(directory: Path, name: str, given: Iterable[Line]) -> None:
 
 @pytest.mark.parametrize("count", one_of(60, [300]))
 def test_random_journals_equal_the_fold(spark: SparkSession, tmp_path: Path, count: int) -> None:
-    """One job: each journal is a cluster of its own."""
+    """One Spark job: each journal is a separate cluster."""
     everything = [line for journal in journals(count, 40) for line in journal.lines]
 
     made = rows(intervals(journal_events(journal_of(spark, tmp_path, everything))))
@@ -80,7 +80,7 @@ def test_as_of_equals_a_replay_up_to_that_time(spark: SparkSession, tmp_path: Pa
 def test_any_split_into_batches_equals_the_rebuild(
     spark: SparkSession, tmp_path: Path, batches: int, little: bool
 ) -> None:
-    """Late, doubled and out of order, in files as they come."""
+    """Files arrive late, twice and out of order."""
     random, lake = Random(3), Lake(str(tmp_path / "lake"), spark, little=little)
     everything = [line for journal in journals(12, 40, seed=3) for line in journal.lines]
     jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(12))
@@ -101,7 +101,7 @@ def test_any_split_into_batches_equals_the_rebuild(
 
 
 def test_a_cluster_whose_id_begins_with_an_underscore_is_read_too(lake: Lake, tmp_path: Path) -> None:
-    """One of 64 ids does, and Spark passes over such directories where it looks for files itself."""
+    """One of 64 IDs does, and Spark ignores such directories when it lists files."""
     journal = Journal("_Qx9JkVxR0uF3yZb1LmNpw", Random(1))
     archive = tmp_path / "archive"
     write(archive / journal.cluster, "1", journal.create("orders"))

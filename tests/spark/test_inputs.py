@@ -1,4 +1,4 @@
-"""The files that a run is given, checked before Spark starts: every bad line at once."""
+"""The input files of a run are checked before Spark starts, and all invalid lines are reported together."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def rows(lake: Path, table: Table) -> list[dict[str, Any]]:
 
 
 def run_until(step: str, *words: object) -> int:
-    """Run the pipeline in a process of its own and kill it, its JVM too, as soon as it says that it is at a step."""
+    """Run the pipeline in its own process, and kill it and its JVM when it reports a step."""
     command = [sys.executable, "-m", "kconf", "pipeline", "run", *map(str, words)]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True

@@ -88,12 +88,12 @@ def test_invalid_lines_are_quarantined_with_the_reason(lake: Lake, tmp_path: Pat
 
 
 def without_values(line: str) -> str:
-    """A line as the quarantine keeps it."""
+    """A line as stored in the quarantine."""
     return re.sub(r'"(before|after)": "(\\.|[^"\\])*"?', r'"\1": "[hidden]"', line)
 
 
 def test_texts_mean_in_spark_what_they_mean_to_kafka(spark: SparkSession) -> None:
-    """Every key with every text, held against what a describe prints."""
+    """Every key with every text, compared with the output of describe."""
     texts = [
         "",
         " 7 ",

@@ -1,4 +1,4 @@
-"""Patterns mean the same to the pipeline and to the server's policy."""
+"""Patterns match the same names in the pipeline and in the server's policy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A lake and a version of kconf that differ by a column: an older lake is migrated by a run, a newer one is refused.
+"""A lake whose columns differ from those of this version: a run migrates an older lake, and refuses a newer one.
 
-The later version is tests/support/later_version.py, where a caller has an `ip`. What is no caller's column is tried
-with tables that are defined otherwise.
+The later version is tests/support/later_version.py, where a caller has an `ip`. Other columns are tested with changed
+table definitions.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ ORDERS = LookupFilter(resources=[Resource.topic("orders")])
 
 @dataclass
 class World:
-    """An archive, and the lake that is made of it."""
+    """An archive, and the lake built from it."""
 
     archive: Path
     lake: Lake
     journal: Journal
 
     def add(self, name: str, lines: Iterable[Row], **more: Any) -> None:
-        """One more file of the archive, each of its lines with more fields."""
+        """Add a file to the archive, with more fields in each line."""
         home = self.archive / self.journal.cluster
         home.mkdir(parents=True, exist_ok=True)
         (home / f"{name}.jsonl").write_text("".join(f"{json.dumps({**line, **more})}\n" for line in lines))
@@ -60,12 +60,12 @@ class World:
         return runner.run(self.lake, Sources([str(self.archive)]), Inputs(), lambda _: None)
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        """All rows, by another reader of Delta."""
+        """All rows, read with another Delta library."""
         found: list[dict[str, Any]] = DeltaTable(self.lake.path(table)).to_pyarrow_table().to_pylist()
         return found
 
     def define(self, table: Table, *columns: Column) -> None:
-        """Write a table as a version would have it that defines it by these columns; the run knows it so."""
+        """Write a table with these columns, like a version that defines it so; the run records its version."""
         other = with_columns(table, *columns)
         self.lake.overwrite(other, self.lake.read(table))
         (run,) = [row.asDict() for row in self.lake.read(RUNS).collect()]
@@ -78,7 +78,7 @@ class World:
 
 
 def made(place: Path, spark: SparkSession) -> World:
-    """A lake after a first run, of a topic whose retention was set."""
+    """A lake after a first run, with a topic whose retention was set."""
     (journal,) = journals(1, 0)
     found = World(place / "archive", Lake(str(place / "lake"), spark), journal)
     found.add("1", [*journal.create("orders"), *journal.set("topic", "orders", "retention.ms", "1000")])
@@ -94,13 +94,13 @@ def first(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Worl
 
 @pytest.fixture
 def world(first: World, tmp_path: Path) -> World:
-    """A lake of one's own over an archive that has nothing new."""
+    """A separate copy of the lake, with nothing new in the archive."""
     copytree(first.lake.uri, tmp_path / "lake")
     return replace(first, lake=Lake(str(tmp_path / "lake"), first.lake.spark))
 
 
 def later_run(world: World) -> tuple[str, list[str]]:
-    """What a later version prints, and what it says meanwhile that is no progress."""
+    """The output of a run of the later version, and its stderr without progress lines."""
     words = ("--archive", world.archive, "--lake", world.lake.uri, "--log", world.archive.parent / "spark.log")
     done = later_version("kconf", "pipeline", "run", *words)
     assert done.returncode == 0, done.stderr
@@ -140,7 +140,7 @@ def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_r
     }
     assert later_run(world) == ("nothing new\n", []), "it is migrated once"
 
-    # The version before reads what the later one wrote, and writes nothing to it.
+    # The earlier version can read what the later one wrote, but does not write to it.
     assert [row["value"] for row in LakeTables(world.lake.uri).history(ORDERS) if row["key"]] == ["1000", "2000"]
     before = runner.versions(world.lake)
     with pytest.raises(LakeError) as refused:
@@ -184,7 +184,7 @@ def test_look_ups_name_columns_that_are_not_there_yet(world: World) -> None:
 
 
 def test_every_table_of_an_older_lake_gets_its_new_columns(world: World) -> None:
-    """What follows from other tables is made anew, whatever the difference; rows that were read have no value there."""
+    """Derived tables are rebuilt for any difference; rows of bronze tables have no value in the new columns."""
     older = {ATTEMPTS: "reason", HISTORY: "returned", ACTIVITY: "origin", RUNS: "facts"}
     before = {table: world.rows(table) for table in (HISTORY, ACTIVITY)}
     world.define(UNEVEN, *UNEVEN.columns[:-1], Column("brokers", "string", "typed"), Column("old", "int", "undefined"))
@@ -216,7 +216,7 @@ def test_upkeep_of_an_older_lake_does_not_need_a_migration(world: World) -> None
 
 @pytest.mark.full
 def test_a_column_of_another_type_is_refused_until_a_rebuild(world: World) -> None:
-    """Where one table does not fit, no other is changed either."""
+    """If one table does not match, no other table is changed."""
     typed = (each._replace(type="string") if each.name == "request_id" else each for each in JOURNAL.columns)
     world.define(JOURNAL, *typed)
     world.define(ATTEMPTS, *(each for each in ATTEMPTS.columns if each.name != "reason"))
@@ -233,7 +233,7 @@ def test_a_column_of_another_type_is_refused_until_a_rebuild(world: World) -> No
 
 
 def test_tables_that_spark_writes_are_as_they_are_defined(world: World) -> None:
-    """Types too, word for word: else every run would find a difference."""
+    """Types must match exactly, otherwise every run would find a difference."""
     found = {table: world.lake.difference(table) for table in TABLES.values()}
 
     assert {table.path: each for table, each in found.items() if each} == {}

@@ -28,7 +28,7 @@ def server() -> Iterator[KconfProcess]:
 
 @pytest.fixture
 def people(server: KconfProcess, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> People:
-    """A context whose lake knows of its topic `orders`."""
+    """A context whose lake has its topic `orders`."""
     found = People(tmp_path, server.bootstrap)
     monkeypatch.setenv("KCONF_CONFIG", str(found.config))
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
@@ -67,7 +67,7 @@ def test_blame_joins_overrides_with_the_history_of_the_lake(people: People) -> N
     found = {each["key"]: each for each in people.items("blame topic:orders --source lake")}
 
     assert (found["segment.ms"]["value"], found["segment.ms"]["reason"]) == ("7200000", "ticket 7")
-    assert found[None]["time"] is None  # the lake knows nothing of the topic itself
+    assert found[None]["time"] is None  # the lake has no row for the topic itself
 
 
 def test_two_times_are_compared_by_the_lake(people: People) -> None:

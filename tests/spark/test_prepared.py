@@ -1,4 +1,4 @@
-"""The archive of classes: by whom it is used is the JVM's own word, and none of its faults stops a start."""
+"""The class archive: the JVM itself reports its use, and a faulty archive never prevents a start."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def done(process: subprocess.Popen[str]) -> str:
 
 @pytest.fixture(scope="module")
 def ivy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this user has Delta Lake's jars; they are fetched if `make ready` has not run."""
+    """The directory of Delta Lake's jars; they are downloaded if `make ready` has not run."""
     if not session.brought():
         done(python(START, own.directory().parent, tmp_path_factory.mktemp("fetch") / "spark.log", "quick"))
     return own.ivy()
@@ -65,7 +65,7 @@ def ivy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cache(ivy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache with an archive that two made at the same time: of the classes of a start, which is less to wait for."""
+    """A cache with an archive that two processes created concurrently; only the classes of a start, for speed."""
     where = tmp_path_factory.mktemp("cache")
     (where / "kconf").mkdir()
     (where / "kconf" / "ivy").symlink_to(ivy)
@@ -77,13 +77,13 @@ def cache(ivy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 
 
 def archive(cache: Path) -> Path:
-    (file,) = (each for each in (cache / "kconf").iterdir() if each.name != "ivy")  # and nothing that a maker left
+    (file,) = (each for each in (cache / "kconf").iterdir() if each.name != "ivy")  # and no temporary files
     return file
 
 
 @contextmanager
 def damaged(file: Path, copy: Path) -> Iterator[None]:
-    """Damage a file in the middle: it has its length and its head."""
+    """Damage the middle of a file, without changing its length and header."""
     shutil.copy2(file, copy)
     file.chmod(0o600)
     with file.open("r+b") as middle:
@@ -97,19 +97,19 @@ def damaged(file: Path, copy: Path) -> Iterator[None]:
 
 
 def loaded(cache: Path, tmp_path: Path, *words: str) -> list[str]:
-    """Start a session and end it: what its JVM says of the classes of Spark that it loaded."""
+    """Start and stop a session; returns where its JVM loaded Spark's classes from."""
     options = f"-Xlog:class+load:file={tmp_path}/%p.classes"
     given = done(python(START, cache, tmp_path / "spark.log", *words, JAVA_TOOL_OPTIONS=options))
     assert f"-XX:SharedArchiveFile={archive(cache)}" in given
     logs = [each.read_text() for each in tmp_path.glob("*.classes")]
-    (ours,) = [each for each in logs if "org.apache.spark.SparkContext " in each]  # others are the launcher's
+    (ours,) = [each for each in logs if "org.apache.spark.SparkContext " in each]  # the others belong to the launcher
     return [line for line in ours.splitlines() if " org.apache.spark." in line and "Lambda" not in line]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["quick", "full"])
 def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_path: Path, kind: str) -> None:
-    """Made by a JVM that collects garbage one way, used by one that does it another way."""
+    """Created by a JVM with one garbage collector, and used by one with another."""
     said = loaded(cache, tmp_path, kind)
 
     taken = [line for line in said if FROM_ARCHIVE in line]
@@ -119,7 +119,7 @@ def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_p
 
 @pytest.mark.full
 def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
-    """Without a look at all of it, the JVM would crash."""
+    """Without verification, the JVM would crash."""
     with damaged(archive(cache), tmp_path / "whole"):
         said = loaded(cache, tmp_path, "quick")
 
@@ -143,7 +143,9 @@ def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) ->
 def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_file(ivy: Path, tmp_path: Path) -> None:
     """As in many containers. Java's `user.home` is the one of the password file."""
     cache = tmp_path / ".cache" / "kconf"
-    shutil.copytree(ivy / "cache", cache / "ivy" / "cache")  # what the resolver has downloaded; it puts the jars beside
+    shutil.copytree(
+        ivy / "cache", cache / "ivy" / "cache"
+    )  # files downloaded by the resolver, which puts the jars next to them
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
     before = done(python(FIND, cache, **home))
 
@@ -184,7 +186,7 @@ def test_an_unusable_cache_is_reported_in_one_sentence(tmp_path: Path, place: st
 
 
 def test_a_new_class_archive_replaces_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An archive of other jars stays while it is in use, the one before of the same jars does not."""
+    """An archive of other jars is kept while in use; the previous one of the same jars is deleted."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     jars, others, forgotten = (tmp_path / name for name in ("jars", "others", "forgotten"))
     for each in (jars, others, forgotten):

@@ -1,4 +1,4 @@
-"""Look-ups without Spark: `kconf lake …` as a person types it, on a lake that Spark and Delta Lake wrote."""
+"""Look-ups without Spark: `kconf lake …` on a lake that Spark and Delta Lake wrote."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tables(place: Path) -> LakeTables:
 
 
 def ask(place: Path, *words: str, status: int = 0) -> Ran:
-    """In this process; test_a_look_up_starts_no_spark and tests/spark/test_whole_way.py start others."""
+    """Run a command in this process; other tests start separate processes."""
     done = run_in_process(main, ["lake", *words, "--lake", str(place)])
     assert done.status == status, done.out + done.err
     return done
@@ -58,7 +58,9 @@ def test_history_is_in_order_and_in_its_span(tables: LakeTables) -> None:
 
     assert [row["value"] for row in tables.history(about)] == ["60000", "120000", "180000"]
     assert [row["value"] for row in tables.history(about, at(3), at(4))] == ["120000"]
-    assert [row["value"] for row in tables.history(about, at(2), at(2))] == ["120000"]  # an end is not in its interval
+    assert [row["value"] for row in tables.history(about, at(2), at(2))] == [
+        "120000"
+    ]  # the end is not part of an interval
     assert tables.history(LookupFilter([ONE], [Resource.topic("o'rders; --")])) == []
 
 

@@ -1,4 +1,4 @@
-"""The report: one page, whole in itself, that every browser can read, with figures that are those of the tables."""
+"""The report: one self-contained page for all browsers, with the figures of the tables."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def page(report: Path) -> str:
 
 
 def tree(page: str) -> ElementTree.Element:
-    """The page is HTML that is well-formed XML too: whatever parses, parses it alike."""
+    """The parsed page: the HTML is also well-formed XML, so all parsers read it alike."""
     assert page.startswith("<!DOCTYPE html>\n")
     return ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>\n"))
 
 
 class Strict(HTMLParser):
-    """Every element that is opened is closed, in order, by an HTML parser's own rules."""
+    """Checks by the rules of an HTML parser that every element is closed, in order."""
 
     def __init__(self) -> None:
         super().__init__()

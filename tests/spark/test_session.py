@@ -1,4 +1,4 @@
-"""The shared Spark session: its class archive, and its errors as sentences. Other sessions: test_prepared.py."""
+"""The shared Spark session: its class archive, and its error messages. Other sessions: test_prepared.py."""
 
 from __future__ import annotations
 

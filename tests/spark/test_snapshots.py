@@ -1,4 +1,4 @@
-"""Clusters with snapshots only have a history too, with bounds in time; only what is new in a snapshot is stored."""
+"""Clusters with only snapshots also have a history, with time ranges; only differences between snapshots are stored."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def quota(value: float) -> Row:
 
 
 def snapshot(directory: Path, minute: int, rows: Iterable[Row], missing: Iterable[str] = (), *, cut: int = 0) -> None:
-    """A file as `kconf snapshot` writes it; `cut` lines of it are lost."""
+    """A snapshot file; the last `cut` lines are missing."""
     refused = [{"what": each, "error": "CLUSTER_AUTHORIZATION_FAILED", "message": "no"} for each in missing]
     head = {"kind": "snapshot", "format": 1, "cluster": CLUSTER, "started": START + minute * MINUTE - 10}
     lines = [{**head, "taken": START + minute * MINUTE, "missing": refused}, *rows]

@@ -1,4 +1,4 @@
-"""What `kconf lake register` prints is run by Spark, and shows the same rows as `kconf lake sql`."""
+"""Spark runs the output of `kconf lake register`, and returns the same rows as `kconf lake sql`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_registered_tables_and_views_show_the_rows_of_the_lake(spark: SparkSessi
     fill(lake, at(20))
     tables = LakeTables(lake.uri)
     expected = sorted(LakeSql(tables).query(QUERY.format("")).rows)
-    put(lake, HISTORY, INTERVALS[:1])  # what a later run has written so far
+    put(lake, HISTORY, INTERVALS[:1])  # rows of a later, unfinished run
     try:
         for database, views in (("of_tables", False), ("of_views", True)):
             for each in statements(tables, database, views=views):

@@ -26,7 +26,7 @@ LOOPBACK = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 class Daemon:
-    """A JVM of Spark's own, whose log tells when it is ready."""
+    """A Spark daemon; its log shows when it is ready."""
 
     def __init__(self, log: Path, name: str, *words: object) -> None:
         self.log = log

@@ -73,7 +73,7 @@ def setting(key: str, value: str) -> AlterConfigOp:
 
 
 def change(admin: SyncAdminClient) -> None:
-    """A small life: topics that come, grow, go and come again, keys that flap, quotas of every level."""
+    """Typical changes: topics are created, extended, deleted and recreated, keys flap, quotas exist at every level."""
     admin.create_topics(
         [NewTopic("orders", partitions=4, configs=[("retention.ms", "60000")]), NewTopic("user-state"), "payments"]
     ).raise_for_failures()
@@ -290,7 +290,7 @@ def test_the_journal_and_the_snapshot_agree(world: World) -> None:
 
 
 def test_gaps_in_the_journal_and_external_changes_are_reported(world: World, tmp_path: Path) -> None:
-    """The same archive without two of its revisions: one from the middle of a key's life, and the last."""
+    """The same archive without two of its revisions: one in the middle of a key's history, and the last."""
     kept = [line for line in lines(world.directory / "archive") if line["reason"] != "try 2097152"]
     (lost,) = {line["revision"] for line in lines(world.directory / "archive")} - {line["revision"] for line in kept}
     last = max(line["revision"] for line in kept)
@@ -321,7 +321,7 @@ def test_a_run_without_new_input_changes_nothing(world: World) -> None:
 
 
 def test_an_unreachable_cluster_leaves_the_tables_unchanged(world: World) -> None:
-    """It is looked at first: of the archive that is given with it nothing is read."""
+    """The cluster is read first, so nothing of the archive in the same run is read."""
     before = {name: world.lake.version(table) for name, table in TABLES.items()}
     away = f"127.0.0.1:{free_port()}"
     more = Sources([str(world.directory / "more")], clusters=[{"bootstrap.servers": away}])

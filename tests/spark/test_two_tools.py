@@ -1,5 +1,5 @@
-"""Clusters that clients of kconf and other tools change: whatever was recorded, looked at and delivered in which order,
-every live override is open in the lake, once, and every change that nobody recorded is named.
+"""Clusters that kconf's clients and other tools change: for any records, snapshots and order of delivery, every live
+override is open in the lake once, and every unrecorded change is reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Batch = dict[Path, list[Row]]
 
 
 def deliveries(made: list[Cluster], journal: Path, looks: Path, count: int, random: Random) -> list[Batch]:
-    """Files as they come: out of order, under two names, and spoilt at first."""
+    """Files as they arrive: out of order, under two names, and damaged at first."""
     batches: list[Batch] = [{} for _ in range(count)]
     for cluster in made:
         for number, look in enumerate(cluster.looks):
@@ -63,7 +63,7 @@ def _due(number: int, of: int, count: int, random: Random) -> int:
 
 
 def write(batch: Batch) -> None:
-    """As `rsync -a` does: with the times that files had elsewhere."""
+    """Write files like `rsync -a`, with their original times."""
     for path, lines in batch.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -75,7 +75,7 @@ def place_of(row: Row) -> tuple[str, str, str]:
 
 
 def told(cluster: Cluster) -> str:
-    """All that happened, for who must find out why it is not in the lake."""
+    """All events, for debugging a failure."""
     lines = [(line["revision"], json.dumps(line)) for line in cluster.lines]
     looks = [(look.taken * 1000, repr(look)) for look in cluster.looks]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Looking after a lake: compact, vacuum and rebuild change its files, and no answer."""
+"""Maintenance of a lake: compact, vacuum and rebuild change its files, but no query result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOURS = 168
 
 
 class World:
-    """A lake over an archive that grows."""
+    """A lake with a growing archive."""
 
     def __init__(self, place: Path, spark: SparkSession) -> None:
         self.place = place
@@ -45,7 +45,7 @@ class World:
         return Sources([str(self.place / "archive")])
 
     def grow(self) -> None:
-        """One more file in the archive."""
+        """Add a file to the archive."""
         home = self.place / "archive" / "c"
         home.mkdir(parents=True, exist_ok=True)
         number = len(list(home.iterdir()))
@@ -58,7 +58,7 @@ class World:
         return self.place / "lake" / table.path
 
     def answers(self) -> Mapping[str, Any]:
-        """Every row that anyone can ask for."""
+        """All rows of all tables."""
         tables = LakeTables(self.lake.uri)
         named = {name: table for name, table in TABLES.items() if table is not RUNS}
         return {name: sorted(map(repr, tables.rows(table))) for name, table in named.items()}
@@ -75,10 +75,10 @@ class World:
         return len(list(self.path(table).rglob("*.parquet"))) - len(list(self.path(table).glob("_delta_log/*.parquet")))
 
     def age(self, days: int) -> None:
-        """Let that much time pass for the files, and for what the tables' logs say of them."""
+        """Make the files, and the times in the tables' logs, this much older."""
         span = days * 86_400
         for file in (self.place / "lake").rglob("*"):
-            if file.suffix == ".crc":  # of the logs that are to be written anew; a log needs none
+            if file.suffix == ".crc":  # checksums of the rewritten logs; a log needs none
                 file.unlink()
             elif file.parent.name == "_delta_log" and file.suffix == ".json":
                 stamp = r'("(?:deletionTimestamp|modificationTime|timestamp)":)(\d+)'
@@ -89,7 +89,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Two runs: the tables have several files, and versions that nobody needs any more."""
+    """After two runs, the tables have several files and obsolete versions."""
     world = World(tmp_path_factory.mktemp("upkeep"), spark)
     for number in (1, 2):
         world.grow()
@@ -138,10 +138,10 @@ def test_a_rebuilt_lake_has_the_same_content(grown: World) -> None:
 
 
 def test_the_next_run_finishes_an_interrupted_one_even_without_new_input(grown: World) -> None:
-    """And until then nobody touches the files: those that look-ups read are not the newest."""
+    """Until then no file may be deleted: look-ups do not read the newest versions."""
     before = grown.answers()
     grown.grow()
-    runner.read(grown.lake, grown.sources, lambda _: None)  # all that a run does that is killed then
+    runner.read(grown.lake, grown.sources, lambda _: None)  # everything that a run does before it is killed
 
     for work in (runner.compact, lambda lake, say: runner.vacuum(lake, HOURS, say)):
         with pytest.raises(LakeError, match="did not finish; run the pipeline again first"):
@@ -175,7 +175,7 @@ def test_files_that_readers_may_need_are_not_removed(tmp_path: Path, hours: str)
 
 @pytest.mark.full
 def test_one_of_two_concurrent_commands_is_refused_and_the_other_succeeds(grown: World, tmp_path: Path) -> None:
-    """The first is stopped in its work, so that it has the lake for as long as the second tries."""
+    """The first command is paused, so that it holds the lake while the second tries."""
     before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
     words = ("--lake", grown.lake.uri, "--log", str(tmp_path / "spark.log"))
     command = [sys.executable, "-m", "kconf", "pipeline", "compact", *words]
@@ -209,7 +209,7 @@ def kconf(*words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.full
 def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_path: Path) -> None:
-    """Else classes that real runs load would be missing in the archive of them."""
+    """Otherwise classes that real runs load would be missing from the class archive."""
     warmup.rehearse(tmp_path, spark, lambda _: None)
 
     lake = Lake(str(tmp_path / "lake"), spark)

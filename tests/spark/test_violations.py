@@ -1,4 +1,4 @@
-"""The violations as runs update them, compared with an evaluation of the whole history: every column of every row."""
+"""Incrementally updated violations are equal to an evaluation of the whole history, in every column of every row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MARK = "taken over"
 
 
 class World:
-    """A lake whose history goes on, with or without the violations."""
+    """A lake whose history grows, with or without violations."""
 
     def __init__(self, spark: SparkSession, place: Path) -> None:
         self.lake, self.place, self.turn = Lake(str(place / "lake"), spark), place, 0
@@ -44,7 +44,7 @@ class World:
         self.inputs = Inputs(policy=place / "rules.yaml", owners=place / "owners.csv")
 
     def go_on(self, given: Iterable[Line], *looks: tuple[int, list[dict[str, Any]]]) -> None:
-        """All that a run does before the gold tables, but that it reads no archive."""
+        """Everything that a run does before the gold tables, except reading an archive."""
         number, self.turn = silver.next_round(self.lake), self.turn + 1
         lines = journal_of(self.lake.spark, self.place / f"archive-{self.turn}", given)
         self.lake.append(JOURNAL, lines.withColumn("round", F.lit(number)), note={"marks": {}})
@@ -54,18 +54,18 @@ class World:
         silver.update(self.lake)
 
     def update(self) -> bool:
-        """Whether rows were taken over; what is there then must be what judging everything gives."""
+        """Update, and compare with an evaluation of everything; returns whether rows were reused."""
         violations.update(self.lake, self.inputs)
         assert rows(self.lake.read(VIOLATIONS)) == rows(fit(violations.judged(self.lake, self.inputs), VIOLATIONS))
         return bool(self.lake.note(VIOLATIONS)["kept"])
 
     def mark(self) -> None:
-        """Write into every row something that no judging does: so it is seen which rows are taken over."""
+        """Mark every row, so that reused rows can be recognized."""
         note = self.lake.note(VIOLATIONS)
         self.lake.overwrite(VIOLATIONS, self.lake.read(VIOLATIONS).withColumn("message", F.lit(MARK)), note=note)
 
     def taken_over(self) -> set[tuple[str, str]]:
-        """Update, and tell of which resources the rows are those that were there."""
+        """Update, and return the resources whose rows were reused."""
         violations.update(self.lake, self.inputs)
         marked = self.lake.read(VIOLATIONS).where(F.col("message") == MARK)
         return {(row["cluster"], row["resource_name"]) for row in marked.collect()}
@@ -77,7 +77,7 @@ def rows(table: DataFrame) -> list[str]:
 
 @pytest.mark.full
 def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
-    """Late and out of order, with looks at a file that changes, a run that died before the violations, other rules."""
+    """Late and unordered input, snapshots of a changing file, a run that died before the violations, other rules."""
     world, random = World(spark, tmp_path), Random(5)
     everything = [line for each in journals(14, 30, seed=5, values=VALUES) for line in each.lines]
     jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(6))
@@ -89,7 +89,7 @@ def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession,
 
     world.go_on(jumbled[:half], look(0, "1000"))
     assert not world.update()
-    world.go_on(jumbled[half:more])  # and is killed then
+    world.go_on(jumbled[half:more])  # and is then killed
     world.go_on(jumbled[more:most], look(10, "100"))
     assert world.update()
     assert {"itself", "inherited"} == {row["cause"] for row in world.lake.read(VIOLATIONS).collect()}
@@ -104,7 +104,7 @@ def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession,
 def test_only_resources_affected_by_new_input_are_evaluated_again(
     spark: SparkSession, tmp_path: Path, further: bool
 ) -> None:
-    """Of one cluster a topic, of another all brokers, and a third has a line that is older than a look at its file."""
+    """A topic of one cluster, all brokers of another, and in a third a line older than a snapshot of its file."""
     world = World(spark, tmp_path)
     made = {name: Journal(name, Random(1), time=START) for name in ("topics", "brokers", CLUSTER)}
     names = ("t1", "t2", "t3")

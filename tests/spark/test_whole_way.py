@@ -1,8 +1,7 @@
-"""From a change to a page, by the commands that a person types: server, archive, pipeline, look-ups, report.
+"""From a change to a report, with the real commands: server, archive, pipeline, look-ups, report.
 
-Secrets are planted in every place that could carry one on: as values, as refused values, as the login of the look at
-the live cluster, in a declared file, and in a line of a foreign archive that is broken besides. They are in no file
-that any of it wrote, and in nothing that it said.
+Secrets are planted in every possible place: as values, as refused values, as the login for the snapshot of a live
+cluster, in a declared file, and in an invalid line of a foreign archive. No written file and no output contains them.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _FOREIGN = f'{{"cluster": "c", "key": "ssl.key.password", "before": null, "after
 
 @dataclass
 class Way:
-    """Where everything went, and what was said."""
+    """The directories of everything, and all output."""
 
     place: Path
     said: str
@@ -54,7 +53,7 @@ class Way:
     """The run of the pipeline, in a process of its own."""
 
     def ask(self, *words: str, status: int = 0) -> str:
-        """What a query of the lake prints, in this process."""
+        """The output of a lake query, run in this process."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("KCONF_CONFIG", str(self.place / "secret" / "config.yaml"))
             done = run_in_process(main, ["lake", *words, "--lake", str(self.place / "lake")])
@@ -161,7 +160,7 @@ def test_no_file_has_a_secret(way: Way, what: str) -> None:
 
 
 def test_what_had_the_secrets_was_read(way: Way) -> None:
-    """Else that they are nowhere would say nothing."""
+    """Otherwise their absence would prove nothing."""
     tables = LakeTables(str(way.place / "lake"))
 
     assert [row["line"] for row in tables.rows(QUARANTINE)] == ["[hidden]"]

@@ -1,7 +1,7 @@
-"""Random clusters that kconf's clients and other tools change, and a plain account of what can be known of them.
+"""Random clusters that kconf's clients and other tools change, and a simple model of what can be known about them.
 
-`Cluster` is the truth: it changes, records what clients did as their journals do, and is looked at. `Account` reads the
-records in their order, as a person would, and comes to what is set and to the changes that nobody recorded.
+`Cluster` has the true state: it changes, records what clients did like their journals, and provides snapshots.
+`Account` reads the records in order and computes the values that are set and the unrecorded changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 
 class Shape(NamedTuple):
-    """A topic; what is unknown is None."""
+    """A topic; None if unknown."""
 
     id: str | None
     partitions: int | None
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Cluster:
-    """The truth, and its records. `lines` and `looks` are what the pipeline is given."""
+    """The true state and its records. `lines` and `looks` are the input of the pipeline."""
 
     name: str
     random: Random
@@ -76,7 +76,7 @@ class Cluster:
         self.look(complete=True)
 
     def look(self, *, complete: bool = False) -> None:
-        """Show the cluster as it is; of what was changed a moment ago, perhaps as it was."""
+        """Take a snapshot; very recent changes may be missing from it."""
         began = self.time
         self.time += self.random.choice((10, 2_000))
         shown = dict(self.live)
@@ -123,7 +123,7 @@ class Cluster:
         self._tell([*((place, None) for place in keys), (("topic", name, ""), None)], recorded)
 
     def _tell(self, changes: Iterable[tuple[Place, Value | None]], recorded: bool) -> None:
-        """Make a change; a client records it with what it found, and not always with the topic's id or its counts."""
+        """Make a change; a client records it with the previous value, and sometimes with topic ID or partitions."""
         told = [(place, self.live.get(place), after) for place, after in changes]
         told = [each for each in told if each[1] != each[2]]
         for number, (place, before, after) in enumerate(told):
@@ -151,7 +151,7 @@ class Cluster:
         }  # fmt: skip
 
     def look_lines(self, look: Look) -> list[Line]:
-        """A look as `kconf snapshot` writes it."""
+        """A snapshot in the format of `kconf snapshot`."""
         refused = [{"what": each, "error": "NO", "message": "no"} for each in look.missing]
         lines: list[Line] = [
             {
@@ -175,12 +175,12 @@ class Cluster:
 
 @dataclass
 class Account:
-    """What a person who reads all records in their order knows: what is set, and what nobody recorded."""
+    """What can be known from all records in order: the values that are set, and the unrecorded changes."""
 
     known: State = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    _spoken: set[Place] = field(default_factory=set)  # of which something is known, set or not
-    _begun: set[str] = field(default_factory=set)  # topics whose beginning is known
+    _spoken: set[Place] = field(default_factory=set)  # with a known state, set or not
+    _begun: set[str] = field(default_factory=set)  # topics whose creation is known
     _seen: set[str] = field(default_factory=set)  # types of resources that a look could show
     _first: int | None = None
 

@@ -1,6 +1,6 @@
-"""Kafka's administrative requests in few words, in any version, over the raw client.
+"""Short functions for Kafka's admin requests, in any version, with the raw client.
 
-Answers are the wire's own values: a test sees codes, messages and order exactly as they were sent.
+Responses are raw wire values: a test sees codes, messages and order exactly as sent.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Place = tuple[int, str]
 
 
 class Admin(Wire):
-    """`version` None: the newest that we have."""
+    """If `version` is None, the newest one is used."""
 
     def create(self, *names: str, version: int | None = None, dry: bool = False, **options: Any) -> list[Any]:
-        """Topics that share their wishes: `partitions`, `factor`, `configs` (a mapping or pairs)."""
+        """Create topics with the same `partitions`, `factor` and `configs` (a mapping or pairs)."""
         topics = [new_topic(name, **options) for name in names]
         return self.create_topics(topics, version=version, dry=dry)
 
@@ -58,7 +58,7 @@ class Admin(Wire):
         synonyms: bool = True,
         documentation: bool = False,
     ) -> list[Any]:
-        """One result per resource, in the order of the answer."""
+        """One result per resource, in the order of the response."""
         answer = self.ask(
             "DescribeConfigs",
             _newest("DescribeConfigs", version),
@@ -75,13 +75,13 @@ class Admin(Wire):
         return {entry.name: entry for entry in result.configs}
 
     def overrides(self, topic: str) -> dict[str, str]:
-        """What a topic sets itself."""
+        """The overrides of a topic."""
         return {name: each.value for name, each in self.entries((TOPIC, topic)).items() if each.config_source == 1}
 
     def replace(
         self, wishes: Iterable[tuple[Place, Mapping[str, str | None]]], *, version: int | None = None, dry: bool = False
     ) -> list[Any]:
-        """AlterConfigs: a resource's overrides become these."""
+        """AlterConfigs: replace the overrides of a resource."""
         resources = [
             AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs.items()])
             for (kind, name), configs in wishes
@@ -90,7 +90,7 @@ class Admin(Wire):
         return list(answer.responses)
 
     def alter(self, place: Place, *ops: tuple[str, int, str | None], **options: Any) -> Any:
-        """IncrementalAlterConfigs of one resource: (key, operation, value) each."""
+        """IncrementalAlterConfigs of one resource, with (key, operation, value) tuples."""
         (response,) = self.alter_all([(place, ops)], **options)
         return response
 

@@ -1,4 +1,4 @@
-"""Certificates with a subject that openssl would not write: the bytes of each name are the test's own."""
+"""Certificates with subjects that openssl would not write: the test provides the bytes of each name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def name(rdns: Sequence[Sequence[Attribute]]) -> bytes:
 
 
 def unsigned(subject: bytes, *, extensions: bytes = b"") -> bytes:
-    """A self-made certificate without a valid signature."""
+    """A certificate without a valid signature."""
     issuer = name([[(_COMMON_NAME, _UTF8, b"ca")]])
     key = tlv(_SEQUENCE, _ALGORITHM + tlv(_BITS, b"\0"))
     return tlv(_SEQUENCE, _to_be_signed(subject, issuer, key, extensions) + _ALGORITHM + tlv(_BITS, b"\0"))

@@ -2,10 +2,10 @@
 
 planned    before the intent is written
 intended   after the intent is written, before the request is sent
-sent       after the request is sent, before its answer is read
-answered   after the answer was read, before the log is
+sent       after the request is sent, before its response is read
+answered   after the response was read, before the log is
 logged     after the record was read from the log, before it is in the journal
-closed     after record and outcome are in the journal, before the client gets its answer
+closed     after record and outcome are in the journal, before the client gets its response
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHANGE: Final = 2
 
 
 class _Crash:
-    """`step` is where the process ends, in its second change."""
+    """Kills the process at `step` of its second change."""
 
     def __init__(self, step: str) -> None:
         self._step = step
@@ -40,7 +40,7 @@ class _Crash:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def around(self, owner: Any, name: str, before: str | None, after: str) -> None:
-        """Reach a step before and after each call of a function."""
+        """Wrap a function with a step before and a step after it."""
         original: Callable[..., Any] = getattr(owner, name)
 
         def wrapped(*words: Any, **named: Any) -> Any:

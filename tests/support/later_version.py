@@ -1,4 +1,4 @@
-"""kconf as a later version may be, in a process of its own: `RequestContext` has one more field, `ip`.
+"""Simulates a later version of kconf in its own process: `RequestContext` has one more field, `ip`.
 
 python -m tests.support.later_version kconf WORD …            the command line
 python -m tests.support.later_version commit STORE ARCHIVE    one more revision and one more attempt in a store, and all
@@ -28,7 +28,7 @@ def later_version(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def _add_field() -> None:
-    """Before anything is imported that follows from `RequestContext`."""
+    """Add the field before any module that depends on `RequestContext` is imported."""
     assert "kconf.model.lines.fields" not in sys.modules
 
     @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""An S3 server on this machine: moto's, in a process of its own, since deltalake blocks Python while it waits for it.
+"""A local S3 server: moto in its own process, because deltalake blocks Python while it waits.
 
-It supports conditional writes (`If-None-Match`), as AWS, MinIO, Ceph and R2 do.
+It supports conditional writes (`If-None-Match`), like AWS, MinIO, Ceph and R2.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ server.stop()
 
 @contextmanager
 def object_store() -> Iterator[dict[str, str]]:
-    """The environment of a client of the server, which has an empty bucket."""
+    """Environment variables for a client of the server, which has an empty bucket."""
     process = subprocess.Popen([sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None

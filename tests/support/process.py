@@ -1,7 +1,7 @@
-"""A real `kconf serve` process, for as long as a `with` block lasts.
+"""A real `kconf serve` process for the duration of a `with` block.
 
-It listens on a free loopback port, keeps its store in a directory of its own that is removed at the end, and is ended
-by its own pid alone. After `kill` and `stop` the store is still there: `start` comes back on it, on the same port.
+It listens on a free loopback port, and its store is in its own directory, which is removed at the end. After `kill` and
+`stop` the store still exists: `start` uses it again, on the same port.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _NAMED = re.compile(r"\b([A-Z_]+)://[^\s,]+:(\d+)")
 
 
 class KconfProcess:
-    """A server that has said that it is ready by the time `with` hands it over.
+    """A server that is ready when the `with` block starts.
 
-    `properties` becomes its server.properties, `args` go to `kconf serve` as they are, `environment` is laid over ours,
-    and `store` is a URL; without one the store is `kconf.db` in `directory`. `listeners` names what is opened in place
-    of one plain port (see `address`); `port` is that of the first. `from_file`: what server.properties names is opened.
-    `elr_version` is chosen for a new store: 0, as for the lab's brokers, so that nothing is set but what a test sets;
-    None: the server's own default, which is that of a new Kafka cluster.
+    `properties` becomes its server.properties, `args` are passed to `kconf serve`, `environment` extends the current
+    one, and `store` is a URL; the default is `kconf.db` in `directory`. `listeners` replace the single plain port (see
+    `address`); `port` is that of the first. `from_file`: open the listeners of server.properties. `elr_version` is the
+    feature level of a new store: 0, as for the lab's brokers, so that only the test sets configs; None for the server's
+    default, which is that of a new Kafka cluster.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class KconfProcess:
             raise
 
     def stop(self, *, timeout: float = 30.0) -> int:
-        """End the server as an operator would (SIGTERM), keep its directory, and return its exit status."""
+        """Stop the server with SIGTERM, keep its directory, and return its exit status."""
         process, self._process = self._process, None
         if process is None:
             raise RuntimeError("kconf is not running")
@@ -136,7 +136,7 @@ class KconfProcess:
             raise
 
     def kill(self) -> None:
-        """End the server with SIGKILL, as a crash would, and keep its directory; harmless when repeated."""
+        """Kill the server with SIGKILL, like a crash, and keep its directory. May be repeated."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -148,7 +148,7 @@ class KconfProcess:
         self.start()
 
     def close(self) -> None:
-        """End the server and remove its directory; harmless when repeated."""
+        """Stop the server and remove its directory. May be repeated."""
         atexit.unregister(self.close)
         self.kill()
         directory, self._directory = self._directory, None

@@ -1,4 +1,4 @@
-"""Quotas in few words, over the raw client."""
+"""Short functions for quota requests with the raw client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QuotaAdmin(Admin):
     """An entity is a mapping, `{"user": "alice", "client-id": None}`; a value of None removes."""
 
     def set_quotas(self, entity: Entity, *, version: int = 1, dry: bool = False, **quotas: float | None) -> int:
-        """One entity; the error code."""
+        """Alter one entity; returns the error code."""
         entry = AlteredQuota(
             [QuotaEntityPart(*part) for part in entity.items()],
             [QuotaOp(key, 0.0 if value is None else value, value is None) for key, value in quotas.items()],
@@ -31,7 +31,7 @@ class QuotaAdmin(Admin):
         return code
 
     def quotas(self, *components: tuple[str, int, str | None], strict: bool = False, version: int = 1) -> Any:
-        """Entity → quotas, an entity as its sorted parts."""
+        """Quotas by entity; an entity is a tuple of its sorted parts."""
         wanted = [QuotaFilterComponent(*each) for each in components]
         answer = self.ask("DescribeClientQuotas", version, components=wanted, strict=strict)
         assert answer.error_code == 0

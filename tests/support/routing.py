@@ -25,14 +25,14 @@ async def routed(context: ServerContext, frame: bytes, connection: ConnectionCon
 
 
 class FastPathAlone:
-    """What the fast path answers, and None where it would pass a request on."""
+    """Returns the response of the fast path, or None if it would pass the request on."""
 
     def __init__(self, context: ServerContext) -> None:
         self.counters = Counters()
         self._handle = DescribeFastPath(context.service, self.counters, lambda *_: _MISS).handle
 
     def answer(self, frame: bytes, authorize: Authorize = allow_all) -> bytes | None:
-        """As `routed`."""
+        """Like `routed`."""
         connection = ConnectionContext("127.0.0.1", "127.0.0.1", 9092)
         connection.authorize = authorize
         made = self._handle(connection, b"junk" + frame, 8, 4 + len(frame))

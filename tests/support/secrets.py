@@ -1,7 +1,7 @@
-"""Looks for secrets in every byte that was written or said, in the forms in which bytes tend to be written.
+"""Searches files and output for secrets, also in common encodings.
 
-A test plants secrets that stand nowhere else, lets the process do its work, and calls `assert_nowhere` with the
-directory that it wrote to. Files are read as they are; gzip and Parquet are opened.
+A test uses unique secrets, runs the process, and calls `assert_nowhere` with the directory that it wrote to. gzip and
+Parquet files are decompressed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 
 def forms(secret: str) -> dict[str, bytes]:
-    """The secret as it is, and as others would write it."""
+    """The secret and its common encodings."""
     plain = secret.encode()
     found = {
         "as it is": plain,
@@ -27,7 +27,7 @@ def forms(secret: str) -> dict[str, bytes]:
         "JSON": json.dumps(secret)[1:-1].encode(),
         "URL": quote(secret, safe="").encode(),
     }
-    for before in range(3):  # base64 cuts threes, wherever the secret stands in them
+    for before in range(3):  # base64 encodes groups of three bytes; the secret may start at any of them
         inner = (3 - before) % 3
         middle = plain[inner : len(plain) - (len(plain) - inner) % 3]
         found[f"base64 at {before}"] = b64encode(middle)
@@ -36,7 +36,7 @@ def forms(secret: str) -> dict[str, bytes]:
 
 
 def leaks(data: bytes, secrets: Iterable[str]) -> list[str]:
-    """Which secrets stand in the data, and in which form; the secrets themselves are not repeated."""
+    """Which secrets are in the data, and in which encoding, without the secrets themselves."""
     return [
         f"secret {number} ({form})"
         for number, secret in enumerate(secrets, 1)
@@ -51,7 +51,7 @@ def assert_unsaid(said: str | bytes, secrets: Iterable[str], where: str = "what 
 
 
 def assert_nowhere(directory: Path, secrets: Iterable[str], *, but: Collection[str] = ()) -> int:
-    """No file below has a secret, neither in its name nor inside, but those of these names. How many were read."""
+    """Assert that no file name or content has a secret, except the given files; returns the number of files read."""
     wanted, read = tuple(secrets), 0
     assert wanted, "there is nothing to look for"
     for file in sorted(each for each in directory.rglob("*") if each.is_file()):
@@ -64,7 +64,7 @@ def assert_nowhere(directory: Path, secrets: Iterable[str], *, but: Collection[s
 
 
 def assert_private(files: Iterable[Path]) -> None:
-    """They are for their owner alone."""
+    """Assert that only their owner can access them."""
     open_to_others = [each.name for each in files if stat.S_IMODE(each.stat().st_mode) & 0o077]
     assert not open_to_others
 

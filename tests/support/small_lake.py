@@ -1,4 +1,4 @@
-"""A small lake that is written by deltalake, without Spark: some columns of some tables, and runs."""
+"""A small lake written with deltalake, without Spark: some columns of some tables, and runs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def value(topic: str, key: str, text: str, **more: Any) -> Row:
 
 
 def example(uri: str) -> SmallLake:
-    """Two topics with values, a finding, and what a run that has not finished yet added."""
+    """Two topics with values, a violation, and rows of an unfinished run."""
     lake = SmallLake(uri)
     lake.add(HISTORY, [value("orders", "retention.ms", "60000"), value("logs", "retention.ms", "7")])
     lake.add(TOPICS, [{"cluster": CLUSTER, "topic": "orders", "owner": "search", "exists": True}])

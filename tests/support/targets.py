@@ -32,10 +32,10 @@ def marks_of(item: pytest.Item) -> list[str]:
 
 
 def one_of(smoke: object, rest: Iterable[object]) -> list[Any]:
-    """The parameters of a matrix: one that is always run, and the rest, which `make conformance-full` runs."""
+    """The parameters of a matrix: one always runs, and `make conformance-full` runs the others."""
     return [smoke, *(marked(each, pytest.mark.full) for each in rest)]
 
 
 def marked(parameter: object, *marks: pytest.MarkDecorator) -> Any:
-    """A parameter, or a tuple of them, that is run by another target."""
+    """A parameter, or a tuple of parameters, that runs in another target."""
     return pytest.param(*(parameter if isinstance(parameter, tuple) else (parameter,)), marks=marks)

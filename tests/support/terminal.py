@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Terminal:
-    """Runs a program on a pseudo-terminal for as long as a `with` block lasts; ends it by its own pid."""
+    """Runs a program on a pseudo-terminal for the duration of a `with` block."""
 
     def __init__(
         self, words: Sequence[str], *, environment: Mapping[str, str] | None = None, columns: int = 120
@@ -40,7 +40,7 @@ class Terminal:
         os.write(self._near, text.encode())
 
     def expect(self, text: str, *, timeout: float = 60.0) -> None:
-        """Wait until the screen has shown this behind what was expected last."""
+        """Wait until this text appears after the last expected one."""
         ends = time.monotonic() + timeout
         while (found := self.screen.find(text, self._place)) < 0:
             if not self._read(ends):

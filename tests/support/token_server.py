@@ -1,4 +1,4 @@
-"""A small OIDC provider: it issues signed tokens by https to clients with the secret, and publishes its keys."""
+"""A small OIDC provider: issues signed tokens over HTTPS to clients with the secret, and publishes its keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def private_key(algorithm: str) -> Any:
 
 @dataclass
 class SigningKey:
-    """`names_itself`: tokens and the key set have its id; the key set has its algorithm."""
+    """`names_itself`: tokens and the key set contain its ID, and the key set its algorithm."""
 
     key_id: str = "one"
     algorithm: str = "RS256"
@@ -69,7 +69,7 @@ class TokenServer:
     url: str
     keys: list[SigningKey] = field(default_factory=lambda: [SigningKey()])
     lifetime: int = 300
-    fetched: int = 0  # how often the key set was
+    fetched: int = 0  # how often the key set was requested
 
     @property
     def token_url(self) -> str:

@@ -1,6 +1,6 @@
-"""A raw client: any message in any version over a plain socket, written and read with kconf's own codec.
+"""A raw client: sends any message in any version on a plain socket, with kconf's own codec.
 
-For what no client library says any more: the lowest versions, and requests that they refuse to send.
+For requests that no client library sends any more: the lowest versions, and invalid requests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kconf.protocol.headers import LENGTH, ResponseTags, read_response, read_res
 
 
 class Wire:
-    """One connection. `ask("Metadata", 0, topics=[])` sends that request and returns the decoded answer."""
+    """One connection. `ask("Metadata", 0, topics=[])` sends that request and returns the decoded response."""
 
     def __init__(self, address: str, *, client_id: str | None = "wire", timeout: float = 20.0) -> None:
         host, _, port = address.rpartition(":")
@@ -32,11 +32,11 @@ class Wire:
         self._socket.close()
 
     def ask(self, api: str, version: int, **fields: object) -> Any:
-        """One request, one answer. ConnectionError when the server closes the line instead."""
+        """Send one request and return its response. Raises ConnectionError if the server closes the connection."""
         return self.ask_tagged(api, version, -1, **fields)[1]
 
     def ask_tagged(self, api: str, version: int, required: int, **fields: object) -> tuple[ResponseTags, Any]:
-        """As `ask`, with the revision that the server must have reached; the tags of the answer too."""
+        """Like `ask`, with the revision that the server must have reached; also returns the response tags."""
         self.send_request(api, version, required, **fields)
         frame = self.receive()
         correlation, answer = read_response(BY_NAME[api], version, frame)
@@ -44,7 +44,7 @@ class Wire:
         return read_response_tags(frame, 4)[0] if required >= 0 else ResponseTags(), answer
 
     def send_request(self, api: str, version: int, required: int = -1, **fields: object) -> None:
-        """A request whose answer is received later."""
+        """Send a request; the response is received later."""
         self._correlation += 1
         row = BY_NAME[api]
         message = row.request(**fields)
@@ -52,14 +52,14 @@ class Wire:
         self._socket.sendall(frame)
 
     def say(self, key: int, version: int, body: bytes = b"") -> bytes:
-        """A request of which only the head is ours; the answer's bytes after the correlation id."""
+        """Send raw body bytes with a header; returns the response bytes after the correlation ID."""
         self._correlation += 1
         head = struct.pack(">hhih", key, version, self._correlation, -1)
         self._socket.sendall(LENGTH.pack(len(head) + len(body)) + head + body)
         return self.receive()[4:]
 
     def receive(self) -> bytes:
-        """One frame, without its length."""
+        """Receive one frame, without its length."""
         (size,) = LENGTH.unpack(self._exactly(4))
         return self._exactly(size)
 

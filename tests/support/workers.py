@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def unit(nodeid: str) -> str:
-    """The unit that a test is distributed with: its file, or all files with the shared Spark session."""
+    """The distribution unit of a test: its file, or all files with the shared Spark session."""
     file = _file(nodeid)
     return _SPARK if _shares_spark(file) else file
 

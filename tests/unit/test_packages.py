@@ -1,4 +1,4 @@
-"""A folder listing is the architecture: packages stay small enough to be read at a glance."""
+"""Packages stay small, so that a folder listing shows the architecture."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ def serve(zookeeper_url: str) -> Iterator[Serve]:
 
 @pytest.fixture
 def two(serve: Serve) -> Iterator[tuple[Admin, Admin]]:
-    """Two servers, as their clients see them."""
+    """Clients of two servers."""
     with Admin(serve(1).bootstrap) as one, Admin(serve(2).bootstrap) as other:
         yield one, other
 

@@ -1,4 +1,4 @@
-"""ZooKeeper goes away and comes back; sessions end. Reads go on, writes are refused at once, nothing is lost."""
+"""ZooKeeper goes down and comes back, and sessions expire: reads continue, writes are refused, nothing is lost."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_server_whose_session_ended_registers_again_and_misses_no_change(
 def test_a_change_without_a_notification_is_found_after_a_session_ended(
     serve: Serve, znodes: KazooClient, zookeeper: ZooKeeper
 ) -> None:
-    """What Kafka's brokers miss until they restart (KIP-21's gap)."""
+    """Kafka's brokers miss such a change until they restart (a gap in KIP-21)."""
     server = serve(1)
     with Admin(server.bootstrap) as admin:
         admin.create("orders")

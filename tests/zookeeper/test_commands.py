@@ -1,4 +1,4 @@
-"""Commands that open the store in ZooKeeper itself."""
+"""Commands that open a store in ZooKeeper directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one server commits, every other one shows: state, change feed, quotas, credentials, rights."""
+"""Every server shows what another one commits: state, change feed, quotas, credentials, ACLs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_change_is_seen_on_every_server(two: tuple[Admin, Admin]) -> None:
 
 
 def test_the_requests_of_the_proposals_go_to_any_server(two: tuple[Admin, Admin]) -> None:
-    """KIP-21's, KIP-133's and KIP-248's own: what one server is asked to alter, the other one describes."""
+    """The requests of KIP-21, KIP-133 and KIP-248: one server alters, the other one describes."""
     one, other = two
     one.create("orders")
     until(lambda: overrides(other, "orders") == {}, SOON)
@@ -68,7 +68,7 @@ def test_the_requests_of_the_proposals_go_to_any_server(two: tuple[Admin, Admin]
 
 
 def test_the_znodes_of_entities_are_not_watched(serve: Serve, zookeeper: ZooKeeper, chroot: str) -> None:
-    """KIP-21: it is undesirable to watch every path below /config; notifications are watched for."""
+    """KIP-21: not every path below /config is watched, only notifications."""
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders", "payments", configs={"segment.ms": "5"})
         admin.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))
@@ -107,7 +107,7 @@ def test_a_reader_that_waits_on_another_server_is_woken(two: tuple[Admin, Admin]
 
 
 def test_no_update_is_lost_between_servers(two: tuple[Admin, Admin]) -> None:
-    """KIP-339's APPEND is read-modify-write inside a server; here two servers do it to the same list at once."""
+    """KIP-339's APPEND is read-modify-write inside a server; here two servers append to the same list concurrently."""
     one, other = two
     one.create("orders")
     until(lambda: overrides(other, "orders") is not None, SOON)

@@ -1,4 +1,4 @@
-"""What a client reads right after a change, on any server; and what a server says that was away."""
+"""Reads right after a change on any server, and responses of a server that lost its session."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def value_of(client: SyncAdminClient, resource: Resource) -> str | None:
 
 
 def test_a_client_reads_its_own_writes_on_every_server(serve: Serve) -> None:
-    """The change goes to one server, and the broker that is described next is the other one."""
+    """The change goes to one server, and the next describe to the other one."""
     one, _ = serve(1), serve(2)
     everywhere, second = Resource.brokers(), Resource.broker(2)
     with SyncAdminClient(one.bootstrap) as client:
@@ -67,7 +67,7 @@ def test_a_client_that_is_given_the_revision_of_another_reads_what_that_one_wrot
 
 @contextmanager
 def stopped(servers: Sequence[KconfProcess], znodes: KazooClient) -> Iterator[None]:
-    """The processes get no time until their sessions have ended."""
+    """Stop the processes until their sessions have expired."""
     for each in servers:
         os.kill(each.pid, signal.SIGSTOP)
     try:

@@ -1,4 +1,4 @@
-"""Many servers of one store are the brokers of one cluster; who is killed disappears."""
+"""Servers with a common store are the brokers of one cluster; a killed server disappears."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOON = 60.0
 
 
 def brokers(admin: Admin) -> dict[int, int]:
-    """Ports by id, from Metadata; DescribeCluster must return the same."""
+    """Ports by broker ID, from Metadata; DescribeCluster must return the same."""
     metadata = {each.node_id: each.port for each in admin.ask("Metadata", 12, topics=[]).brokers}
     cluster = {
         each.broker_id: each.port
@@ -58,7 +58,7 @@ def test_a_stopped_server_is_unregistered_at_once_and_registers_again(serve: Ser
 
 
 def test_a_broker_answers_for_itself_only_and_everyone_for_the_rest(serve: Serve) -> None:
-    """As in Kafka: BROKER N is answered by N, and others say INVALID_REQUEST."""
+    """As in Kafka: only N responds for BROKER N, and others return INVALID_REQUEST."""
     one, other = serve(1), serve(2)
     with Admin(one.bootstrap) as first, Admin(other.bootstrap) as second:
         first.create("orders")

@@ -1,7 +1,7 @@
 """KIP-21's own list for its DynamicConfigManager, on a real ZooKeeper: order, fallback to defaults, restart.
 
-The test writes what Kafka's tools write. Each test of following runs twice: on an ensemble of kconf servers alone, and
-beside a broker's znode.
+The tests write the same data as Kafka's tools. Tests of following run twice: on an ensemble with only kconf servers,
+and with a broker's znode.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DOCUMENT = {
 
 @pytest.fixture(params=["alone", "beside a broker"])
 def following(request: pytest.FixtureRequest) -> Admin:
-    """A server with topics, alone or with a broker's znode."""
+    """A server with topics, with or without a broker's znode."""
     admin: Admin = request.getfixturevalue("alone" if request.param == "alone" else "beside")
     return admin
 
@@ -50,7 +50,7 @@ def alone(serve: Serve) -> Iterator[Admin]:
 
 @pytest.fixture
 def beside(serve: Serve, znodes: KazooClient) -> Iterator[Admin]:
-    """A server that finds a broker's znode, and topics."""
+    """A server with topics and a broker's znode."""
     server = serve(1001)
     znodes.create("/brokers/ids/1", json.dumps(DOCUMENT).encode(), ephemeral=True)
     with Admin(server.bootstrap) as admin:
@@ -61,7 +61,7 @@ def beside(serve: Serve, znodes: KazooClient) -> Iterator[Admin]:
 
 
 def write(znodes: KazooClient, path: str, config: dict[str, str]) -> None:
-    """As kafka-configs does: the data first, then the notification."""
+    """Write like kafka-configs: the data first, then the notification."""
     data = json.dumps({"version": 1, "config": config}).encode()
     if znodes.exists(f"/config/{path}"):
         znodes.set(f"/config/{path}", data)
@@ -103,7 +103,7 @@ def test_external_changes_are_shown_and_journaled_in_order(following: Admin, zno
 
 
 def test_many_notifications_at_once_end_in_the_last_state(following: Admin, znodes: KazooClient) -> None:
-    """A notification is only a trigger: what is read is the entity as it is then."""
+    """A notification is only a trigger: the current state of the entity is read."""
     for value in range(1, 51):
         write(znodes, "topics/orders", {"retention.ms": str(value)})
 
@@ -131,7 +131,7 @@ def test_the_singular_types_of_the_proposal_are_followed(following: Admin, znode
 
 
 def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes: KazooClient) -> None:
-    """On an ensemble without brokers, by a watch: nothing polls the store."""
+    """On an ensemble without brokers, a watch announces it: nothing polls the store."""
     announced = Event()
     store = open_store(zookeeper_url)
     store.on_change(announced.set)
@@ -140,7 +140,7 @@ def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes
         write(znodes, "clients/app", {"producer_byte_rate": value})
         assert announced.wait(SOON)
         found = [change.after for revision in store.poll_remote() for change in revision.changes]
-        while not found:  # the watch may fire for the notification of the round before
+        while not found:  # the watch may fire for the previous notification
             assert announced.wait(SOON)
             announced.clear()
             found = [change.after for revision in store.poll_remote() for change in revision.changes]
@@ -149,7 +149,7 @@ def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes
 
 
 def test_no_change_of_others_is_missed_among_many_of_our_own(serve: Serve, znodes: KazooClient) -> None:
-    """Three writers share the numbers of the notifications: two servers, and somebody with a ZooKeeper client."""
+    """Three writers share the notification numbers: two servers and a ZooKeeper client."""
     with Admin(serve(1).bootstrap) as one, Admin(serve(2).bootstrap) as other:
         for name in ("first", "second", *(f"theirs-{number}" for number in range(20))):
             one.create(name)
@@ -173,7 +173,7 @@ def test_no_change_of_others_is_missed_among_many_of_our_own(serve: Serve, znode
 
 
 def test_a_notification_with_a_name_of_its_own_is_found(serve: Serve, znodes: KazooClient) -> None:
-    """Not announced by the watch for Kafka's name, but seen by the check at an interval, and so are later ones."""
+    """The watch for Kafka's names does not announce it, but the periodic check finds it and later ones."""
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders")
         znodes.set("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"8"}}')
@@ -267,7 +267,7 @@ def test_a_restarted_server_reads_everything_without_notifications(serve: Serve,
     server = serve(1)
     server.stop()
     znodes.create("/config/clients/app", b'{"version":1,"config":{"producer_byte_rate":"1024"}}')
-    notify(znodes, '"orders"')  # the form before KIP-21: nothing that was left behind is read
+    notify(znodes, '"orders"')  # the format before KIP-21: old notifications are not read
     server.start()
     with Admin(server.bootstrap) as admin:
         (entry,) = admin.ask("DescribeClientQuotas", 1, components=[], strict=False).entries

@@ -1,4 +1,4 @@
-"""The purge of notifications in ZooKeeper: which ones, when, and never before every live server has passed them."""
+"""The purge of notifications in ZooKeeper: which ones, when, and only after every live server has read them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_server_that_does_not_answer_holds_the_purge_until_its_session_ends(
 def test_a_purge_of_very_many_lets_others_through(
     zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store cannot commit or poll meanwhile, so new ones are not read, and old ones are deleted in parts."""
+    """The store cannot commit or poll meanwhile, so old notifications are deleted in parts."""
     monkeypatch.setattr(notification_purger, "_MAX_PER_CALL", 300)
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
@@ -110,7 +110,7 @@ def test_a_purge_of_very_many_lets_others_through(
 
 
 def test_a_server_alone_purges_notifications_after_the_configured_time(serve: Serve, znodes: KazooClient) -> None:
-    """Others' too: those that it found when it started, and those that it has read before."""
+    """Also those of other tools: found at start, or read later."""
     znodes.create("/config/changes/config_change_", b'"orders"', sequence=True, makepath=True)
     server: KconfProcess = serve(1, properties={"zookeeper.notification.retention.ms": "1"})
     with Admin(server.bootstrap) as admin:

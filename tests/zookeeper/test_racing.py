@@ -1,4 +1,4 @@
-"""Two stores on one ZooKeeper, moved step by step into the moments in which one might overlook the other."""
+"""Two stores on one ZooKeeper, step by step through the race conditions between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Two = tuple[ZookeeperStore, ZookeeperStore]
 
 @pytest.fixture
 def stores(zookeeper_url: str) -> Iterator[Two]:
-    """Both know a topic."""
+    """Two stores with a topic."""
     one = ZookeeperStore.open(zookeeper_url)
     other = ZookeeperStore.open(zookeeper_url)
     commit(one, turned(None, topic("orders")))
@@ -36,7 +36,7 @@ def stores(zookeeper_url: str) -> Iterator[Two]:
 
 
 def test_many_changes_of_one_znode_in_one_commit_are_one_version_for_all(stores: Two, znodes: KazooClient) -> None:
-    """Who counts more would one day write over what someone else wrote meanwhile."""
+    """A store that counted more versions could later overwrite a concurrent change."""
     one, other = stores
     one.commit([pending(put(ORDERS, "segment.ms", str(number))) for number in (1, 2, 3)])
     until(lambda: other.load().revision == 4, SOON)
@@ -48,7 +48,7 @@ def test_many_changes_of_one_znode_in_one_commit_are_one_version_for_all(stores:
 def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A znode was written from outside; the one that finds it out is overtaken before it has put that down."""
+    """A znode was written by another tool; the store that notices it is overtaken before it can record it."""
     one, other = stores
     seen = other.load().changed[ORDERS]
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
@@ -73,7 +73,7 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
 def test_writes_while_nobody_was_there_are_recorded_even_if_another_server_was_faster(
     zookeeper_url: str, stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that starts finds a foreign write; before it has put that down, another commits something else."""
+    """A starting server finds a foreign write; before it records it, another server commits something else."""
     one, _ = stores
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
     real, overtaken = ExternalChanges._append, list[int]()

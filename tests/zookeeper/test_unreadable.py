@@ -1,4 +1,4 @@
-"""What others write and kconf cannot read never removes what was in force: not now, not after a restart, nowhere."""
+"""Unreadable znodes of other tools never remove the previous config: not now, and not after a restart."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def store(zookeeper_url: str) -> Iterator[ZookeeperStore]:
 
 
 def write(znodes: KazooClient, path: str, data: str) -> None:
-    """As Kafka's tools do: the data first, then the notification."""
+    """Write like Kafka's tools: the data first, then the notification."""
     znodes.ensure_path(f"/config/{path}")
     znodes.set(f"/config/{path}", data.encode())
     notification = json.dumps({"version": 2, "entity_path": path}).encode()
@@ -44,7 +44,7 @@ def document(**config: object) -> str:
 
 
 def overrides(url: str, resource: Resource) -> Mapping[str, str]:
-    """As a server reads them that starts now."""
+    """The overrides that a starting server reads."""
     store = open_store(url)
     try:
         return store.load().overrides(resource)

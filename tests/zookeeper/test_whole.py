@@ -1,4 +1,4 @@
-"""Everything that a server does, on a store in ZooKeeper: large requests, logins, rights, quotas, secrets, policies."""
+"""All server features on a store in ZooKeeper: large requests, logins, ACLs, quotas, secrets, policies."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_quota_set_on_one_server_is_in_force_on_another(serve: Serve) -> None:
 
 
 def test_a_quota_that_a_broker_could_not_read_is_refused(serve: Serve) -> None:
-    """KIP-248's quotas are doubles; a broker of 3.9 fails over a rate in bytes with a fraction."""
+    """KIP-248's quotas are doubles; a 3.9 broker fails on a byte rate with a fraction."""
     entity = QuotaEntity.of({"user": "alice"})
     with SyncAdminClient(serve(1).bootstrap) as admin:
         done = admin.alter_quotas({entity: {"producer_byte_rate": 100.5, "request_percentage": 12.5}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,6 +16,8 @@ from kconf.cli.output.safe_text import guarded_output
 from kconf.errors import KconfError
 from kconf.version import __version__
 
+_VERSION: Final = f"kconf {__version__}"
+_GC_THRESHOLD: Final = 10_000  # new objects; imports make more than Python's default of 700, and hardly any garbage
 OTHERS: Final = "Kafka-compatible commands"
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "configuration": {
@@ -64,7 +67,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "scram-credentials": "compat.kip248.scram_credentials",
     },
 }
-"""The commands by purpose, each with its module in this package. Its `register` adds the command, or several."""
+"""The commands by purpose, with their modules in this package. A module's `register` adds one or several commands."""
 COMMANDS: Final = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 KAFKA_TOOLS: Final = {
@@ -86,7 +89,7 @@ _OTHER_WORDS: Final = {
     "restore": ("rollback",),
     "import": ("apply",),
 }
-"""Words of other tools, and the commands here that do it."""
+"""Command names of other tools, and the corresponding kconf commands."""
 EPILOG: Final = """\
 Use `kconf COMMAND --help` for options and examples.
 Select the cluster with -b HOST:PORT or -C CONTEXT; the default is the current context.
@@ -94,7 +97,7 @@ Select the cluster with -b HOST:PORT or -C CONTEXT; the default is the current c
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options are not abbreviated: --allow must not mean --allow-data-loss."""
+    """Abbreviated options are rejected: --allow must not mean --allow-data-loss."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **options, "formatter_class": Help})
@@ -123,7 +126,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _TopParser(_Parser):
-    """The program itself: its help has the commands by purpose."""
+    """The parser of the program itself; its help lists the commands by purpose."""
 
     def format_help(self) -> str:
         found = next(each for each in self._actions if isinstance(each, argparse._SubParsersAction))
@@ -136,13 +139,13 @@ class _TopParser(_Parser):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands, or of one; `--help` is made from it."""
+    """The parser of all commands, or of one, which also creates `--help`."""
     top = _TopParser(
         prog="kconf",
         description="Manage the configuration of Kafka clusters: topics, brokers, quotas, ACLs and users.",
         epilog=EPILOG,
     )
-    top.add_argument("--version", action="version", version=f"kconf {__version__}")
+    top.add_argument("--version", action="version", version=_VERSION)
     top.set_defaults(program=PROGRAM)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for module in dict.fromkeys(COMMANDS.values() if only is None else [COMMANDS[only]]):
@@ -184,6 +187,7 @@ def _parser_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> arg
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it failed; 2: usage error; more in output/result.py."""
+    gc.set_threshold(_GC_THRESHOLD)
     arguments = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may not fit the terminal encoding
@@ -193,6 +197,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     first = arguments[0]
+    if first == "--version":  # without the parser, which imports all commands
+        print(_VERSION)
+        return 0
     if first in KAFKA_TOOLS:
         module = import_module(f"kconf.cli.{KAFKA_TOOLS[first][0]}")
         return int(module.main(arguments[1:]))
@@ -200,7 +207,7 @@ def _main(arguments: list[str]) -> int:
         options = parse_arguments(arguments)
         status = int(options.run(options))
         sys.stdout.flush()
-    except BrokenPipeError:  # of a command that prints as it goes
+    except BrokenPipeError:  # from a command that prints while it runs
         from kconf.cli.output.pipes import SIGPIPE_STATUS, discard_output
 
         discard_output()

@@ -38,6 +38,7 @@ SCRAM_LOGINS: Final = "gateway.scram.logins"
 BROKER_PORTS: Final = "gateway.broker.ports"
 RELAY_TIMEOUT: Final = "gateway.request.timeout.ms"
 DELEGATION_TOKENS: Final = "gateway.delegation.tokens"
+ACL_FILE: Final = "gateway.acl.file"
 
 
 class ServerSetting(NamedTuple):
@@ -129,6 +130,7 @@ _ROWS: Final = (
     ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "Of a gateway: the ports at which it answers for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client names it (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
     ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "Of a gateway: how long a broker may take to answer a request that is passed on; then the client's connection is closed.")),
     ServerSetting(_key(DELEGATION_TOKENS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) makes each change as the user who requested it, with a delegation token of the cluster, instead of with its own account.")),
+    ServerSetting(_key(ACL_FILE, STRING, None, None, HIGH, "Of a gateway: YAML file with ACLs of its own, which decide who may do what through it, instead of the ACLs of the cluster; reloaded when it changes. Needed if the cluster has an authorizer other than Kafka's own, unless the gateway acts as its users.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
     ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),

@@ -41,7 +41,7 @@ _STATUS: Final = {NotFound: 404, BadRequest: 400}
 
 
 def create_app(console: Console) -> Starlette:
-    """The application of an opened console."""
+    """The application of an open console."""
     settings = console.settings
     routes = [
         Route("/-/static/{digest}/{name}", _static),
@@ -112,13 +112,13 @@ async def _answer(console: Console, request: Request, route: PageRoute) -> Respo
 
 
 def _dispatch(route: PageRoute, request: PageRequest) -> tuple[Page | Redirect, Response]:
-    """The only place where an unexpected error is caught: the log has it, the browser gets a page without details."""
+    """The only place that catches unexpected errors: they are logged, and the browser gets a page without details."""
     try:
         result = _viewed(route, request)
         return result, _response(request, result)
     except Exception:
         log.exception("the page %s failed", route.path)
-        failed = error_page(500, "This page failed. The log of the console says why.")
+        failed = error_page(500, "This page failed. See the log of the console.")
         return failed, _response(request, failed)
 
 
@@ -150,7 +150,7 @@ def _response(request: PageRequest, result: Page | Redirect) -> Response:
 
 
 async def _form(request: Request) -> QueryParams:
-    """The fields of a form, which must not be large. Files cannot be sent."""
+    """The fields of a form. Large forms and files are refused."""
     if request.method != "POST":
         return QueryParams()
     body = b""
@@ -165,7 +165,7 @@ async def _form(request: Request) -> QueryParams:
 
 
 def _wants_json(request: Request) -> bool:
-    """Whether JSON is preferred: browsers name text/html, scripts `application/json`."""
+    """Whether the client prefers JSON: browsers accept text/html, scripts `application/json`."""
     accepted = request.headers.get("accept", "")
     return "application/json" in accepted and "text/html" not in accepted
 

@@ -1,4 +1,4 @@
-"""What surrounds every page: the navigation, whose login it is, and how old the state is."""
+"""The frame of every page: navigation, user, and the age of the state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def state_of(request: PageRequest) -> dict[str, Any] | None:
-    """The freshness of the cluster's state; None for a page without a cluster, or one that may not be seen."""
+    """The age of the cluster's state; None for a page without a cluster, or if the person may not see it."""
     cluster = _cluster(request)
     if cluster is None:
         return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TIDY: Final = 60.0  # seconds
 FIRST_WAIT: Final = 3.0
-"""Seconds that a page waits for a cluster that was never read; later it never waits."""
+"""Seconds that a page waits for the first read of a cluster; after that it never waits."""
 
 
 class NotFound(KconfError):
@@ -86,5 +86,5 @@ class Console:
         return Cluster(name, self.monitors.monitor(name, credential), credential.user)
 
     def end_unused(self) -> None:
-        """Stop reading for people whose sessions have ended."""
+        """Stop the monitors of people whose sessions have ended."""
         self.monitors.retain(self.sessions.credentials())

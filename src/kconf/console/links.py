@@ -1,4 +1,4 @@
-"""The addresses of pages. Names of resources are hostile text: everything is percent-encoded."""
+"""The addresses of pages. Resource names are untrusted input: everything is percent-encoded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def context_path(context: str) -> str:
 
 
 def resource_path(context: str, resource: Resource, **query: object) -> str:
-    """The page of a resource. A name that a browser would change in a path is in the query."""
+    """The page of a resource. Names that a browser would change in a path are put into the query."""
     word = _WORDS.get(resource.type)
     if resource.type is ResourceType.QUOTA:
         return quotas_path(context, QuotaEntity.from_resource(resource))
@@ -50,7 +50,7 @@ def resource_path(context: str, resource: Resource, **query: object) -> str:
 
 
 def page_path(context: str, resource: Resource) -> str | None:
-    """The page about a resource; None: it has none, as an ACL, or a quota of a default."""
+    """The page about a resource; None if it has none, such as an ACL or a default quota."""
     if resource.type is ResourceType.QUOTA:
         entity = QuotaEntity.from_resource(resource)
         return quotas_path(context, entity) if any(name for _, name in entity.parts) else None
@@ -58,7 +58,7 @@ def page_path(context: str, resource: Resource) -> str | None:
 
 
 def resource_name(resource: Resource) -> str:
-    """As forms and addresses have it: `topic:orders`, `broker:default`."""
+    """The name of a resource in forms and addresses: `topic:orders`, `broker:default`."""
     return f"{_WORDS.get(resource.type, resource.type.word)}:{resource.name or DEFAULT_BROKER}"
 
 
@@ -69,25 +69,25 @@ def change_path(context: str, resources: Sequence[Resource] = ()) -> str:
 
 
 def promote_path(context: str, resource: Resource, key: str, value: str | None) -> str:
-    """The form of a change with one key filled in; None removes what is set."""
+    """The form of a change with one key filled in; None removes the value."""
     pair = ("unset", key) if value is None else ("set", f"{key}={value}")
     return f"{context_path(context)}/change?{urlencode([('resource', resource_name(resource)), pair])}"
 
 
 def resource_of(word: str, name: str) -> Resource:
-    """The resource that an address names."""
+    """The resource in an address."""
     kind = KINDS[word]
     return Resource(kind, "" if kind is ResourceType.BROKER and name == DEFAULT_BROKER else name)
 
 
 def quotas_path(context: str, entity: QuotaEntity | None = None) -> str:
-    """The page that explains the quotas of a client. A default names nobody."""
+    """The page that explains the quotas of a client; defaults have no parameter in its address."""
     named = {} if entity is None else {kind: name for kind, name in entity.parts if name is not None}
     path = f"{context_path(context)}/quotas"
     return f"{path}?{urlencode(named)}" if named else path
 
 
 def docs_link(kind: ResourceType, key: str) -> str | None:
-    """Kafka's own documentation of a key; None where it has none for the kind."""
+    """Kafka's own documentation of a key; None if there is none for this resource type."""
     anchor = _ANCHORS.get(kind)
     return None if anchor is None else f"{KAFKA_DOCS}#{anchor}_{quote(key)}"

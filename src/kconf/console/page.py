@@ -1,4 +1,4 @@
-"""What a view gets and returns. See the package's docstring for how a page is added."""
+"""The parameter and the results of views. See the package's docstring for how to add a page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class BadRequest(KconfError):
-    """The address or the form says something that cannot be."""
+    """The address or the form is not valid."""
 
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A request for a page. `cluster` is that of the path; pages without a context must not ask for it."""
+    """A request for a page. `cluster` is the cluster in the path; pages without a context must not use it."""
 
     console: Console
     session: Session
@@ -45,7 +45,7 @@ class PageRequest:
         return self.console.cluster(name, self.session)
 
     def url(self, **changes: object) -> str:
-        """This address with other query parameters; None removes one."""
+        """This address with changed query parameters; None removes one."""
         pairs = {**dict(self.query), **changes}
         text = urlencode({name: value for name, value in pairs.items() if value is not None and value != ""})
         return f"{self.path}?{text}" if text else self.path
@@ -64,7 +64,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Redirect:
-    """Elsewhere, after a form was accepted. `token` starts a session; an empty one ends it."""
+    """A redirect after a form was accepted. `token` starts a session; an empty one ends it."""
 
     to: str
     token: str | None = None
@@ -75,7 +75,7 @@ View = Callable[[PageRequest], Page | Redirect]
 
 @dataclass(frozen=True)
 class PageRoute:
-    """A path, as Starlette writes it, and its view."""
+    """A path in Starlette's syntax, and its view."""
 
     path: str
     view: View

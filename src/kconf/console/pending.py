@@ -1,6 +1,6 @@
 """Changes of one session, between the form, the dry run and the result.
 
-They are in the server's memory only, so that a value that may be a secret is never sent back to the browser.
+They are only in the server's memory, so that a value that may be secret is never sent back to the browser.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kconf.operations.configs import Assignments
 
 MOST_CHANGES: Final = 20
-"""Per session; the oldest is forgotten."""
+"""The maximum per session; the oldest is dropped."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class RiskNote:
     name: str
     why: str
     allowed: bool
-    """By a rule of the policy: it needs no consent."""
+    """Allowed by a rule of the policy: the person need not accept it."""
 
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """A key of a resource. `before` and `after` are what is set there, `old` and `new` what is in effect.
+    """A key of a resource. `before` and `after` are the values set on it, `old` and `new` the effective values.
 
-    None: not set. Values have units; a secret is hidden.
+    None if not set. Values have units; secrets are hidden.
     """
 
     resource: str
@@ -46,17 +46,17 @@ class ChangeRow:
     error: str | None
     risks: Sequence[RiskNote] = ()
     is_unknown: bool = False
-    """The resource may not be described, so what it has is unknown."""
+    """The person may not describe the resource, so its values are unknown."""
 
 
 @dataclass(frozen=True)
 class ChangeReport:
-    """What a dry run found, or what became of the changes."""
+    """The result of a dry run or of a change."""
 
     rows: Sequence[ChangeRow]
     warnings: Sequence[str] = ()
     planned: Sequence[object] = field(default=(), repr=False)
-    """What was planned, to be compared when it is applied."""
+    """The plan, which is compared again before it is applied."""
 
     @property
     def failed(self) -> int:
@@ -65,7 +65,7 @@ class ChangeReport:
 
 @dataclass(frozen=True)
 class PendingChange:
-    """`result` is None until it was applied. `undo` restores what was there, as far as that is known."""
+    """`result` is None until the change was applied. `undo` restores the previous values that are known."""
 
     id: str
     context: str
@@ -97,7 +97,7 @@ class PendingChanges:
         return found if found is not None and found.context == context else None
 
     def take(self, context: str, change: str) -> PendingChange | None:
-        """Remove it: nothing is applied twice."""
+        """Remove and return a change, so that it is not applied twice."""
         with self._lock:
             found = self._changes.get(change)
             if found is None or found.context != context:

@@ -1,4 +1,4 @@
-"""Pages as HTML or JSON. Every expression of a template is escaped, and control characters in it become visible."""
+"""Pages as HTML or JSON. Every expression of a template is escaped, and its control characters are made visible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATIC: Final = ROOT / "static"
 
 
 def _finalize(value: Any) -> Any:
-    """What a template prints: a missing value is nothing, a text has no control characters."""
+    """Convert a value for a template: None prints nothing, and text has no control characters."""
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -37,7 +37,7 @@ def _finalize(value: Any) -> Any:
 
 @cache
 def static_path(name: str) -> str:
-    """The address of a file in `static/`, which changes with its content: browsers may store it for ever."""
+    """The address of a file in `static/`. It changes with the content, so browsers may cache it forever."""
     digest = sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/-/static/{digest}/{name}"
 
@@ -64,7 +64,7 @@ def environment() -> Environment:
 
 
 def render_html(page: Page, chrome: Mapping[str, object]) -> str:
-    """`chrome` is what the frame of every page needs: navigation, freshness, the form token."""
+    """`chrome` has the data for the frame of every page: navigation, age of the state, form token."""
     return environment().get_template(page.template).render(page=page.value, title=page.title, **chrome)
 
 
@@ -75,7 +75,7 @@ def render_json(page: Page, state: Mapping[str, object] | None) -> bytes:
 
 
 def to_plain(value: Any) -> Any:
-    """A value as JSON has it: dataclasses and named tuples are objects, resources are texts, times ISO 8601."""
+    """A value for JSON: dataclasses and named tuples become objects, resources strings, times ISO 8601."""
     match value:
         case None | bool() | int() | float() | str() if not isinstance(value, Enum):
             return value

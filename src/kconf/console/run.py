@@ -1,4 +1,4 @@
-"""Runs the console: an HTTP server in this process, until it is told to stop."""
+"""Runs the console: an HTTP server in this process, until it is stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kconf.errors import ConfigurationError
 
 
 class RunningConsole:
-    """A console that serves. `url` is its address."""
+    """A running console. `url` is its address."""
 
     def __init__(self, settings: ConsoleSettings, server: uvicorn.Server, bound: socket.socket) -> None:
         self._server = server
@@ -26,7 +26,7 @@ class RunningConsole:
         self.url = f"{settings.scheme}://{shown}:{self.port}/"
 
     def stop(self) -> None:
-        """Finish the requests that were begun; streams of events are closed."""
+        """Finish requests in progress and close event streams."""
         self._server.should_exit = True
 
 
@@ -67,7 +67,7 @@ def _bind(settings: ConsoleSettings) -> socket.socket:
 
 @contextmanager
 def console_in_thread(settings: ConsoleSettings) -> Iterator[RunningConsole]:
-    """A console in a thread of its own, beside a server: so that pages never delay its requests."""
+    """Run a console in its own thread, in the process of a server, so that pages never delay the server's requests."""
     with _prepared(settings) as (server, bound):
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, name="kconf-console", daemon=True)
         thread.start()
@@ -81,7 +81,7 @@ def console_in_thread(settings: ConsoleSettings) -> Iterator[RunningConsole]:
 
 @asynccontextmanager
 async def console_in_loop(settings: ConsoleSettings) -> AsyncIterator[RunningConsole]:
-    """A console in this event loop, which does not handle signals itself."""
+    """Run a console in this event loop. It does not handle signals."""
     with _prepared(settings) as (server, bound):
         task = asyncio.create_task(server._serve([bound]))
         running = RunningConsole(settings, server, bound)

@@ -1,4 +1,4 @@
-"""What a console serves, where, and to whom. What would expose a cluster is refused before anything is opened."""
+"""The settings of a console. Settings that would expose a cluster are refused before anything is opened."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """`login`: everybody logs in with a Kafka credential of their own. `names`: host names by which people reach it."""
+    """`login`: everybody logs in with their own Kafka credential. `names`: the host names of the console."""
 
     listen: ListenAddress
     targets: Sequence[Target] = ()
@@ -45,7 +45,7 @@ class ConsoleSettings:
     certificate: str | None = None
     key: str | None = None
     names: Sequence[str] = ()
-    interval: float = 30.0  # seconds between two readings of a cluster
+    interval: float = 30.0  # seconds between two reads of a cluster
     files: dict[str, Sequence[str]] = field(default_factory=dict)  # by context: declared files, for drift
 
     @property
@@ -57,7 +57,7 @@ class ConsoleSettings:
         return "https" if self.has_tls else "http"
 
     def check(self) -> None:
-        """Raise if it must not be served like this."""
+        """Raise an error if these settings are not allowed."""
         if not self.targets:
             raise ConfigurationError("no context to serve; pass -C NAME, or add one with `kconf context add`")
         for each in self.targets:
@@ -80,7 +80,7 @@ class ConsoleSettings:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The host names that a request may be for. Others are refused: a page elsewhere may name us by its own."""
+        """The allowed host names of requests. Others are refused, against DNS rebinding."""
         own = self.listen.host
         bound = [] if own in ("0.0.0.0", "::") else [f"[{own}]" if ":" in own else own]
         local = _LOOPBACK_NAMES if self.listen.is_loopback or not bound else ()

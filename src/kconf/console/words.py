@@ -1,4 +1,4 @@
-"""Times, ages and counts as pages show them."""
+"""Times, ages and counts as text."""
 
 from __future__ import annotations
 

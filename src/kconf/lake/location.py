@@ -24,7 +24,7 @@ class LakeError(KconfError):
 
 
 class NoLake(LakeError):
-    """There is no lake, or a table of it is gone."""
+    """There is no lake, or one of its tables is missing."""
 
 
 class LakeBusy(LakeError):
@@ -32,7 +32,7 @@ class LakeBusy(LakeError):
 
 
 def local_path(uri: str) -> Path | None:
-    """The local directory that a path or a file: URI names; None for other places."""
+    """The local directory of a path or file: URI; None for other locations."""
     parts = urlsplit(uri)
     if parts.scheme == "file":
         return Path(unquote(parts.path))
@@ -40,9 +40,9 @@ def local_path(uri: str) -> Path | None:
 
 
 def located(uri: str) -> str:
-    """A path or URI in one form, without a slash at its end. Raises ConfigurationError if it cannot be used.
+    """A path or URI in one form, without a trailing slash. Raises ConfigurationError if it cannot be used.
 
-    A message never repeats what stands before an @, which may be a password.
+    A message never repeats the text before an @, which may be a password.
     """
     local = local_path(uri)
     if local is not None:
@@ -57,7 +57,7 @@ def located(uri: str) -> str:
         known = ", ".join(f"{each}://" for each in ("s3", *sorted(_OTHERS)))
         raise ConfigurationError(f"{parts.scheme}:// is not supported; use a directory, {known}")
     if not parts.netloc:
-        raise ConfigurationError(f"{uri} names no bucket; use {parts.scheme}://BUCKET/PATH")
+        raise ConfigurationError(f"{uri} has no bucket; use {parts.scheme}://BUCKET/PATH")
     if parts.query or parts.fragment:
         raise ConfigurationError(f"a {parts.scheme}:// URI must not contain ? or #")
     scheme = "s3" if parts.scheme in S3 else parts.scheme
@@ -69,7 +69,7 @@ def is_s3(uri: str) -> bool:
 
 
 def spark_uri(uri: str) -> str:
-    """The same place as Spark names it: hadoop-aws has the scheme s3a."""
+    """The same location for Spark: the scheme of hadoop-aws is s3a."""
     return f"s3a{uri.removeprefix('s3')}" if uri.startswith("s3://") else uri
 
 
@@ -79,7 +79,7 @@ def endpoint() -> str | None:
 
 
 def storage_options(uri: str) -> dict[str, str]:
-    """What deltalake needs to know of a place, without credentials."""
+    """The options of deltalake for a location, without credentials."""
     address = endpoint()
     if not is_s3(uri) or address is None:
         return {}

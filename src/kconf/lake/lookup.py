@@ -35,7 +35,7 @@ _SINCE: Final = "since, epoch, revision, line"
 
 @dataclass(frozen=True, slots=True)
 class LookupFilter:
-    """The scope of a query; empty: everything. `key` is one key, the empty one is the topic itself."""
+    """The scope of a query; if empty, everything. `key` is one key; an empty key means the topic itself."""
 
     clusters: Sequence[str] = ()
     resources: Sequence[Resource] = ()
@@ -99,7 +99,9 @@ class LakeTables:
         return _rows(found, text)
 
     def delta_table(self, table: Table) -> DeltaTable | None:
-        """A table as of the last run; None if there is none. Runs record no version of `files`: it may be newer."""
+        """A table as of the last run; None if there is none. `files` may be newer, because runs do not record its
+        version.
+        """
         if table == RUNS:
             return self._runs
         if not self.has(table) and table != FILES:
@@ -242,7 +244,7 @@ def _shape(text: str) -> str:
 
 
 def _last_words(rows: Sequence[Row]) -> list[Row]:
-    """Of several rows of a fact the last in order: two changes may have the same time."""
+    """The last row of each fact in order: two changes may have the same time."""
     found: dict[Fact, Row] = {}
     for row in rows:
         known = found.get(fact(row))

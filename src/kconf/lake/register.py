@@ -1,4 +1,4 @@
-"""Statements that make the tables of a lake known to Spark SQL, and to those who use its Thrift server."""
+"""Statements that register the tables of a lake in Spark SQL, also for users of its Thrift server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What identifies a row of each table, and how tables are joined: for docs/reference/tables.md and whoever writes SQL.
+"""The key columns of each table, and the columns that join tables. docs/reference/tables.md shows them.
 
 Null counts as a value in a key. tests/spark/test_whole_way.py checks the keys on a lake that the pipeline wrote.
 """
@@ -32,7 +32,7 @@ from kconf.model.lines.fields import COUNTED
 
 
 class Join(NamedTuple):
-    """Another table about the same things: the columns that are equal, and what else must hold."""
+    """A join with another table: the columns that must be equal, and further conditions."""
 
     table: Table
     columns: str

@@ -1,4 +1,4 @@
-"""What the tables of a lake say about one cluster, summed up: changes, drift, violations, flapping keys, doubts."""
+"""A summary of one cluster from a lake's tables: changes, drift, violations, flapping keys, integrity problems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LakeReport:
 
 
 def read_report(uri: str, cluster: str, days: int, today: date) -> LakeReport:
-    """The days are the last ones, with today. Raises LakeError, also if the lake does not know the cluster."""
+    """Summarize the last `days` days, including today. Raises LakeError, also if the cluster is not in the lake."""
     tables = LakeTables(uri)
     about = LookupFilter([cluster])
     if not tables.knows(about) and not tables.rows(TOPICS, about.conditions(), columns="1 AS one", limit=1):

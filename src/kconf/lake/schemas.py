@@ -119,22 +119,22 @@ FILES: Final = Table(
         read      boolean    whether it was read; rejected lines are in `quarantine`
         reason    string     why it was not read
         round     bigint     the pipeline round that found it
-        cluster       string   of a followed log: the cluster's id
-        first_offset  bigint   of a followed log: the first offset that the file covers
-        end_offset    bigint   of a followed log: the offset after the last one
-        gap           boolean  of a followed log: the log was gone; the file has what differs after it
+        cluster       string   for files of a followed log: the cluster ID
+        first_offset  bigint   for files of a followed log: the first offset that the file covers
+        end_offset    bigint   for files of a followed log: the offset after the last one
+        gap           boolean  the log was deleted before it was read; the file has only the differences after it
     """),
 )
 
 SNAPSHOT: Final = Table(
     "bronze",
     "snapshot",
-    "A fact that a snapshot showed for the first time, or no longer. State at a time: the last row per fact.",
+    "A fact that is new in a snapshot, or no longer in it. For the state at a time, take the last row of each fact.",
     (
         *_CLUSTER,
         *_columns("""
             taken     timestamp  when the snapshot ended
-            previous  timestamp  when the previous snapshot ended; null: the first one of this cluster
+            previous  timestamp  when the previous snapshot ended; null for the first one of a cluster
             kind      string     `snapshot` (one per snapshot), `topic`, `config`, `quota`, `scram`, `acl`
         """),
         *_RESOURCE,
@@ -142,7 +142,7 @@ SNAPSHOT: Final = Table(
         *_columns("""
             topic_id   string   for topics and their keys: the topic ID, if the cluster has one
             key        string   the key; empty for the topic itself
-            value      string   the value; null if sensitive; for topics, their shape as JSON; for snapshots, the start
+            value      string   the value; null if sensitive; for topics, partitions as JSON; for snapshots, the start
             source     string   Kafka's name of the config source
             sensitive  boolean  whether the value is hidden
             gone       boolean  the previous snapshot showed the fact, and this one does not
@@ -157,7 +157,7 @@ DECLARED: Final = Table(
     "declared",
     "The declared state: one row per value. Replaced completely when a file changes.",
     (
-        *_columns("cluster  string  cluster ID; null: the files apply to every cluster of the run"),
+        *_columns("cluster  string  cluster ID; null if the files apply to every cluster of the run"),
         *_RESOURCE,
         *_ENTITY,
         *_columns("""
@@ -188,14 +188,14 @@ HISTORY: Final = Table(
         """),
         *_ORDER,
         *_columns("""
-            origin  string  `kconf`, `outside` (by an unknown author), `client`, or `snapshot`: from a snapshot or gap
+            origin  string  `kconf`, `outside` (unknown author), `client`, or `snapshot` (found by a snapshot)
             op      string  requested operation
         """),
         *_CALLER,
         *_columns("""
             not_before       timestamp  if only snapshots show it: the last snapshot without it
             seen_at          timestamp  if only snapshots show it: the first snapshot with it
-            until            timestamp  end of the interval; null: current
+            until            timestamp  end of the interval; null if current
             until_epoch      bigint     the change that ended it: epoch,
             until_revision   bigint     revision,
             until_line       int        and line
@@ -204,7 +204,7 @@ HISTORY: Final = Table(
             until_origin     string     origin of that change
             ended            string     `replaced` by another value, `removed`, or `deleted` with its topic
             slipped          boolean    the next change found a different value: it was changed outside kconf
-            found            string     that different value; null: none
+            found            string     that different value; null if none
             returned         boolean    the value before the previous one: the key went A → B → A
             open             boolean    whether it is current: these rows are the current state
         """),
@@ -244,7 +244,7 @@ TOPICS: Final = Table(
             partitions   int        number of partitions, or the last known number
             replication  int        replicas of its first partition
             internal     boolean    whether it is an internal topic
-            owner        string     from the owners file; null: no match
+            owner        string     from the owners file; null if none matches
             first_seen   timestamp  when it was created, or first seen
             last_seen    timestamp  the last snapshot or change that showed it
             exists       boolean    whether it exists
@@ -263,7 +263,7 @@ EFFECTIVE_CONFIG: Final = Table(
         *_RESOURCE,
         *_columns(f"""
             key        string   the key
-            value      string   the effective value, as describe prints it; null: none, or sensitive
+            value      string   the effective value, as describe prints it; null if none, or sensitive
             source     string   Kafka's name of the config source
             sensitive  boolean  whether the value is hidden
             ladder     {_RUNG}  all sources that have a value, in order of precedence
@@ -278,13 +278,13 @@ EFFECTIVE_QUOTA: Final = Table(
     (
         *_CLUSTER,
         *_columns("""
-            user       string  the user; empty: the client ID alone, for any user
-            client_id  string  the client ID; empty: the user alone, without client levels
+            user       string  the user; empty for the client ID alone, for any user
+            client_id  string  the client ID; empty for the user alone, without client levels
             key        string  the quota key
             value      double  the quota that applies
             source     string  its level: KIP-248's QuotaSource
             ladder     array<struct<source:string,value:double>>  every level that has one, in order of precedence
-            used       double  the rate in the usage file; null: none
+            used       double  the rate in the usage file; null if none
             share      double  used / value
         """),
     ),
@@ -300,8 +300,8 @@ DRIFT: Final = Table(
         *_columns("""
             key        string     the key
             kind       string     `differs`, `missing` (declared, no such resource), `undeclared` (set, not declared)
-            declared   string     declared value; null: none
-            actual     string     effective value; null: none
+            declared   string     declared value; null if none
+            actual     string     effective value; null if none
             source     string     config source of the actual value
             since      timestamp  since when, if the history shows it
             principal  string     the author
@@ -336,7 +336,7 @@ VIOLATIONS: Final = Table(
             topic_id          string     for topics: the topic ID at that time, if known
             owner             string     the topic's owner, from the owners file
             key               string     the key that the rule checks
-            value             string     the violating value; null: none, or sensitive
+            value             string     the violating value; null if none, or sensitive
             condition         string     the required condition
             message           string     message of the rule
             assumed           boolean    inherited from server.properties or a default that no snapshot had shown yet
@@ -348,7 +348,7 @@ VIOLATIONS: Final = Table(
             origin            string     origin of that change, as in `history`
             cause             string     `itself`: the resource was changed; `inherited`: an inherited value was
             changes           bigint     changes in that interval that the rule would have refused or warned about
-            until             timestamp  end of the violation; null: still violated
+            until             timestamp  end of the violation; null if still violated
             until_epoch       bigint     the change that ended it: epoch
             until_revision    bigint     and revision
             until_principal   string     author of that change
@@ -363,7 +363,7 @@ VIOLATIONS: Final = Table(
 ACTIVITY: Final = Table(
     "gold",
     "activity",
-    "Who changes what, and when: counts per day. Flapping keys (with the last author) and refusals have own kinds.",
+    "Who changes what, and when: counts per day. Flapping keys (with the last author) and refusals are separate kinds.",
     (
         *_CLUSTER,
         *_columns("""
@@ -387,21 +387,21 @@ ACTIVITY: Final = Table(
 INTEGRITY: Final = Table(
     "gold",
     "integrity",
-    "Something that does not add up: holes in the journal, changes made behind kconf's back, and recorded changes that"
-    " a followed log contradicts.",
+    "An inconsistency: a gap in the journal, a change made outside kconf, or a recorded change that a followed log"
+    " contradicts.",
     (
         *_CLUSTER,
         *_columns("""
             kind  string  `gap`, `incomplete` (lines are missing), `slipped`, `differs` (snapshot), `contradicted`
             epoch           bigint     epoch of the gap, or of the change that shows it
-            first_sequence  bigint     sequence number of the first missing revision; of a followed log the offset
+            first_sequence  bigint     sequence number of the first missing revision; for a followed log, the offset
             last_sequence   bigint     sequence number of the last missing revision
         """),
         *_RESOURCE,
         *_columns("""
             key       string     the key
             expected  string     value in the journal
-            found     string     value in the snapshot, or in the next change; of a gap: `difference` if that is known
+            found     string     value in the snapshot, or in the next change; for a gap: `difference` if it is known
             time      timestamp  when it was noticed
         """),
     ),
@@ -412,7 +412,7 @@ RUNS: Final = Table(
     "runs",
     "A finished pipeline run. Written last: the table versions in a row belong together.",
     _columns("""
-        run          bigint               counts the runs
+        run          bigint               number of the run
         started      timestamp            when it began
         finished     timestamp            when all tables were written
         kconf        string               the version of kconf
@@ -435,7 +435,7 @@ SNAPSHOT_LINE: Final = _columns("""
     started        bigint              milliseconds since 1970
     taken          bigint              milliseconds since 1970
     kind           string              as in the table
-    resource_type  string              of `config`: what it is about; of `acl`: the type of the pattern
+    resource_type  string              of `config`; of `acl`: the resource type of the pattern
     resource_name  string              of `config`
     name           string              of `topic` and `acl`
     id             string              of `topic`

@@ -1,8 +1,8 @@
-"""SQL over the tables of a lake, without Spark: DuckDB queries what deltalake reads.
+"""SQL queries on the tables of a lake, without Spark: DuckDB queries what deltalake reads.
 
-DuckDB and not the DataFusion inside deltalake, because it can be confined: one statement that reads, no files, no
-extensions, no settings, and a limit of memory. All tables are those of the last finished run. They are views in the
-schemas `bronze`, `silver` and `gold`, and their names without a schema work too.
+DuckDB is used instead of deltalake's own DataFusion because it can be restricted: one read-only statement, no files, no
+extensions, no settings, and a memory limit. All tables have the versions of the last finished run. They are views in
+the schemas `bronze`, `silver` and `gold`; their names also work without a schema.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY: Final = "1GB"
-"""What a query may use; more is written to a temporary directory."""
+"""The memory that a query may use; more data is written to a temporary directory."""
 _DISK: Final = "20GB"
 _READ: Final = "kconf_read"
 _AT_ONCE: Final = 1000
@@ -57,9 +57,9 @@ class QueryResult(NamedTuple):
 
 
 class LakeSql:
-    """A lake to query with SQL; use it in a `with` block, or close it.
+    """A lake to query with SQL. Use it in a `with` block, or close it.
 
-    `memory` limits what a query uses, such as `500MB`. Raises LakeError if the lake cannot be read.
+    `memory` limits the memory of a query, for example `500MB`. Raises LakeError if the lake cannot be read.
     """
 
     def __init__(self, lake: str | LakeTables, *, memory: str = MEMORY) -> None:
@@ -83,7 +83,7 @@ class LakeSql:
         self._temporary.cleanup()
 
     def query(self, text: str, limit: int | None = None) -> QueryResult:
-        """The rows of one statement that reads, at most `limit`. Raises ConfigurationError if it is not valid."""
+        """At most `limit` rows of one read-only statement. Raises ConfigurationError if it is not valid."""
         with self._run(text) as answer:
             columns = _unique(answer.columns)
             rows: list[tuple[Any, ...]] = []
@@ -126,10 +126,10 @@ class LakeSql:
         try:
             self._duckdb.connect(":memory:", config=self._settings()).close()
         except self._duckdb.Error:
-            raise ConfigurationError(f"invalid size of memory {self._memory!r}; try {MEMORY}") from None
+            raise ConfigurationError(f"invalid memory size {self._memory!r}; try {MEMORY}") from None
 
     def _check(self, connection: Any, text: str) -> None:
-        """Raise unless it is one statement that reads."""
+        """Raise an error unless it is one read-only statement."""
         statements = connection.extract_statements(text)
         if len(statements) != 1:
             raise ConfigurationError(f"pass one SQL statement, not {len(statements) or 'an empty one'}")
@@ -137,18 +137,18 @@ class LakeSql:
         if kind not in ("SELECT", "EXPLAIN"):
             raise ConfigurationError(f"only queries are allowed, not {kind.replace('_', ' ')}: the lake is read-only")
         if _RAW_MEMORY.search(text):
-            raise ConfigurationError("functions that read the memory of the process are not allowed")
+            raise ConfigurationError("functions that read the process's memory are not allowed")
 
     def _there(self) -> list[Table]:
         return [table for table in TABLES.values() if table in (FILES, RUNS) or self.tables.has(table)]
 
     def _wanted(self, text: str) -> list[Table]:
-        """The tables that a statement names, since opening one takes time; all if it names none."""
+        """The tables that a statement names, because opening a table takes time; all tables if it names none."""
         words = {each.lower() for each in re.findall(r"\w+", text)}
         return [table for table in self._there() if table.name in words] or self._there()
 
     def _register(self, connection: Any, table: Table) -> None:
-        """A view of the table as of the last run; columns that it does not have yet are null."""
+        """Create a view of a table as of the last run; columns that it does not have yet are null."""
         found = self.tables.delta_table(table)
         if found is None:
             return
@@ -165,7 +165,7 @@ class LakeSql:
         connection.execute(f"CREATE VIEW {place} AS SELECT *{missing} FROM {name}{where}")
 
     def _condition(self, table: Table) -> str:
-        """Runs record no version of these two tables: what a later run added is left out by its number."""
+        """A filter on the run number, for the two tables whose versions runs do not record."""
         run = self.tables.run
         if table == RUNS:
             return f" WHERE run <= {int(run['run'])}"
@@ -173,7 +173,7 @@ class LakeSql:
 
 
 def duckdb_type(name: str) -> str:
-    """DuckDB's name of a type, from Spark's."""
+    """DuckDB's name for a Spark type."""
     kind, _, inner = name.removesuffix(">").partition("<")
     match kind:
         case "array":
@@ -201,7 +201,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Names of columns, each once: a second `key` is `key_2`."""
+    """Column names without duplicates: a second `key` becomes `key_2`."""
     found: list[str] = []
     for name in names:
         number, chosen = 1, name

@@ -1,4 +1,4 @@
-"""DuckDB's errors as one sentence that says what is wrong with a query, and what was probably meant."""
+"""Converts DuckDB's errors to one sentence: what is wrong with the query, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NO_FILES: Final = re.compile(r"disabled by configuration|external access|Permis
 
 
 def query_error(error: Exception, tables: Mapping[str, Sequence[str]], memory: str) -> KconfError:
-    """The error to raise for one of DuckDB's: ConfigurationError if the query is wrong.
+    """The error to raise for an error of DuckDB: ConfigurationError if the query is wrong.
 
-    `tables` are those of the lake with their columns.
+    `tables` are the tables of the lake with their columns.
     """
     text = str(error)
     name = type(error).__name__
@@ -61,6 +61,6 @@ def _unknown_column(name: str, text: str, every: Collection[str]) -> str:
 
 
 def _root(text: str) -> str:
-    """The message without DuckDB's class of it, its advice and the position in the text."""
+    """DuckDB's message without its error class, its hints and the position in the text."""
     message = " ".join(line.strip() for line in text.split("\n\nLINE ")[0].splitlines() if line.strip())
     return re.sub(r"^(?:\w+ )+Error: ", "", message).rstrip("!") or "no reason given"

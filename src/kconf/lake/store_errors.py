@@ -1,4 +1,4 @@
-"""Errors of object stores as one line: what the store said, without the request and its colors."""
+"""Errors of object stores as one line: the store's own message, without the request and color codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CAUSE: Final = re.compile(r"^\s*↳\s*")
 
 
 def store_error(error: BaseException) -> str:
-    """The root message of an error of deltalake; its first line if it has only one."""
+    """The root cause of a deltalake error; its first line if there is no other."""
     text = _COLOR.sub("", str(error))
     if found := _MESSAGE.search(text):
         return " ".join(found[1].split())

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from kconf.model.resource import ResourceType
 
 Prompt = Callable[[str], str]
-"""Asks a person for a value, with this text before it."""
+"""Prompts for a value with this text."""
 
 
 def parse_assignments(
     op: OpType, kind: ResourceType, arguments: Sequence[str], prompt: Prompt
 ) -> tuple[AlterConfigOp, ...]:
-    """One alteration per argument; each key may be given once."""
+    """One alteration per argument. A key may be given only once."""
     if not arguments:
         raise ConfigurationError("no key given" if op is OpType.DELETE else "no config given; pass KEY=VALUE")
     found = [_alteration(op, kind, each, prompt) for each in arguments]
@@ -43,7 +43,7 @@ def _alteration(op: OpType, kind: ResourceType, argument: str, prompt: Prompt) -
 
 
 def _resolve_value(key: str, text: str, prompt: Prompt) -> str:
-    """The value itself, or the content of the file or variable that it names, or what a person enters."""
+    """The value itself, the content of the named file or variable, or the value entered at a prompt."""
     if text.startswith(("@@", "\\env:")) or text == "\\-":
         return text[1:]
     if text.startswith("@"):
@@ -57,7 +57,7 @@ def _resolve_value(key: str, text: str, prompt: Prompt) -> str:
 
 
 def read_value_file(what: str, path: str) -> str:
-    """The content of a file, without the newline at its end; `what` is for the error message."""
+    """The content of a file without the final newline; `what` is for the error message."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read().removesuffix("\n").removesuffix("\r")

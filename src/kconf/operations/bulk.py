@@ -1,7 +1,7 @@
-"""Thousands of resources in one operation: a rate limit, and a file that lists what is done.
+"""Operations on thousands of resources: a rate limit, and a resume file that lists completed resources.
 
-The resume file begins with a fingerprint of the assignments, so that it is not used by another command; the resources
-that are done follow, one per line.
+The resume file begins with a fingerprint of the assignments, so that another command does not use it. Completed
+resources follow, one per line.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Advance = Callable[[int], None]
-"""Call it with the number of resources that were processed."""
+"""Called with the number of resources that were processed."""
 Progress = Callable[[int], AbstractContextManager[Advance]]
-"""Shows the progress of an operation on so many resources, as long as it is open."""
+"""Shows the progress of an operation on this number of resources while it is open."""
 
 
 @contextmanager
 def no_progress(total: int) -> Iterator[Advance]:
-    """Progress that nobody sees."""
+    """Shows no progress."""
     yield lambda _: None
 
 
 def paced(
     batches: Iterable[Sequence[T]], rate: float | None, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> Iterator[Sequence[T]]:
-    """The batches, not faster than `rate` items per second."""
+    """Yield the batches at no more than `rate` items per second."""
     due = clock()
     for batch in batches:
         if rate is not None:
@@ -45,7 +45,7 @@ def paced(
 
 
 class ResumeFile:
-    """The resources that an earlier run completed. Without a path there are none, and none are recorded."""
+    """The resources that an earlier run completed. Without a path it is empty and records nothing."""
 
     def __init__(self, path: str | None, command: str, assignments: str) -> None:
         self._path = path

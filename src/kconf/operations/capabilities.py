@@ -1,4 +1,4 @@
-"""What can be done on a cluster, tried without changing anything: yes, refused or unsupported, and why."""
+"""Tests what a client can do on a cluster, without changing anything: yes, refused or unsupported, and why."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _PROBE: Final = "kconf-probe"
 _UNSUPPORTED: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.SECURITY_DISABLED)
 _NOT_FOUND: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.RESOURCE_NOT_FOUND)
-"""The errors for a resource that does not exist, from a server that would describe one that does."""
+"""Errors for a resource that does not exist: they show that the server would describe an existing one."""
 
 
 class Capability(NamedTuple):
-    """`result` is `yes`, `refused`, `unsupported` or `unreachable`; `failure` is why, `detail` what was found."""
+    """`result` is `yes`, `refused`, `unsupported` or `unreachable`; `failure` is the reason, `detail` the finding."""
 
     name: str
     result: str
@@ -38,7 +38,7 @@ def probe_capabilities(admin: SyncAdminClient) -> Iterator[Capability]:
 
 
 def probe_metadata_log(target: Target, cluster: str | None) -> Capability:
-    """Whether the metadata log can be followed with the credential for the controllers of the context."""
+    """Whether the metadata log can be followed with the context's credential for the controllers."""
     name = "metadata log"
     try:
         with target.open_controllers() as controllers:

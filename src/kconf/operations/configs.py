@@ -1,4 +1,4 @@
-"""Changes of config keys, of one resource or of thousands: compared with the cluster, as a request to execute."""
+"""Changes of config keys, for one resource or thousands: compares them with the cluster and builds the request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def alter_request(
 def assignments_request(
     command: str, admin: SyncAdminClient, assignments: Assignments, reason: str | None = None, *, exact: bool = False
 ) -> ChangeRequest:
-    """Alterations of named resources, of each its own. `exact`: a kconf server refuses what changed after the plan."""
+    """Different alterations per resource. `exact`: a kconf server refuses resources that changed after the plan."""
     plan = plan_configs(admin, assignments)
     return ChangeRequest(
         command=command,
@@ -66,7 +66,7 @@ def not_described(plan: ChangePlan) -> list[Resource]:
 
 
 def keys_not_set(plan: ChangePlan) -> list[str]:
-    """The keys to be deleted that are set at no resource: perhaps misspelled, but no server reports it."""
+    """The keys to be deleted that no resource has: perhaps misspelled, which no server reports."""
     by_key: dict[str, list[PlannedChange]] = {}
     for change in plan.changes:
         by_key.setdefault(change.key, []).append(change)
@@ -132,7 +132,7 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
 
 
 def _unseen(change: PlannedChange) -> PlannedChange:
-    """A change of a resource that may not be described: what it replaces is unknown, so it is never `unchanged`."""
+    """A change of a resource that the caller may not describe: the old value is unknown, so it is never `unchanged`."""
     if change.after is not None:
         return change._replace(old_unknown=True)
     return change._replace(before=UNKNOWN, old_unknown=True)
@@ -141,9 +141,9 @@ def _unseen(change: PlannedChange) -> PlannedChange:
 def _views(
     admin: SyncAdminClient, assignments: Assignments
 ) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource], int | None]:
-    """The keys in question. A principal that may alter but not describe gets a plan without the old values.
+    """The current values of the keys. A principal that may alter but not describe gets a plan without old values.
 
-    The last are the resources that may not be described, and the revision of a kconf server.
+    Also returns the resources that may not be described, and the revision of a kconf server.
     """
     from kconf.model.entry import View
 
@@ -188,12 +188,12 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before
     if is_unknown and entry is not None and entry.type is ValueType.LIST:
         key = ConfigKey(name=op.key, type=ValueType.LIST)
     elif is_unknown:
-        raise InvalidConfig(f"{op.key} is unknown to kconf here; only set and unset work on unknown keys")
+        raise InvalidConfig(f"{op.key} is not a known key; only set and unset work on unknown keys")
     return combined(op.op, key, op.key, before, op.value or "")
 
 
 def is_sensitive(resource: Resource, name: str, key: ConfigKey | None, entry: Entry | None) -> bool:
-    """Whether a value is to be hidden: the cluster, the catalog or the name of the key decides."""
+    """Whether a value must be hidden, according to the cluster, the catalog or the name of the key."""
     if entry is not None and entry.sensitive:
         return True
     if key is not None:

@@ -1,4 +1,4 @@
-"""Names and values for display: those of quotas, users, ACLs and topics are JSON or fields in the journal."""
+"""Display names and values for quotas, users, ACLs and topics, which the journal stores as JSON or fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SENSITIVE: Final = "(sensitive)"
 
 
 def display_names(resource: Resource, key: str) -> dict[str, Any]:
-    """Fields that replace or extend `resource` and `key` in a result; none for a resource with a name of its own."""
+    """Fields that replace or extend `resource` and `key` in a result; none for resources with plain names."""
     if resource.type is ResourceType.QUOTA:
         return {"entity": dict(QuotaEntity.from_resource(resource).parts)}
     if resource.type is ResourceType.SCRAM:
@@ -33,7 +33,7 @@ def display_names(resource: Resource, key: str) -> dict[str, Any]:
 
 
 def value_of(change: Change, value: str | None) -> str | None:
-    """A value for display; a topic as its number of partitions and replicas."""
+    """A value for display; for a topic, its partitions and replicas."""
     if value is None:
         return None
     if change.sensitive:

@@ -1,4 +1,4 @@
-"""Why an operation stopped before it changed anything."""
+"""Errors of operations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Aborted(KconfError):
 
 
 class PlanRejected(Aborted):
-    """A plan that cannot be executed, or not be written, as it is."""
+    """A plan that cannot be executed or written."""
 
 
 class PlanOutOfDate(PlanRejected):
-    """A plan whose cluster has changed since; `moved` are the differences that no longer hold."""
+    """The cluster has changed since the plan was made; `moved` are the affected differences."""
 
     def __init__(self, message: str, moved: Sequence[Difference]) -> None:
         super().__init__(message)

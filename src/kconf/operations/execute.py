@@ -1,7 +1,7 @@
-"""Executes a plan: validate it (dry run), or confirm it and send it. The one way in which operations change a cluster.
+"""Executes a plan: validates it (dry run), or confirms and sends it. Operations change clusters only here.
 
-A command makes a `ChangeRequest`: a checked `ChangePlan`, and how its resources are sent. `execute_plan` yields what
-became of each change as soon as that is known. How a person confirms and sees progress is up to the caller.
+A command creates a `ChangeRequest`: a checked `ChangePlan` and a function that sends it. `execute_plan` yields the
+outcome of each change as soon as it is known. The caller provides confirmation and progress display.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kconf.engine.risks import RiskName
     from kconf.model.resource import Resource
 
-_BATCH: Final = 4000  # resources between two steps of the progress: four requests of the usual size
+_BATCH: Final = 4000  # resources between two progress updates: four requests of the usual size
 
 SendResult = Mapping[Any, "ApiError | None"]
-"""By resource; by (resource, key) where one may fail without the others (ACLs). None: accepted."""
+"""Errors by resource, or by (resource, key) if keys can fail separately (ACLs). None if accepted."""
 
 Send = Callable[[Sequence["Resource"], bool], SendResult]
-"""Send what is planned for these resources; True: let the cluster validate it only."""
+"""Sends the changes of these resources; with True, the cluster only validates them."""
 
 
 class OutcomeStatus(StrEnum):
@@ -40,7 +40,7 @@ class OutcomeStatus(StrEnum):
 
 
 class ChangeOutcome(NamedTuple):
-    """What became of a change."""
+    """The outcome of a change."""
 
     change: PlannedChange
     status: OutcomeStatus
@@ -49,7 +49,7 @@ class ChangeOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class ExecutionOptions:
-    """How a plan is executed; `rate` is in resources per second, `resume_file` lists what is done."""
+    """How a plan is executed; `rate` is in resources per second, `resume_file` lists completed resources."""
 
     dry_run: bool = False
     allowed_risks: frozenset[RiskName] = frozenset()
@@ -59,10 +59,10 @@ class ExecutionOptions:
 
 @dataclass(frozen=True)
 class ChangeRequest:
-    """A plan, and how it is sent.
+    """A plan, and how to send it.
 
-    `summary` says what it does, as in `change 3 topics`. `confirm` is whether that must be confirmed. `assignments` is
-    what was asked for, by which a resume file is recognized. `validates` is whether `send` can validate only.
+    `summary` describes it, such as `change 3 topics`. `confirm`: it needs confirmation. `assignments` are the requested
+    values, which identify a resume file. `validates`: `send` can validate without changing anything.
     """
 
     command: str
@@ -75,7 +75,7 @@ class ChangeRequest:
 
 
 class Confirm(Protocol):
-    """Asks whether changes may be made; raises `Aborted` if not. Not `required`: only a protected context asks."""
+    """Asks for confirmation; raises `Aborted` if refused. If not `required`, only a protected context asks."""
 
     def __call__(self, changes: Sequence[PlannedChange], summary: str, *, required: bool) -> None: ...
 
@@ -83,7 +83,7 @@ class Confirm(Protocol):
 def execute_plan(
     request: ChangeRequest, options: ExecutionOptions, confirm: Confirm, progress: Progress = no_progress
 ) -> Iterator[ChangeOutcome]:
-    """Make the planned changes, or with `dry_run` let the cluster validate them.
+    """Make the planned changes, or with `dry_run` have the cluster validate them.
 
     An error that stops the execution is raised after the outcomes of all changes were yielded.
     """

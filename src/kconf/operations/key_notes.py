@@ -1,6 +1,6 @@
 """Notes about keys that kconf does not know in the release of the cluster.
 
-Such a key is never refused here: a newer cluster has keys that kconf does not know. The broker decides.
+Such a key is never refused here, because a newer cluster may have keys that kconf does not know. The broker decides.
 """
 
 from __future__ import annotations

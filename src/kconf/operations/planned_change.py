@@ -1,7 +1,7 @@
 """What an operation would change, key by key: the common form for configs, quotas, credentials, ACLs and topics.
 
-A `PlannedChange` has what is set at the resource itself (`before`, `after`) and the effective values there (`old`,
-`new`), as the two may differ.
+A `PlannedChange` has the values set on the resource itself (`before`, `after`) and the effective values (`old`, `new`),
+which may differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONFIG: Final = "config"
 TOPIC: Final = "topic"
 
 UNKNOWN: Final = "(unknown)"
-"""What is shown for a value that may not be read."""
+"""Displayed for a value that the caller may not read."""
 
 SOURCES: Final = {
     Source.UNKNOWN: "unknown",
@@ -37,12 +37,12 @@ SOURCES: Final = {
 
 
 class PlannedChange(NamedTuple):
-    """A change of one key. None: not set, or not there. A sensitive value is never in it, but `[hidden]`.
+    """A change of one key. None: not set, or no such resource. Sensitive values are replaced by `[hidden]`.
 
-    `kind` is `config` (also for quotas, credentials and ACLs, by the type of the resource) or `topic`. `risks` are what
-    the change may break. The `after` of a topic that would be created or get partitions is a
-    display text, as it has no journal entry yet. `shown` has fields that replace or extend those of the result.
-    `old_unknown`: the resource may not be described, so nothing is known of what it has.
+    `kind` is `config` (also for quotas, credentials and ACLs, by resource type) or `topic`. `risks` are what the change
+    may break. For a topic that would be created or get partitions, `after` is a display text, because there is no
+    journal entry yet. `shown` has fields that replace or extend those of the result. `old_unknown`: the caller may not
+    describe the resource, so its values are unknown.
     """
 
     resource: Resource
@@ -61,7 +61,7 @@ class PlannedChange(NamedTuple):
 
     @property
     def loss(self) -> str:
-        """Why data may be lost for good, or empty."""
+        """Why data may be lost permanently, or empty."""
         return next((each.why for each in self.risks if each.name is RiskName.DATA_LOSS), "")
 
     @property
@@ -75,9 +75,9 @@ def keys_shown(old_key: str, new_key: str) -> dict[str, str]:
 
 
 class ChangePlan(NamedTuple):
-    """What would be changed, the resources for which it fails, and the policy rules that only warn.
+    """The changes, the resources for which they fail, and the policy rules that only warn.
 
-    `revision` is that of the state it was planned on, if the cluster is a kconf server.
+    `revision` is that of the state used for planning, if the cluster is a kconf server.
     """
 
     changes: list[PlannedChange]
@@ -87,5 +87,5 @@ class ChangePlan(NamedTuple):
 
     @property
     def resources(self) -> list[Resource]:
-        """Those that would be altered, in their order."""
+        """The resources that would be altered, in order."""
         return [each for each in dict.fromkeys(one.resource for one in self.changes) if each not in self.failures]

@@ -1,4 +1,4 @@
-"""Snapshots of whole clusters as files, one per cluster, for the pipeline."""
+"""Writes snapshots of clusters to files for the pipeline, one file per cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SnapshotFile:
-    """A snapshot that was written."""
+    """A written snapshot."""
 
     path: Path
     lines: int
@@ -25,7 +25,7 @@ class SnapshotFile:
 
 
 def read_clusters(targets: Sequence[Target]) -> list[ClusterState | KafkaError]:
-    """Read all clusters at the same time; one that fails does not affect the others."""
+    """Read all clusters concurrently; a failure does not affect the others."""
 
     async def read_all() -> list[ClusterState | KafkaError]:
         return await asyncio.gather(*(_read(each) for each in targets))
@@ -44,7 +44,7 @@ async def _read(target: Target) -> ClusterState | KafkaError:
 
 
 def snapshot_directory(out: str) -> str:
-    """The directory that a path or a `file://` URI names."""
+    """The directory of a path or `file://` URI."""
     scheme, separator, path = out.partition("://")
     if not separator:
         return out
@@ -59,7 +59,7 @@ def snapshot_directory(out: str) -> str:
 
 
 def write_snapshot(directory: str, target: Target, state: ClusterState) -> SnapshotFile:
-    """Write `<directory>/<cluster id>/<time>.jsonl`, whole or not at all."""
+    """Write `<directory>/<cluster id>/<time>.jsonl` atomically."""
     from kconf.model.lines.journal import to_json
     from kconf.model.lines.snapshot import snapshot_lines
     from kconf.util.atomic_files import PartialFile, cluster_directory, private_directory
@@ -81,7 +81,7 @@ def write_snapshot(directory: str, target: Target, state: ClusterState) -> Snaps
 
 
 def _timestamp(taken: int) -> str:
-    """The time in a form whose alphabetical order is that of time."""
+    """The time as text that sorts chronologically."""
     from datetime import UTC, datetime
 
     time = datetime.fromtimestamp(taken / 1000, UTC)

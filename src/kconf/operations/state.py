@@ -1,4 +1,4 @@
-"""The present state of a cluster, as far as scopes cover it, and everything that is set there by resource and key."""
+"""Reads the current state of a cluster within scopes, and lists all values that are set, by resource and key."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from kconf.operations.target import Target
 
 ConfigName = tuple[Resource, str]
-"""A resource and a key; the key of a topic itself is empty."""
+"""A resource and a key; the key is empty for the topic itself."""
 
 SetValues = dict[ConfigName, str | None]
-"""The values that are set, in the form of `Difference.before`; that of a secret is None."""
+"""The values that are set, in the form of `Difference.before`; None for a secret."""
 
 
 def read_scopes(
@@ -33,7 +33,7 @@ def read_scopes(
     keys: Mapping[Resource, Sequence[str]] | None = None,
     synonyms: bool = False,
 ) -> ClusterState:
-    """Read the parts of a cluster that the scopes are about, and the configs of the resources that they cover."""
+    """Read the parts of a cluster that the scopes need, and the configs of resources in scope."""
     kinds = set(types_of(scopes)) or set(PARTS.values())
 
     def wanted(resource: Resource) -> bool:
@@ -54,7 +54,7 @@ def read_state(
     keys: Mapping[Resource, Sequence[str]] | None = None,
     synonyms: bool = False,
 ) -> ClusterState:
-    """The present state of what the scopes cover, and nothing else."""
+    """The current state of the resources in scope only."""
     return _narrowed(read_scopes(target, scopes, keys=keys, synonyms=synonyms), scopes)
 
 
@@ -75,7 +75,7 @@ def _narrowed(state: ClusterState, scopes: Sequence[Scope]) -> ClusterState:
 
 
 def set_values(state: ClusterState) -> SetValues:
-    """Everything that is set on a cluster; a topic itself has an empty key."""
+    """All values that are set on a cluster; the key is empty for a topic itself."""
     values: SetValues = {
         (Resource.topic(name), ""): shape_text(shape.partitions, shape.replication)
         for name, shape in state.topics.items()

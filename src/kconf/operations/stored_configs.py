@@ -1,4 +1,4 @@
-"""Configs in a store that no server has open, for a server that does not start with them."""
+"""Removes configs from a store that no server has open, for a server that does not start because of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STORED = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceT
 
 
 class Unset(NamedTuple):
-    """What was removed, and the revision that says so."""
+    """The removed keys, and the revision of the change."""
 
     revision: int
     changes: Sequence[Change]

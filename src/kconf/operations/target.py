@@ -1,6 +1,6 @@
-"""The cluster that an operation is about, and how to open a client for it.
+"""The target cluster of an operation, and how to open a client for it.
 
-Nothing is connected to and no secret is looked up before `open`.
+It opens no connection and reads no secret before `open`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UserCredential(NamedTuple):
-    """What a person logs in with, for SASL."""
+    """A person's SASL credential."""
 
     user: str
     password: str
@@ -27,9 +27,9 @@ class UserCredential(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A context and the options that override it. `name` is that of the context, or the address of the cluster.
+    """A context and the options that override it. `name` is the name of the context, or the address of the cluster.
 
-    With a `credential` the client logs in with it, and with nothing that the context has.
+    With a `credential`, the client logs in with it instead of the context's own credential.
     """
 
     context: Context
@@ -96,7 +96,7 @@ class Target(NamedTuple):
         return properties, bootstrap(self.context)
 
     def _journal(self) -> ClientJournal | None:
-        """Where changes are recorded, for clusters that have no journal themselves."""
+        """The journal of this client's changes, for clusters without their own journal."""
         directory = self.context.journal
         if directory is None:
             return None
@@ -107,6 +107,6 @@ class Target(NamedTuple):
         return ClientJournal(directory, reason=self.reason)
 
     def check_writable(self) -> None:
-        """Raise before anything is connected to, if the context is read-only."""
+        """Raise an error if the context is read-only, before any connection is opened."""
         if self.context.read_only:
             raise ConfigurationError(f"context {self.context.name!r} is read-only; nothing was sent")

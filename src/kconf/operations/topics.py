@@ -1,4 +1,4 @@
-"""Topics that are created, deleted or get more partitions, as requests that can be executed."""
+"""Builds change requests that create or delete topics, or add partitions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def create_request(
 
 
 def _creation_plan(admin: SyncAdminClient, topics: Mapping[str, NewTopic], policy: str | None) -> ChangePlan:
-    """The cluster validates the topics and returns what it would create (KIP-525); the policy checks that."""
+    """Validate the topics on the cluster, which returns the topics it would create (KIP-525), and check the policy."""
     validated = admin.create_topics(topics.values(), validate_only=True)
     failures = {Resource.topic(name): failure for name, failure in validated.failures.items()}
     changes = []
@@ -104,7 +104,7 @@ def _deletion(resource: Resource, topic: TopicDescription) -> PlannedChange:
 
 
 def _journal_text(topic: TopicDescription) -> str:
-    """A topic as the journal has it."""
+    """A topic in the format of the journal."""
     from kconf.model.resource import Topic
     from kconf.model.snapshot import topic_to_json
 
@@ -121,7 +121,7 @@ def grow_request(
     policy: str | None,
     reason: str | None,
 ) -> ChangeRequest:
-    """`count` is the new number of partitions for the present one."""
+    """`count` returns the new number of partitions, given the current number."""
     resources = resolve(admin, selectors)
     described = admin.describe_topics([each.name for each in resources])
     topics = {each: described[each.name] for each in resources if each.name not in described.failures}
@@ -167,7 +167,7 @@ def _partitions(count: int) -> str:
 
 
 def _counts_text(partitions: int, replicas: int) -> str:
-    """Such as `1 partition, 3 replicas`; -1 is the cluster's default."""
+    """For example `1 partition, 3 replicas`; -1 is the cluster's default."""
     counts = ((partitions, "partition"), (replicas, "replica"))
     return ", ".join(f"{'default' if count < 0 else count} {what}{'' if count == 1 else 's'}" for count, what in counts)
 

@@ -1,8 +1,8 @@
 """Selects resources by value: `--where 'retention.ms>30d'`.
 
-Values are effective ones, inherited or not. Numbers compare as numbers and accept units; -1 of a retention key is above
-every amount. Lists are equal in any order. A value that a cluster does not show matches nothing. The type of a key that
-kconf does not know is what the cluster says.
+Conditions apply to effective values, inherited or not. Numbers are compared as numbers and accept units; -1 of a
+retention key means unlimited. Lists are equal in any order. A value that the cluster does not show matches nothing. If
+kconf does not know a key, the cluster provides its type.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _COMPARE: Final = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _CONDITION: Final = re.compile(r"\s*([\w.\-]+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*?)\s*")
 _FACTS: Final = {name: ConfigKey(name=name, type=ValueType.INT) for name in ("partitions", "replication-factor")}
-"""What topics have beside their keys."""
+"""Properties of topics other than keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A comparison of a key's value; `operand` is what the value is compared with, read from `text`."""
+    """A comparison of a key's value with `operand`, which is parsed from `text`."""
 
     key: ConfigKey
     operator: str
@@ -43,7 +43,7 @@ class Condition:
     text: str = ""
 
     def typed(self, kind: ValueType) -> Condition:
-        """The same comparison of a key that kconf does not know, of which the cluster says the type."""
+        """The same comparison for a key that kconf does not know, with the type from the cluster."""
         return _comparison(replace(self.key, type=kind), self.operator, self.text)
 
     @property
@@ -51,7 +51,7 @@ class Condition:
         return self.key.type is ValueType.UNKNOWN
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Whether it holds for the values of a resource, which has one of this key."""
+        """Whether it holds for the values of a resource. The key must have a value."""
         value: Any = read_value(self.key, values[self.key.name])
         operand: Any = self.operand
         if self.key.type in NUMBERS:
@@ -63,7 +63,7 @@ class Condition:
 
 @dataclass(slots=True)
 class Matches:
-    """The resources for which all conditions hold, each with the values in question, and what could not be decided."""
+    """The resources for which all conditions hold, with the compared values, and those that could not be compared."""
 
     values: dict[Resource, dict[str, str]] = field(default_factory=dict)
     failures: dict[Resource, ApiError] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def _key(kind: ResourceType, name: str) -> ConfigKey:
 
 
 def _wide(key: ConfigKey) -> ConfigKey:
-    """A bound may be above what the key takes."""
+    """The type of the operand, without the limits of the key: a bound may exceed them."""
     return replace(key, type=ValueType.LONG) if key.type in (ValueType.INT, ValueType.SHORT) else key
 
 
@@ -144,7 +144,7 @@ def find_matching(admin: SyncAdminClient, resources: Sequence[Resource], conditi
 
 
 def _known(condition: Condition, types: Mapping[str, ValueType], resources: Sequence[Resource]) -> Condition:
-    """A condition on a key that kconf does not know. If the cluster does not show it either, it is misspelled."""
+    """Resolve a condition on a key that kconf does not know. If the cluster does not show it either, raise an error."""
     name = condition.key.name
     if name in types:
         return condition.typed(types[name] if types[name] is not ValueType.UNKNOWN else ValueType.STRING)
@@ -173,7 +173,7 @@ def _facts(
 def _configs(
     admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition], found: Matches
 ) -> tuple[dict[Resource, dict[str, str]], dict[str, ValueType]]:
-    """The values of each resource, and the types of the keys, as the cluster says."""
+    """The values of each resource, and the types of the keys, from the cluster."""
     wanted = {each.key.name: each.key for each in conditions if each.key.name not in _FACTS}
     names = tuple(dict.fromkeys([*wanted, *(FOLLOWS[name] for name in wanted if name in FOLLOWS)]))
     if not wanted or not resources:

@@ -1,8 +1,8 @@
-"""The real brokers for which this server answers: those on the same ZooKeeper, or those behind a gateway.
+"""The real brokers that this server answers for: those on the same ZooKeeper, or those behind a gateway.
 
-Their dynamic configs are in the store. Their static configs and the levels of their loggers are not: the server asks
-the brokers over their plaintext listener. A broker that cannot be reached is described without its static configs, and
-requests about its loggers fail.
+Their dynamic configs are in the store. Their static configs and logger levels are not: the server reads them from the
+brokers' plaintext listeners. If a broker is unavailable, it is described without its static configs, and requests about
+its loggers fail.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-_TIMEOUT: Final = 5.0  # seconds for a response of a broker
+_TIMEOUT: Final = 5.0  # seconds for a broker to respond
 
 
 class BrokerProxy:
-    """Empty without a service, and where there are no brokers."""
+    """Empty if there is no service or there are no brokers."""
 
     def __init__(self, service: Service | None = None, upstream: UpstreamClient | None = None) -> None:
         self._service, self._upstream = service, upstream
@@ -48,7 +48,7 @@ class BrokerProxy:
         return number if number in self.members.brokers else None
 
     def resolvers(self, state: State) -> Mapping[int, ConfigResolver]:
-        """The resolver of each broker; static configs as far as they are known."""
+        """The resolver of each broker, with its static configs if they are known."""
         brokers = self.members.brokers
         if not brokers:
             return {}
@@ -70,7 +70,7 @@ class BrokerProxy:
         return known
 
     async def load_static(self, numbers: Iterable[int]) -> None:
-        """Ask brokers for their static configs, unless that was done since they started."""
+        """Read the static configs of brokers, unless they were read since the broker started."""
         brokers = self.members.brokers
         unknown = [
             brokers[each] for each in numbers if each in brokers and self._static.get(each, (None,))[0] != brokers[each]
@@ -94,7 +94,7 @@ class BrokerProxy:
     async def alter_loggers(
         self, principal: str, number: int, alterations: Sequence[AlterConfigOp], *, validate_only: bool
     ) -> None:
-        """All or none; raises the error that the broker returns."""
+        """Alter the loggers of a broker, all or none. Raises the broker's error."""
         resource = Resource.logger(number)
         upstream = self._upstream
         if upstream is not None and await upstream.alter_as(

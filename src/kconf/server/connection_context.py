@@ -1,4 +1,4 @@
-"""The state of one connection: the client, and what its requests share."""
+"""The state of one connection that its requests share."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class LongPollTimer:
-    """Ends a connection's long poll early: when the client has gone, or has sent another request."""
+    """Ends a connection's long poll early, when the client has disconnected or sent another request."""
 
     __slots__ = ("is_over", "on_wait", "wake")
 
     def __init__(self) -> None:
         self.is_over = False
         self.wake: Callable[[], None] | None = None  # set while a long poll waits
-        self.on_wait: Callable[[], None] | None = None  # called when a large request begins to wait
+        self.on_wait: Callable[[], None] | None = None  # called when a large request starts to wait
 
     def renew(self) -> None:
         self.is_over = False
 
     def begin(self, wake: Callable[[], None]) -> None:
-        """A long poll waits; `wake` ends it."""
+        """A long poll starts to wait. `wake` ends it."""
         self.wake = wake
         if self.on_wait is not None:
             self.on_wait()
@@ -37,7 +37,7 @@ class LongPollTimer:
 
 
 class ConnectionContext:
-    """One connection, as far as authentication and the handlers of requests are concerned."""
+    """One connection, as authentication and request handlers see it."""
 
     __slots__ = (
         "advertised_host",
@@ -66,16 +66,16 @@ class ConnectionContext:
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
         self.listener = listener
-        self.node = node  # of a gateway: the broker that the client means to reach, if it named one
+        self.node = node  # gateways: the broker that the client addresses, if any
         self.long_poll = LongPollTimer()
-        self.mute_ms = 0  # the connection is not read for this long after the response (api/throttling.py)
-        self.waiting: Future[None] | None = None  # a large request that is not worked on yet
+        self.mute_ms = 0  # how long the connection is not read after the response (api/throttling.py)
+        self.waiting: Future[None] | None = None  # a large request that is not started yet
 
     def wait_for_turn(self, turn: Future[None] | None) -> None:
         self.waiting = turn
 
     def close(self) -> None:
-        """The client is gone: end its long poll, and drop requests that have not been started."""
+        """The client has disconnected: end its long poll and drop requests that are not started."""
         self.long_poll.end()
         if self.waiting is not None:
             self.waiting.cancel()

@@ -1,4 +1,4 @@
-"""What every handler gets: the parts of this server, and the request's own context."""
+"""What every handler gets: the context of the server and the context of the request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
-from kconf.engine.access.acls import Authorizer
+from kconf.engine.access.acls import AclIndex, Authorizer
 from kconf.engine.configs.alter import AlterTarget
 from kconf.engine.topics.placement import ClusterDefaults
 from kconf.errors import (
@@ -42,8 +42,8 @@ from kconf.util.slice_scheduler import SliceScheduler
 if TYPE_CHECKING:
     from kconf.server.upstream.client import UpstreamClient
 
-UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
-UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read now; try again later")
+UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written at the moment; try again later")
+UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read at the moment; try again later")
 LOST = ApiError(
     ErrorCode.KAFKA_STORAGE_ERROR,
     "the server's store file was deleted, moved or replaced: nothing was changed, and no changes are possible until "
@@ -54,7 +54,7 @@ READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it w
 
 
 def store_error(error: StoreError) -> ApiError:
-    """The error of a change that the store did not accept: retriable, or the reason why a retry does not help."""
+    """The error for a change that the store could not commit. Retriable only if a retry can help."""
     if isinstance(error, ChangeTooLarge):
         return ApiError(ErrorCode.INVALID_REQUEST, str(error))
     if isinstance(error, TooManyChanges):
@@ -65,7 +65,7 @@ def store_error(error: StoreError) -> ApiError:
 
 
 def journal_error(error: StoreError) -> ApiError:
-    """The error of a request for the past."""
+    """The error for a request that reads the journal."""
     return DAMAGED if isinstance(error, StoreDamaged) else UNREADABLE
 
 
@@ -88,7 +88,7 @@ class ServerContext:
     brokers: BrokerProxy = field(default_factory=BrokerProxy)
     counters: Counters = field(default_factory=Counters)
     scheduler: SliceScheduler = field(default_factory=SliceScheduler)
-    upstream: UpstreamClient | None = None  # of a gateway
+    upstream: UpstreamClient | None = None  # gateways only
     addresses: BrokerAddresses = field(default_factory=BrokerAddresses)
 
     @classmethod
@@ -98,8 +98,12 @@ class ServerContext:
         clock: Callable[[], float],
         policies: PolicyManager | None = None,
         upstream: UpstreamClient | None = None,
+        own_acls: AclIndex | None = None,
     ) -> ServerContext:
-        """Everything a server has besides its service; it follows the service's commits."""
+        """Create the context of a server. Its parts subscribe to the commits of the service.
+
+        `own_acls` are those of a gateway that does not use the ACLs of its cluster.
+        """
         return cls(
             service,
             service.node_id,
@@ -110,7 +114,7 @@ class ServerContext:
             AuditLog(service, clock),
             QuotaManager.over(service, clock),
             policies or PolicyManager(),
-            authorizer_of(service),
+            authorizer_of(service, own_acls),
             ListenerSecurity(lambda: service.settings.effective, allowed_files(service.settings.static)),
             brokers=BrokerProxy(service, upstream),
             scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
@@ -118,7 +122,7 @@ class ServerContext:
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None, named: int | None = None) -> AlterTarget:
-        """This server, for a change requested by this principal; of a gateway, the broker that was named."""
+        """The target of a change by this principal: this server, or on a gateway the broker `named`."""
         brokers = self.brokers.resolvers(state)
         if named is not None:
             brokers = {number: each for number, each in brokers.items() if number == named}
@@ -141,9 +145,9 @@ class ServerContext:
 
 
 class ApiRequest(NamedTuple):
-    """One request: its version, its caller, and the address at which the caller reached the server.
+    """One request: its version, its caller, and the address to which the caller is connected.
 
-    A named tuple, since one is made for every request.
+    A named tuple for speed, since one is created per request.
     """
 
     version: int
@@ -153,14 +157,14 @@ class ApiRequest(NamedTuple):
     authorize: Authorize = allow_all
     long_poll: LongPollTimer | None = None
     listener: str = "PLAINTEXT"
-    surplus: int = 0  # bytes after the body
+    surplus: int = 0  # unread bytes after the body
     connection: ConnectionContext | None = None
 
     @property
     def node(self) -> int | None:
-        """Of a gateway: the broker that the client means to reach, if it named one."""
+        """The broker that the client of a gateway addresses, if any."""
         return None if self.connection is None else self.connection.node
 
     def with_reason(self, reason: str) -> ApiRequest:
-        """The same call, with a reason for the journal."""
+        """The same request, with a reason for the journal."""
         return self._replace(caller=replace(self.caller, reason=reason))

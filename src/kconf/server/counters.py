@@ -1,6 +1,6 @@
-"""Counts since the start, as plain integers: counting must cost nothing on the way of a request.
+"""Counters since the start, as plain integers, since they are incremented on the hot path.
 
-To add a metric: a counter here, and its line in metrics.py. Connections and logins are counted in
+To add a metric, add a counter here and export it in metrics.py. Connections and logins are counted in
 network/connection_registry.py, requests in api/router.py.
 """
 
@@ -26,15 +26,15 @@ class Counters:
     )
 
     def __init__(self) -> None:
-        self.requests: dict[bytes, int] = {}  # by the first two bytes of the frame, the API key
+        self.requests: dict[bytes, int] = {}  # by API key: the first two bytes of the frame
         self.connections = 0
         self.failed_logins = 0
-        self.failed_handshakes = 0  # of TLS; they count as failed logins too
-        self.rejected_connections = 0  # beyond max.connections.per.ip
-        self.invalid_requests = 0  # connections closed because of what they sent
-        self.idle_connections = 0  # closed after connections.max.idle.ms
+        self.failed_handshakes = 0  # TLS handshakes; also counted as failed logins
+        self.rejected_connections = 0  # connections beyond max.connections.per.ip
+        self.invalid_requests = 0  # connections closed because of an invalid request
+        self.idle_connections = 0  # connections closed after connections.max.idle.ms
         self.fast_path = 0  # DescribeConfigs requests answered by the fast path
-        self.failed_relays = 0  # connections closed since a broker behind a gateway was away
+        self.failed_relays = 0  # connections closed because a broker behind a gateway was unavailable
         self.failed_requests = 0  # handlers that raised an unexpected exception
 
     def count_request(self, frame: bytes) -> None:

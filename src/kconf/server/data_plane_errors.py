@@ -1,6 +1,6 @@
-"""Responses to failed requests about messages, groups and replicas: one error code per element (error_responses.py).
+"""Error responses of APIs about messages, groups and replicas: one error code per element (error_responses.py).
 
-APIs whose response has one error code only are not listed.
+APIs with a single error code in the response are not listed.
 """
 
 from __future__ import annotations

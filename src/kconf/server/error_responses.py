@@ -1,104 +1,32 @@
-"""The response to a request that fails as a whole: one error code for every element of the request, and no more.
+"""The response to a request that fails as a whole: the same error code for every element.
 
-As in Kafka: one error per resource, topic or entry, without a message, so that nothing of what went wrong gets out. An
-API whose response has one error code only gets it there.
+As in Kafka, there is one error per resource, topic or entry, without a message, so that no internal detail is exposed.
+APIs with a single error code in the response use that. The tables import many messages that most servers never need, so
+they are imported for the first such response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from kconf.errors import ErrorCode
 from kconf.protocol.apis import Api
-from kconf.protocol.messages.alter_client_quotas import AlteredQuotaResult
-from kconf.protocol.messages.alter_config import AlteredEntityResult
-from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse
-from kconf.protocol.messages.alter_quotas import AlteredQuotas, AlteredQuotaType
-from kconf.protocol.messages.alter_user_scram_credentials import AlteredScramUser
-from kconf.protocol.messages.create_acls import AclCreationResult
-from kconf.protocol.messages.create_partitions import CreatePartitionsTopicResult
-from kconf.protocol.messages.create_topics import CreatableTopicResult
-from kconf.protocol.messages.delete_acls import DeleteAclsFilterResult
-from kconf.protocol.messages.delete_topics import DeletableTopicResult
-from kconf.protocol.messages.describe_config import DescribedEntityResult
-from kconf.protocol.messages.describe_configs import DescribeConfigsResult
-from kconf.protocol.messages.describe_quotas import DescribedQuotas
-from kconf.protocol.messages.describe_topic_partitions import DescribedTopic
-from kconf.protocol.messages.metadata import MetadataTopic
-from kconf.server import data_plane_errors
 
 _CODE: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 
-_FIELDS: Final[Mapping[str, Callable[[Any, int], dict[str, Any]]]] = {
-    **data_plane_errors.FIELDS,
-    "ApiVersions": lambda request, code: {"error_code": code, "api_keys": ()},
-    "Metadata": lambda request, code: {
-        "topics": [MetadataTopic(code, each.name or "", each.topic_id) for each in request.topics or ()],
-        "error_code": code,
-    },
-    "SaslHandshake": lambda request, code: {"error_code": code, "mechanisms": ()},
-    "SaslAuthenticate": lambda request, code: {"error_code": code, "error_message": None, "auth_bytes": b""},
-    "CreateTopics": lambda request, code: {
-        "topics": [CreatableTopicResult(each.name, error_code=code) for each in request.topics]
-    },
-    "DeleteTopics": lambda request, code: {
-        "responses": [
-            *(DeletableTopicResult(each.name, each.topic_id, code) for each in request.topics),
-            *(DeletableTopicResult(name, error_code=code) for name in request.topic_names),
-        ]
-    },
-    "CreatePartitions": lambda request, code: {
-        "results": [CreatePartitionsTopicResult(each.name, code) for each in request.topics]
-    },
-    "DescribeTopicPartitions": lambda request, code: {
-        "topics": [DescribedTopic(code, each.name) for each in request.topics]
-    },
-    "DescribeConfigs": lambda request, code: {
-        "results": [DescribeConfigsResult(code, None, *_named(each)) for each in request.resources]
-    },
-    "AlterConfigs": lambda request, code: {"responses": _altered(request, code)},
-    "IncrementalAlterConfigs": lambda request, code: {"responses": _altered(request, code)},
-    "CreateAcls": lambda request, code: {"results": [AclCreationResult(code, None) for _ in request.creations]},
-    "DeleteAcls": lambda request, code: {
-        "filter_results": [DeleteAclsFilterResult(code, None) for _ in request.filters]
-    },
-    "AlterClientQuotas": lambda request, code: {
-        "entries": [AlteredQuotaResult(code, None, each.entity) for each in request.entries]
-    },
-    "DescribeQuotas": lambda request, code: {
-        "resources": [DescribedQuotas(each.quota_resources, code) for each in request.resources]
-    },
-    "AlterQuotas": lambda request, code: {
-        "resources": [
-            AlteredQuotas(each.quota_resources, [AlteredQuotaType(code, None, one.quota_type) for one in each.quotas])
-            for each in request.resources
-        ]
-    },
-    "AlterUserScramCredentials": lambda request, code: {
-        "results": [
-            AlteredScramUser(name, code)
-            for name in dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))
-        ]
-    },
-    "AlterConfig": lambda request, code: {
-        "entities": [AlteredEntityResult(each.entity_type, each.entity_name, code) for each in request.entities]
-    },
-    "DescribeConfig": lambda request, code: {
-        "entities": [DescribedEntityResult(each.entity_type, each.entity_name, code, ()) for each in request.entities]
-    },
-}
-
 
 def error_response(api: Api, request: Any, code: int = _CODE) -> Any:
-    """The response to a request that failed as a whole."""
-    fields = _FIELDS.get(api.name)
+    """The response to a request that fails as a whole."""
+    fields = _fields(api)
     return api.response(error_code=code) if fields is None else api.response(**fields(request, code))
 
 
-def _altered(request: Any, code: int) -> list[AlterConfigsResourceResponse]:
-    return [AlterConfigsResourceResponse(code, None, *_named(each)) for each in request.resources]
+def _fields(api: Api) -> Callable[[Any, int], dict[str, Any]] | None:
+    from kconf.server import control_plane_errors
 
+    if api.name in control_plane_errors.FIELDS:
+        return control_plane_errors.FIELDS[api.name]
+    from kconf.server import data_plane_errors
 
-def _named(resource: Any) -> tuple[int, str]:
-    return resource.resource_type, resource.resource_name
+    return data_plane_errors.FIELDS.get(api.name)

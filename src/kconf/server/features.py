@@ -1,8 +1,8 @@
-"""The features of Kafka that a cluster is initialized with: eligible.leader.replicas.version (KIP-966).
+"""The Kafka features of a cluster: eligible.leader.replicas.version (KIP-966).
 
-Its level is chosen when a store is created, by `kconf serve --feature`, and recorded in it; without a choice it is that
-of a new Kafka 4.3 cluster. UpdateFeatures changes it later. With level 1 the cluster default of min.insync.replicas is
-always set, and no broker has its own, as in Kafka: the server ensures both when it starts and when the level changes.
+Its level is set when a store is created (`kconf serve --feature`) and stored in it. The default is that of a new Kafka
+4.3 cluster. UpdateFeatures changes it later. With level 1, the cluster-wide min.insync.replicas is always set and no
+broker has its own, as in Kafka. The server ensures both at startup and when the level changes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from kconf.service import Service, State
 from kconf.store.base import FeatureStore, Store, elr_version_of
 
 METADATA_VERSION: Final = "metadata.version"
-_LEVEL: Final = 30  # the metadata.version of Kafka 4.3, whose keys and rules these are
+_LEVEL: Final = 30  # the metadata.version of Kafka 4.3, whose keys and rules kconf implements
 ELR: Final = "eligible.leader.replicas.version"
 LEVELS: Final = (0, 1)
 DEFAULT_LEVEL: Final = 1
-"""Of a new store, as of a new Kafka cluster since 4.1. Stores that were created before levels were recorded have 0."""
+"""The level of a new store, as in a new Kafka cluster since 4.1. Stores without a recorded level have 0."""
 
 _CALLER: Final = RequestContext("User:kconf", "kconf", "localhost", "kconf serve", reason=f"{ELR}=1")
 
 
 def read_features(words: Sequence[str]) -> dict[str, int]:
-    """`NAME=LEVEL` arguments."""
+    """Parse `NAME=LEVEL` arguments."""
     found: dict[str, int] = {}
     for word in words:
         name, _, level = word.partition("=")
         if name != ELR:
-            raise ConfigurationError(f"--feature knows {ELR}, not {name!r}")
+            raise ConfigurationError(f"--feature supports {ELR}, not {name!r}")
         if level not in map(str, LEVELS):
             raise ConfigurationError(f"--feature {ELR} takes {LEVELS[0]} or {LEVELS[1]}, not {level!r}")
         if found.get(name, int(level)) != int(level):
@@ -47,7 +47,7 @@ def read_features(words: Sequence[str]) -> dict[str, int]:
 
 
 def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool) -> None:
-    """Record the features of a new store. Refuses those that an existing store was not initialized with."""
+    """Record the features of a new store. Raises an error if an existing store has another level."""
     level = wanted.get(ELR)
     if not isinstance(store, FeatureStore):
         if level:
@@ -63,12 +63,12 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
 
 
 def supported_features(store: Store) -> dict[str, tuple[int, int]]:
-    """The features of this cluster and their lowest and highest levels. Kafka's layout in ZooKeeper has none."""
+    """The supported features with their lowest and highest levels. With ZooKeeper there are none."""
     return {METADATA_VERSION: (_LEVEL, _LEVEL), ELR: LEVELS} if isinstance(store, FeatureStore) else {}
 
 
 def finalized_features(store: Store) -> dict[str, int]:
-    """The features that are enabled, with their levels."""
+    """The finalized features with their levels."""
     if not isinstance(store, FeatureStore):
         return {}
     level = elr_version_of(store)
@@ -80,7 +80,7 @@ async def set_elr_version(service: Service, level: int, caller: RequestContext) 
     store = service.store
     if not isinstance(store, FeatureStore) or level == elr_version_of(service.store):
         return
-    if level:  # before it is recorded, so that no moment is without the value that it needs
+    if level:  # before the level is recorded, so that the value is never missing
         await _set_min_insync(service, caller)
     service.check_writable()
     await service.in_store(lambda _: store.record_elr_version(level))
@@ -88,9 +88,9 @@ async def set_elr_version(service: Service, level: int, caller: RequestContext) 
 
 
 async def enforce_min_insync(service: Service) -> None:
-    """With level 1: set the cluster's min.insync.replicas, unless it is set, and remove those of brokers, as Kafka.
+    """With level 1, set the cluster-wide min.insync.replicas if it is not set, and remove those of brokers, as Kafka.
 
-    Only in a store of our own: the cluster behind a gateway does that itself, and is changed for nobody but clients.
+    Never done through a gateway: its cluster does this itself, and a gateway changes it only for clients.
     """
     if isinstance(service.store, FeatureStore) and elr_version_of(service.store) and service.writable:
         await _set_min_insync(service, _CALLER)

@@ -1,9 +1,9 @@
 """The configuration of listeners: names, addresses, security protocols and per-listener settings.
 
-From the command line (`--listen HOST:PORT` is PLAINTEXT, `--listen NAME://HOST:PORT` has the protocol of its name), or
-from server.properties as in Kafka: `listeners`, `advertised.listeners`, `listener.security.protocol.map`. A setting of
-one listener has the prefix `listener.name.<listener>.` and takes precedence over the one without. Controller listeners
-are skipped.
+Read from the command line (`--listen HOST:PORT` is PLAINTEXT, `--listen NAME://HOST:PORT` has the protocol of its name)
+or from server.properties, as in Kafka: `listeners`, `advertised.listeners`, `listener.security.protocol.map`. A setting
+with the prefix `listener.name.<listener>.` takes precedence over the same setting without it. Controller listeners are
+ignored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SecurityProtocol(StrEnum):
 
 
 class SocketAddress(NamedTuple):
-    """An empty host means every interface."""
+    """A host and port. An empty host means all interfaces."""
 
     host: str
     port: int
@@ -51,9 +51,9 @@ class SocketAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndPoint:
-    """`advertised` None: clients get the address at which they reached the server.
+    """A listener as configured. If `advertised` is None, clients get the address to which they are connected.
 
-    `node`: of a gateway, the broker for which connections to this address are.
+    `node` is the broker that this listener of a gateway is for, if any.
     """
 
     name: str
@@ -66,16 +66,16 @@ class EndPoint:
         return f"{self.name}://{self.address}"
 
     def prefixed(self, key: str) -> str:
-        """The name of a setting of this listener alone."""
+        """The name of a setting for this listener only."""
         return f"listener.name.{self.name.lower()}.{key}"
 
     def setting(self, effective: Mapping[str, str], key: str) -> str | None:
-        """The value in force: the listener's own, else the broker's; None: the default."""
+        """The effective value: the listener's own or the broker's, or None if neither is set."""
         own = effective.get(self.prefixed(key))
         return effective.get(key) if own is None else own
 
     def settings(self, effective: Mapping[str, str], start: str) -> dict[str, str]:
-        """All settings in force that have this prefix, without the prefix of the listener."""
+        """All effective settings that start with `start`, without the prefix of the listener."""
         found = {key: value for key, value in effective.items() if key.startswith(start)}
         prefix = self.prefixed("")
         own = {key.removeprefix(prefix): value for key, value in effective.items() if key.startswith(prefix + start)}
@@ -83,7 +83,7 @@ class EndPoint:
 
     @property
     def is_exposed(self) -> bool:
-        """Whether other machines may reach it."""
+        """Whether other machines can connect."""
         host = self.address.host
         if host == "localhost":
             return False
@@ -99,7 +99,7 @@ class EndPoint:
 
 
 def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
-    """host:port, [v6]:port or :port; the latter means `everywhere`."""
+    """Parse host:port, [v6]:port or :port. `everywhere` is the host of the last form."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"an address must be HOST:PORT: {text!r}")
@@ -108,17 +108,17 @@ def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
 
 @contextmanager
 def explain_bind_error(host: str, port: int) -> Iterator[None]:
-    """Turn an error of a bind into a ConfigurationError with the address and the reason."""
+    """Convert a bind error to a ConfigurationError with the address and the reason."""
     try:
         yield
-    except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
         why = getattr(error, "strerror", None) or error
         advice = "; use --listen HOST:0 to pick a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
         raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
 
 def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[EndPoint, ...]:
-    """The listeners of the command line, else those of the file, else one on loopback.
+    """The listeners of the command line or of the file; by default one on loopback.
 
     The file's advertised address does not apply to HOST:PORT without a name.
     """
@@ -145,10 +145,10 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
 
 
 def with_listeners(static: Mapping[str, str], bound: Mapping[EndPoint, SocketAddress]) -> dict[str, str]:
-    """The static configuration with the addresses that were bound, so that a describe shows them.
+    """The static configuration with the bound addresses, which a describe shows.
 
-    The text of the file is shown if it is the address that was bound. A listener on all interfaces advertises the
-    address at which a client reached it, which no setting can express.
+    If the file has the bound address, its text is kept. A listener on all interfaces advertises the address to which a
+    client is connected, which no setting can express.
     """
     opened = {each.name: address for each, address in bound.items()}
     pairs = dict(_named(item) for item in _items(static.get("listeners")))
@@ -170,7 +170,7 @@ def _joined(addresses: Mapping[str, object]) -> str:
 
 
 def _controllers(static: Mapping[str, str]) -> set[str]:
-    """The names of listeners that are a controller's."""
+    """The names of controller listeners."""
     return {each.upper() for each in _items(static.get("controller.listener.names"))}
 
 

@@ -1,6 +1,6 @@
-"""BROKER_LOGGER: the levels of this process's own loggers, with Kafka's names.
+"""BROKER_LOGGER resources: the levels of this process's loggers, with Kafka's level names.
 
-Levels are not stored: a restart resets them, as in Kafka. Every operation of a request is checked before the first one
+Levels are not stored: a restart resets them, as in Kafka. All operations of a request are checked before the first one
 is executed.
 """
 
@@ -41,7 +41,7 @@ class LogLevels:
         return View(tuple(Entry(name, self._level(name), Source.LOGGER, documentation="") for name in self.names()))
 
     def alter(self, alterations: Sequence[AlterConfigOp], *, validate_only: bool) -> None:
-        """Set and clear levels, all or none."""
+        """Set and delete levels, all or none."""
         check_alterations(alterations)
         names = set(self.names())
         for each in alterations:

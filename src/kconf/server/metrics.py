@@ -1,6 +1,6 @@
-"""The second port: Prometheus metrics at /metrics, health at /health.
+"""The HTTP port: Prometheus metrics at /metrics, health at /health.
 
-Values are read when they are scraped. To add a metric: count it in counters.py, or in the part that it belongs to, and
+Values are read when they are scraped. To add a metric, count it in counters.py or in the module that it belongs to, and
 yield it in `ServerCollector.collect`.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ServerCollector(Collector):
-    """Everything that the server counts, as Prometheus metrics."""
+    """Exports all counters of the server as Prometheus metrics."""
 
     def __init__(self, context: ServerContext, registry: ConnectionRegistry, archiver: Archiver | None) -> None:
         self._context, self._registry, self._archiver = context, registry, archiver
@@ -84,12 +84,12 @@ class ServerCollector(Collector):
         if context.upstream is not None:
             yield CounterMetricFamily(
                 "kconf_outside_revisions",
-                "Changes of the cluster that did not come through this gateway.",
+                "Changes to the cluster that were not made through this gateway.",
                 store.outside_revisions,
             )
             yield CounterMetricFamily(
                 "kconf_failed_relays",
-                "Connections of clients closed because a broker was away or did not answer.",
+                "Client connections closed because a broker was unavailable or did not respond.",
                 counted.failed_relays,
             )
         if (polling := store.polling) is not None:
@@ -98,7 +98,7 @@ class ServerCollector(Collector):
             "kconf_store_reachable", "0 if the store does not respond and reads may be stale.", store.is_reachable
         )
         yield GaugeMetricFamily(
-            "kconf_stale", "1 if changes of other servers may be missing.", context.service.is_stale
+            "kconf_stale", "1 if changes by other servers may be missing.", context.service.is_stale
         )
         yield GaugeMetricFamily(
             "kconf_store_faults",
@@ -113,11 +113,11 @@ class ServerCollector(Collector):
             context.feed.waiting_readers,
         )
         yield CounterMetricFamily(
-            "kconf_attempts", "Refusals and dry runs recorded in the audit log.", context.audit_log.written
+            "kconf_attempts", "Refused requests and dry runs recorded in the audit log.", context.audit_log.written
         )
         yield CounterMetricFamily(
             "kconf_attempts_dropped",
-            "Refusals and dry runs not recorded because there were too many.",
+            "Refused requests and dry runs not recorded because there were too many.",
             context.audit_log.dropped,
         )
         if self._archiver is not None:
@@ -126,22 +126,24 @@ class ServerCollector(Collector):
 
 
 def polling_families(polling: Polling) -> Iterator[Metric]:
-    """How old the state of a gateway without controllers is."""
-    yield GaugeMetricFamily("kconf_poll_interval_seconds", "How often the cluster is polled.", polling.interval)
+    """The age of the state of a gateway that polls."""
+    yield GaugeMetricFamily(
+        "kconf_poll_interval_seconds", "Interval between two polls of the cluster.", polling.interval
+    )
     yield GaugeMetricFamily(
         "kconf_poll_age_seconds",
-        "Time since the last complete poll began: no change is missing that is older.",
+        "Time since the start of the last complete poll. All older changes are included.",
         -1 if polling.age is None else polling.age,
     )
     yield GaugeMetricFamily(
         "kconf_poll_duration_seconds",
-        "How long the last complete poll took.",
+        "Duration of the last complete poll.",
         -1 if polling.duration is None else polling.duration,
     )
 
 
 def archive_families(archiver: Archiver) -> Iterator[Metric]:
-    """How far behind the archive is, and whether it can be written."""
+    """The lag of the archive, and whether it can be written."""
     yield GaugeMetricFamily("kconf_archived_revision", "Last archived revision.", archiver.archived)
     yield GaugeMetricFamily(
         "kconf_archive_lag_seconds", "Age of the oldest change that is not archived yet.", archiver.lag
@@ -153,7 +155,7 @@ def archive_families(archiver: Archiver) -> Iterator[Metric]:
 
 
 class MetricsServer:
-    """The second port of a server."""
+    """Serves /metrics and /health."""
 
     def __init__(
         self, context: ServerContext, registry: ConnectionRegistry, archiver: Archiver | None, host: str, port: int
@@ -182,7 +184,7 @@ class MetricsServer:
         return "ok" if service.writable else "read-only"
 
     def _upstream(self) -> dict[str, object]:
-        """How a gateway without controllers knows its cluster, and what it does not know of it."""
+        """The state of polling on a gateway without controllers, and what it cannot read from the cluster."""
         store = self._context.service.store
         if (polling := store.polling) is None:
             return {}

@@ -1,6 +1,6 @@
-"""The interface between the network and the APIs: a frame goes in, a response comes out.
+"""The interface between the network and the APIs: takes a request frame, returns a response.
 
-`network` knows this protocol only, and `api` implements it (api/request_pipeline.py); neither imports the other.
+`network` depends only on this protocol, and `api` implements it (api/request_pipeline.py). Neither imports the other.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Protocol
 from kconf.server.connection_context import ConnectionContext
 
 Response = tuple[int, Sequence[bytes]]
-"""A response frame: its size, about, and its parts, which other responses may share. A plain tuple: it is made for
-every request."""
+"""A response frame: its approximate size, and its parts, which responses may share. A plain tuple for speed."""
 
 Handle = Callable[[ConnectionContext, bytes, int, int], Response | Awaitable[Response]]
-"""Answers the request frame data[start:stop]. Raises RemoteProtocolError, at once or when awaited, if the connection
-must be closed."""
+"""Answers the request frame data[start:stop]. Raises RemoteProtocolError, immediately or when awaited, if the
+connection must be closed.
+"""
 
 
 class RequestHandler(Protocol):
@@ -27,7 +27,7 @@ class RequestHandler(Protocol):
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int, /
     ) -> Response | Awaitable[Response]:
-        """See `Handle`. The frame is not cut out of `data`, so that the fast path copies nothing."""
+        """See `Handle`. The frame is passed as a range of `data`, so that the fast path copies nothing."""
 
     def is_served(self, api_key: int, version: int, /) -> bool:
-        """Whether a frame that begins like this can be answered; a large frame is refused before it has arrived."""
+        """Whether a request with this API key and version can be answered. Used to refuse large frames early."""

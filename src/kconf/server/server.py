@@ -1,4 +1,4 @@
-"""The server process: opens the store, listens, and stops without losing a response."""
+"""The server process: opens the store, listens, and shuts down without losing a response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import (
@@ -28,23 +27,20 @@ from kconf.model.membership import ClusterMember
 from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
+from kconf.server.auth.acl_file import AclFile
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
-from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
-from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream.pool import PoolLimits
-from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -52,6 +48,9 @@ from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
+    from kconf.client.settings import ClientSettings
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+    from kconf.server.network.broker_listeners import BrokerListeners
     from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
@@ -74,11 +73,11 @@ class ServerSettings:
     port: int = 9092
     node_id: int = 1
     static: Mapping[str, str] = field(default_factory=dict, repr=False)
-    listeners: Sequence[EndPoint] = ()  # if there are none: a PLAINTEXT one on `host` and `port`
-    features: Mapping[str, int] = field(default_factory=dict)  # of a new store
+    listeners: Sequence[EndPoint] = ()  # default: PLAINTEXT on `host` and `port`
+    features: Mapping[str, int] = field(default_factory=dict)  # for a new store
     read_only: bool = False
     recover: bool = False  # ignore the dynamic broker configs of the store
-    upstream: UpstreamSettings | None = None  # of a gateway: the cluster behind it
+    upstream: UpstreamSettings | None = None  # gateways: the cluster behind it
 
     @property
     def endpoints(self) -> Sequence[EndPoint]:
@@ -87,7 +86,7 @@ class ServerSettings:
 
 
 def _brokers_catalog(store: Store) -> Catalog:
-    """The keys of real brokers: those behind a gateway, or those that share an ensemble with kconf, which are 3.9."""
+    """The catalog of real brokers: those behind a gateway, or Kafka 3.9 for those on the same ZooKeeper ensemble."""
     from kconf.configdef.releases.catalogs import catalog_of
 
     return catalog_of(store.brokers_release or "3.9")
@@ -96,7 +95,7 @@ def _brokers_catalog(store: Store) -> Catalog:
 async def _open_store(
     settings: ServerSettings, credentials: UpstreamCredentials | None, identities: Identities | None
 ) -> Store:
-    """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
+    """Open the store in a thread, so that the process can be stopped while ZooKeeper does not respond."""
     if (upstream := settings.upstream) is not None:
         from kconf.store.upstream.open import open_upstream
 
@@ -110,8 +109,17 @@ async def _open_store(
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
 
 
+def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
+    """Of the users of the cluster behind a gateway, if they log in to it by SCRAM."""
+    if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
+        return None
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+
+    return UpstreamCredentials()
+
+
 def _identities(settings: ServerSettings) -> Identities | None:
-    """With which a gateway acts as its users; None: it uses its own account for all."""
+    """The identities with which a gateway acts as its users, or None if it uses its own principal for all."""
     if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
         return None
     from kconf.store.upstream.identities import Identities
@@ -130,12 +138,12 @@ class Server:
         check_authorizer(settings.static)
         check_static(settings.static)
         self._policies = load_policies(settings.static, kafka_43())
+        self._acl_file = AclFile.of(settings.static, is_gateway=settings.upstream is not None)
         self._retention = Retention.of(settings.static, settings.store)
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
-        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
-        self._credentials = UpstreamCredentials() if reads_keys else None
+        self._credentials = _credentials(settings)
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._broker_listeners: BrokerListeners | None = None
@@ -147,7 +155,8 @@ class Server:
         identities = _identities(settings)
         store = await _open_store(settings, self._credentials, identities)
         try:
-            check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
+            if store.brokers_static is not None:
+                check_gateway(settings.static, store.brokers_authorizer, reads_log=store.polling is None)
             check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
@@ -182,6 +191,8 @@ class Server:
         self._start(housekeep(service), "housekeeping")
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
+        if self._acl_file is not None:
+            self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._broker_listeners is not None:
             self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
@@ -190,7 +201,7 @@ class Server:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Accept nothing more, answer what has been read, close the store."""
+        """Stop accepting, answer the requests that have been read, and close the store."""
         self._stopping = True
         for task in self._tasks:
             task.cancel()
@@ -206,10 +217,12 @@ class Server:
         if self.context.upstream is not None:
             await self.context.upstream.close()
         await self._policies.close()
+        if self._acl_file is not None:
+            self._acl_file.close()
 
     @property
     def ignored(self) -> list[Change]:
-        """The dynamic broker configs that are stored and, because of `recover`, not in force."""
+        """The stored dynamic broker configs that are ignored because of `recover`."""
         if not self.settings.recover:
             return []
         snapshot = self.context.service.state.snapshot
@@ -233,7 +246,8 @@ class Server:
 
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
-        context = self.context = ServerContext.over(service, now, self._policies, upstream)
+        own_acls = None if self._acl_file is None else self._acl_file.index
+        context = self.context = ServerContext.over(service, now, self._policies, upstream, own_acls)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
         handler = RequestPipeline(context)
         if upstream is not None:
@@ -252,6 +266,8 @@ class Server:
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         from kconf.server.upstream.brokers import UpstreamBrokers
         from kconf.server.upstream.client import UpstreamClient
+        from kconf.server.upstream.pool import PoolLimits
+        from kconf.server.upstream.user_pools import UserPools
 
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits)
@@ -259,7 +275,9 @@ class Server:
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:
-        """A port for each broker behind a gateway."""
+        """Open a port for each broker behind a gateway."""
+        from kconf.server.network.broker_listeners import BrokerListeners
+
         listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
         self._broker_listeners = listeners
         await listeners.open(self.listeners)
@@ -272,7 +290,7 @@ class Server:
 
     @contextmanager
     def _recovery_explained(self, service: Service) -> Iterator[None]:
-        """Where dynamic configs may be the cause, an error says how to start without them."""
+        """If dynamic configs may be the cause of an error, add to it how to start without them."""
         try:
             yield
         except ConfigurationError as error:
@@ -281,7 +299,7 @@ class Server:
                 (Resource.broker(self.settings.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
-            # What this server set itself, for eligible leader replicas, concerns no listener.
+            # What this server set itself for eligible leader replicas does not affect listeners.
             where = " and ".join(str(resource) for resource, level in levels if level.keys() - {MIN_INSYNC})
             if not where:
                 raise
@@ -294,7 +312,7 @@ class Server:
         self._tasks.append(asyncio.create_task(work, name=name))
 
     def _member(self) -> ClusterMember:
-        """This server, as it registers with the others on the same store."""
+        """This server, as registered for other servers of the store."""
         endpoints = {each.endpoint.name: each.advertised for each in self.listeners}
         return ClusterMember(self.settings.node_id, endpoints, self.context.rack)
 

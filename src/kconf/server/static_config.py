@@ -1,7 +1,7 @@
-"""The static configuration: server.properties, with the overrides of the command line.
+"""The static configuration: server.properties, with overrides from the command line.
 
-kconf reads Kafka's own file. A setting that kconf cannot honor and that decides who may do what stops the server from
-starting: ignoring it would allow what the file forbids.
+kconf reads Kafka's own file. If it contains an access control setting that kconf does not support, the server does not
+start, because ignoring the setting would allow what the file denies.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Final
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.server_settings import (
+    ACL_FILE,
+    DELEGATION_TOKENS,
     FILE_DIRECTORIES,
     SCRAM_LOGINS,
     check_settings,
@@ -21,15 +23,16 @@ from kconf.configdef.server_settings import (
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.security.allowed_files import AllowedFiles
+from kconf.store.base import STANDARD_AUTHORIZERS, UNNAMED_AUTHORIZER
 from kconf.util.java_properties import read_properties
 
 ALTER_POLICY: Final = "alter.config.policy.class.name"
 CREATE_POLICY: Final = "create.topic.policy.class.name"
-_PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by policy/manager.py, which loads them
+_PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by policy/loader.py, which loads them
 _MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.topics.policy.class.name": CREATE_POLICY}
-"""KIP-133's spelling of the key, and the same slip for the other one: a policy that is ignored allows everything."""
+"""Misspelled keys, as in KIP-133. They are refused, because ignoring a policy would allow everything."""
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
-_STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener before them
+_STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener prefix
 _AUTHORIZER: Final = "authorizer.class.name"
 _AUTHORIZER_SETTINGS: Final = (_AUTHORIZER, "super.users", "allow.everyone.if.no.acl.found")
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
@@ -37,7 +40,7 @@ _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.Defau
 
 
 def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | None) -> dict[str, str]:
-    """server.properties, then key=value overrides, then the node id; broker.id and node.id always agree."""
+    """Load server.properties, apply key=value overrides, and set both broker.id and node.id to the node id."""
     static: dict[str, str] = {}
     if path is not None:
         try:
@@ -62,7 +65,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
 
 
 def node_id(static: Mapping[str, str]) -> int:
-    """The id of this node; 1 by default."""
+    """The node id, by default 1."""
     text = static.get("node.id", "1")
     try:
         number = validate(BROKER["node.id"], text)
@@ -73,14 +76,14 @@ def node_id(static: Mapping[str, str]) -> int:
 
 
 def allowed_files(static: Mapping[str, str]) -> AllowedFiles:
-    """The files that dynamic broker configs may name."""
+    """The files that dynamic broker configs may refer to."""
     directories = (each.strip() for each in text_setting(static, FILE_DIRECTORIES).split(","))
     paths = (value.strip() for name, value in static.items() if name.endswith(_STORE_LOCATIONS))
     return AllowedFiles.of(filter(None, directories), filter(None, paths))
 
 
 def check_static(static: Mapping[str, str]) -> None:
-    """Refuse settings that kconf cannot honor, and values that are not valid for their keys."""
+    """Refuse access control settings that kconf does not support, and invalid values."""
     check_settings(static)
     for name, right in _MISSPELLED.items():
         if static.get(name, "").strip():
@@ -97,30 +100,46 @@ def check_static(static: Mapping[str, str]) -> None:
                 raise ConfigurationError(f"server.properties: {error}") from None
 
 
-def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None, *, reads_log: bool = True) -> None:
-    """Refuse a gateway that would lend its rights to everybody, or lets nobody in. `brokers` None: it is no gateway.
+def check_gateway(own: Mapping[str, str], authorizer: str | None, *, reads_log: bool = True) -> None:
+    """Refuse a gateway whose clients would all have its rights, or could not log in.
 
-    `reads_log`: it follows the metadata log, which has the keys of SCRAM.
+    `authorizer` is that of the brokers. `reads_log`: the gateway follows the metadata log, which contains the SCRAM
+    keys.
     """
-    if brokers is None:
-        return
-    if brokers.get(_AUTHORIZER, "").strip():
-        missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
-        if missing:
+    if text_setting(own, ACL_FILE):
+        if own.get(_AUTHORIZER, "").strip():
             raise ConfigurationError(
-                "the cluster has an authorizer, and does not show all of its settings: give the gateway the"
-                f" brokers' {', '.join(missing)} (--config or --override), or everybody would have the gateway's rights"
+                f"{ACL_FILE} and {_AUTHORIZER} are both set: rights come either from the file or from the cluster's"
+                " ACLs"
             )
+    elif authorizer is not None:
+        _check_authorizer_settings(own, authorizer)
     for name, value in own.items():
         if name.endswith(_MECHANISMS) and "SCRAM" in value:
             _check_scram(f"{name}={value}", own, reads_log=reads_log)
+
+
+def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
+    is_other = authorizer not in STANDARD_AUTHORIZERS and authorizer != UNNAMED_AUTHORIZER
+    if is_other and not flag_setting(own, DELEGATION_TOKENS):
+        raise ConfigurationError(
+            f"the cluster has the authorizer {authorizer}, whose decisions a gateway cannot repeat: give the gateway"
+            f" ACLs of its own ({ACL_FILE}), or let it act as its users ({DELEGATION_TOKENS}=true)"
+        )
+    missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
+    if missing:
+        raise ConfigurationError(
+            "the cluster has an authorizer, but does not show all of its settings: configure the gateway with the"
+            f" brokers' {', '.join(missing)} (--config or --override), or give it its own ACLs ({ACL_FILE}); without"
+            " them, every client would have the gateway's rights"
+        )
 
 
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
     if not reads_log:
         raise ConfigurationError(
             f"{what}: without --controllers a gateway cannot log in the cluster's users by SCRAM, since only the"
-            " metadata log has their keys; use users of the gateway's own: PLAIN, OAUTHBEARER or TLS client"
+            " metadata log contains their keys; use the gateway's own users: PLAIN, OAUTHBEARER or TLS client"
             " certificates"
         )
     if not flag_setting(own, SCRAM_LOGINS):

@@ -1,4 +1,4 @@
-"""The one writer of this process (service.py), the state it makes (state.py), and the changes on their way (job.py)."""
+"""The single writer of this process (service.py), its state (state.py), and submitted changes (job.py)."""
 
 from kconf.service.job import MAX_CHANGES
 from kconf.service.service import Service

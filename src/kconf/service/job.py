@@ -1,4 +1,4 @@
-"""A submitted change on its way through the writer."""
+"""A change that was submitted to the writer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kconf.model.plan import Plan
 from kconf.service.state import Planner, State
 from kconf.store.base import find_conflict
 
-MAX_CHANGES: Final = 10_000  # of one request, as in Kafka
+MAX_CHANGES: Final = 10_000  # changes of one request, as in Kafka
 
 T = TypeVar("T")
 
@@ -26,10 +26,10 @@ class Job(Generic[T]):
     check: PlanCheck | None
     done: asyncio.Future[T]
     attempts: int = 0
-    early: tuple[State, Plan[T]] | None = None  # of a large request: its plan, and what it was planned on
+    early: tuple[State, Plan[T]] | None = None  # large requests: the plan, and the state that it is based on
 
     def plan(self, state: State) -> Plan[T]:
-        """Raises TooManyChanges, and what the planner raises."""
+        """Call the planner. Raises TooManyChanges and the planner's errors."""
         if self.early is not None:
             planned_on, plan = self.early
             if planned_on is not state and not _still_holds(plan, planned_on, state):
@@ -48,11 +48,11 @@ class Outdated(Exception):
 class PlannedJob(NamedTuple):
     job: Job[Any]
     plan: Plan[Any]
-    position: int | None  # in the transaction; None: there is nothing to commit
+    position: int | None  # position in the transaction; None if there is nothing to commit
 
 
 def check_size(plan: Plan[Any]) -> None:
-    """As in Kafka; with a topic its overrides are deleted too, and do not count."""
+    """Raise an error if a plan has too many changes, as in Kafka. Overrides deleted with their topic do not count."""
     changes = plan.changes
     if len(changes) > MAX_CHANGES:
         deleted = {each.resource for each in changes if each.kind is ChangeKind.TOPIC and each.after is None}
@@ -61,7 +61,7 @@ def check_size(plan: Plan[Any]) -> None:
 
 
 def _still_holds(plan: Plan[Any], planned_on: State, state: State) -> bool:
-    """Whether a plan may be committed on a later state than the one it is based on."""
+    """Whether a plan can be committed on a later state than the one that it is based on."""
     if state.resolver is not planned_on.resolver or find_conflict(plan.guards, state.snapshot.changed) is not None:
         return False
     created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)

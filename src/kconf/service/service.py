@@ -1,14 +1,14 @@
-"""The one writer: plan, check, commit, apply. Read this file first.
+"""The single writer of a process: plan, check, commit, apply. Read this file first.
 
-    plan     a planner is a pure function of the state; those that wait together are called one after the other on the
-             growing snapshot
-    check    the policies judge the plan: rules inside it, Python classes after it, in their own thread
-             (engine/policy/plan_check.py)
+    plan     a planner is a pure function of the state; waiting planners are called one after the other, each on the
+             snapshot that results from the previous one
+    check    the policies check the plan: rules inside it, Python classes after it, in their own thread
+             (server/policy/plan_check.py)
     commit   the changes of all plans, in one transaction of the store
     apply    the new snapshot becomes visible, subscribers are notified, and every caller gets its outcome
 
-A dry run is plan and check without the rest. Reads take `state` once and never wait. A large request is planned before
-the writer gets it, in slices (util/slice_scheduler.py), so that the changes of others do not wait for it.
+A dry run is only plan and check. Reads take `state` once and never wait. A large request is planned before the writer
+gets it, in slices (util/slice_scheduler.py), so that it does not delay other changes.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ log = getLogger(__package__)
 T = TypeVar("T")
 Subscriber = Callable[[Sequence[Revision]], None]
 
-MAX_BATCH = 512  # plans in one transaction
-_LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
+MAX_BATCH = 512  # maximum number of plans in one transaction
+_LINGER_TURNS = 4  # iterations of the event loop to wait for as many callers as in the last transaction
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
-MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
+MAX_ATTEMPTS = 50  # for a plan with repeated conflicts
 
 
 class Service:
-    """Owns the state of this process. Used from its event loop only; the store has a thread of its own."""
+    """Owns the state of this process. Used from its event loop only; the store has its own thread."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class Service:
         self.changes = 0
         self.remote_revisions = 0  # committed by other servers
         self.failed_commits = 0
-        self.writable = not read_only  # according to the last commit
+        self.writable = not read_only  # result of the last commit
         self._read_only = read_only
-        self._remote_changed = False  # other servers may have committed something
-        self._generation = 0  # of the store: nothing that was committed in it before the last poll is missing
+        self._remote_changed = False  # set when other servers may have committed
+        self._generation = 0  # the store's generation at the last poll
         self._clock = JournalClock(clock)
         self._subscribers: list[Subscriber] = []
         self._jobs: deque[Job[Any]] = deque()
@@ -96,7 +96,7 @@ class Service:
         self._writer: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Load the state, and begin to accept changes and to apply those of other servers."""
+        """Load the state, accept changes, and apply those of other servers."""
         self._loop = asyncio.get_running_loop()
         self.store.on_change(self._store_changed)
         snapshot = await self._thread.run(self.store.load)
@@ -109,7 +109,7 @@ class Service:
         self._writer.add_done_callback(self._writer_ended)
 
     async def stop(self) -> None:
-        """Accept no more changes, commit what is waiting, then close the store."""
+        """Stop accepting changes, commit the waiting ones, and close the store."""
         self._closed = True
         self._wake.set()
         if self._writer is not None:
@@ -124,21 +124,21 @@ class Service:
 
     @property
     def settings(self) -> ConfigResolver:
-        """The configs of this process. Those of the state are the same, unless it is that of another cluster."""
+        """The configs of this process. A gateway's state has other ones: those of the brokers."""
         return self.state.resolver if self.store.brokers_static is None else self._states.own_configs
 
     def stored_resolver(self, state: State) -> ConfigResolver:
-        """The resolver over the broker levels that are stored: those in force, unless they are ignored."""
+        """The resolver with the stored broker configs, even if they are ignored."""
         return self._states.stored_resolver(state)
 
     @property
     def is_stale(self) -> bool:
-        """Whether changes of other servers may be missing: the store is out of reach, or was and is being read."""
+        """Whether changes by other servers may be missing: the store is unreachable, or not read since it was."""
         store = self.store
         return not store.is_reachable or store.generation != self._generation
 
     def subscribe(self, subscriber: Subscriber, *, first: bool = False) -> None:
-        """Call this with every commit, after it became visible and before its caller gets the outcome."""
+        """Call `subscriber` for every commit, when it is visible and before its caller gets the outcome."""
         self._subscribers.insert(0 if first else len(self._subscribers), subscriber)
 
     async def submit(
@@ -149,7 +149,7 @@ class Service:
         *,
         validate_only: bool = False,
     ) -> T:
-        """Plan, check, commit and apply; returns the outcome once it is durable and visible.
+        """Plan, check, commit and apply. Returns the outcome when it is durable and visible.
 
         With `validate_only`, plan and check only. Cancelling the caller does not cancel a change that is being
         committed. Raises StoreError.
@@ -169,7 +169,7 @@ class Service:
     async def _submit_checked(
         self, planner: Planner[T], context: RequestContext, check: PlanCheck, validate_only: bool
     ) -> T:
-        """Two phases, until a plan is committed whose questions are all answered: have them answered, then plan."""
+        """Evaluate pending policy checks and plan again, until a plan without pending checks is committed."""
         await check.prepare()
         preview = check.needs_preview
         while True:
@@ -195,14 +195,13 @@ class Service:
         return self._revised(plan, await self._call_store(lambda: self.store.validate(pending)))
 
     def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> Awaitable[T]:
-        """Leave the rest to the writer. Nothing is committed of a plan whose check is pending."""
+        """Pass a change to the writer. A plan with pending policy checks is not committed."""
         if is_sliced():
             return self._enqueue_large(planner, context, check)
         return self._queued(Job(planner, context, check, asyncio.get_running_loop().create_future()))
 
     async def _enqueue_large(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None) -> T:
-        """Like `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not
-        involved."""
+        """Like `_enqueue`, but plans here, in the caller's slices. Without changes, the writer is not involved."""
         for _ in range(MAX_ATTEMPTS):
             state = self.state
             job: Job[T] = Job(planner, context, check, asyncio.get_running_loop().create_future())
@@ -223,7 +222,7 @@ class Service:
         return job.done
 
     def check_writable(self) -> None:
-        """Raise if a change could not be submitted now."""
+        """Raise an error if changes cannot be submitted now."""
         if self._read_only:
             raise StoreReadOnly("this server is read-only")
         if self._closed:
@@ -231,9 +230,9 @@ class Service:
         self._check_current()
 
     def _check_current(self) -> None:
-        """A gateway passes nothing on while it does not know the state of its cluster."""
+        """Raise an error if a gateway's state may be stale: it then sends nothing to its cluster."""
         if self.store.brokers_static is not None and not self.store.is_reachable:
-            raise StoreUnavailable("the cluster behind this gateway does not answer, so the state may be stale")
+            raise StoreUnavailable("the cluster behind this gateway does not respond, so the state may be stale")
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:
@@ -245,7 +244,7 @@ class Service:
                 await self._commit_batch()
 
     def _store_changed(self) -> None:
-        """Called by the store, from its own thread, when other servers may have committed something."""
+        """Called from the store's thread when other servers may have committed something."""
 
         def wake() -> None:
             self._remote_changed = True
@@ -255,13 +254,13 @@ class Service:
             self._loop.call_soon_threadsafe(wake)
 
     async def _apply_remote(self) -> None:
-        """Apply what other servers have committed."""
+        """Apply the revisions of other servers."""
         if self._remote_changed and not self._closed:
             self._remote_changed = False
             try:
                 remote = await self._call_store(self.store.poll_remote)
             except StoreError as error:
-                log.error("cannot read the changes of other servers: %s", error)
+                log.error("cannot read the changes by other servers: %s", error)
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             self.state = self._states.after(self.state, self.state.snapshot)
@@ -271,9 +270,9 @@ class Service:
             self._generation = self.store.polled_generation
 
     async def _linger(self) -> None:
-        """Callers that got their outcomes together often come back together: wait for them, for a few turns.
+        """Wait a few iterations of the event loop, since callers of one transaction often return together.
 
-        Without it the first of eight callers would get a transaction alone, and the other seven the one after.
+        Otherwise the first of eight callers would get its own transaction, and the other seven the next one.
         """
         for _ in range(_LINGER_TURNS):
             if len(self._jobs) >= len(self._batch):
@@ -281,7 +280,7 @@ class Service:
             await asyncio.sleep(0)
 
     def _writer_ended(self, writer: asyncio.Task[None]) -> None:
-        """Only a bug ends the writer early. Reads go on; waiting and later changes fail."""
+        """The writer has failed because of a bug. Reads continue; waiting and later changes fail."""
         self._closed = True
         if not writer.cancelled() and (error := writer.exception()) is not None:
             log.critical("the writer failed; no further changes are possible", exc_info=error)
@@ -290,12 +289,12 @@ class Service:
             self._fail(waiting, StoreUnavailable("the writer has failed"))
 
     async def _commit_batch(self) -> None:
-        """One transaction: plan all jobs that wait, commit them together, apply them, return the outcomes."""
+        """Run one transaction: plan all waiting jobs, commit them together, apply them, return the outcomes."""
         commits, final = await self._plan()
         try:
             revisions, remote = await self._call_store(lambda: self._commit(commits)) if commits else ((), ())
         except StoreError as error:
-            if self.writable:  # logged once: while the store is away, thousands of callers may come and go
+            if self.writable:  # logged once, since thousands of requests may fail while the store is unavailable
                 log.error("a commit failed: %s; changes are refused until the store accepts one", error)
             self._commit_failed(error)
             return
@@ -316,11 +315,11 @@ class Service:
     def _commit(
         self, commits: Sequence[PendingCommit]
     ) -> tuple[Sequence[Revision | RevisionConflict | PassedOn], Sequence[Revision]]:
-        """In the store's thread: commit, and read what other servers committed before."""
+        """Commit, and read earlier revisions of other servers. Runs in the store's thread."""
         return self.store.commit(commits), self.store.poll_remote()
 
     async def _plan(self) -> tuple[list[PendingCommit], State]:
-        """Fill `_batch`; each plan is based on the state after the previous one."""
+        """Fill `_batch`. Each plan is based on the state after the previous one."""
         state = self.state
         now = self._clock.next()
         batch = self._batch = []
@@ -331,12 +330,12 @@ class Service:
             try:
                 plan = job.plan(state)
                 if job.check is not None and job.check.is_pending:
-                    self._set_outcome(job, plan.outcome)  # nothing of it is committed: see `submit`
+                    self._set_outcome(job, plan.outcome)  # not committed: see `submit`
                     continue
                 if plan.changes:
                     snapshot = state.snapshot.apply(plan.changes, state.snapshot.revision + 1)
                     state = self._states.after(state, snapshot)
-            except Exception as error:  # the one of the writer: a planner's bug fails its caller, not the writer
+            except Exception as error:  # a bug in a planner fails its caller, not the writer
                 self._fail([job], error)
                 continue
             batch.append(PlannedJob(job, plan, len(commits) if plan.changes else None))
@@ -348,10 +347,9 @@ class Service:
         return commits, state
 
     def _respond(self, revisions: Sequence[Revision | RevisionConflict | PassedOn]) -> None:
-        """Return the outcomes. Where another server was faster: plan again on its state.
+        """Return the outcomes. After a conflict with another server, plan again on the new state.
 
-        A refusal without changes may depend on an earlier plan of the batch that had a conflict, so it is planned
-        again too.
+        A refusal may depend on an earlier plan of the batch that had a conflict, so it is planned again too.
         """
         conflicts = False
         for job, plan, position in self._batch:
@@ -368,11 +366,11 @@ class Service:
                 self._set_outcome(job, plan.outcome)
 
     def _revised(self, plan: Plan[T], refusals: Refusals) -> T:
-        """The outcome of a plan that was passed on to another cluster."""
+        """The outcome of a plan that was sent to another cluster."""
         return plan.outcome if plan.revised is None else plan.revised(plan.outcome, refusals, self.state.snapshot)
 
     def _set_outcome(self, job: Job[Any], outcome: Any) -> None:
-        if not job.done.done():  # its caller may have been cancelled
+        if not job.done.done():  # the caller may have been cancelled
             job.done.set_result(outcome)
 
     def _retry(self, job: Job[Any]) -> None:
@@ -385,13 +383,13 @@ class Service:
             self._jobs.append(job)
 
     def _apply(self, revisions: Sequence[Revision], final: State | None) -> None:
-        """Make revisions visible. `final` is the resulting state, if they are what was planned."""
+        """Make revisions visible. `final` is the resulting state, if the revisions are exactly what was planned."""
         if (
             final is not None
             and revisions[-1].number == final.snapshot.revision
             and len(revisions) == final.snapshot.revision - self.state.snapshot.revision
         ):
-            self.state = final  # exactly what was planned
+            self.state = final  # exactly as planned
         else:
             snapshot = self.state.snapshot
             for revision in revisions:
@@ -408,7 +406,7 @@ class Service:
 
     def _fail(self, jobs: Iterable[Job[Any]], error: Exception) -> None:
         for job in jobs:
-            if not job.done.done():  # its caller may have been cancelled
+            if not job.done.done():  # the caller may have been cancelled
                 job.done.set_exception(error)
 
     def now(self) -> int:
@@ -420,7 +418,7 @@ class Service:
         return await self._thread.run(lambda: work(self.store))
 
     async def _call_store(self, work: Callable[[], T]) -> T:
-        """For the writer: at the edge of the store's thread any other exception is a bug of the store, a StoreError."""
+        """Call the store in its thread. Unexpected exceptions, which are bugs, become StoreError."""
         try:
             return await self._thread.run(work)
         except StoreError:

@@ -1,4 +1,4 @@
-"""The state of this process at one moment, and how it is made from a snapshot."""
+"""The state of this process, and how it is created from a snapshot."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ALL_BROKERS = Resource.brokers()
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is visible at one moment: a snapshot, and the resolver over its broker levels."""
+    """The visible state: a snapshot, and the resolver for its broker configs."""
 
     snapshot: Snapshot
     resolver: ConfigResolver
 
 
 Planner = Callable[[State, PolicyHooks], Plan[T]]
-"""Plans a change on a state: a pure function."""
+"""Plans a change on a state. A pure function."""
 
 
 class StateFactory:
-    """Makes states. The levels of the brokers come from the snapshot, and from the store's cluster if it has one."""
+    """Creates states. Broker configs come from the snapshot, and from the brokers behind a gateway."""
 
     def __init__(
         self,
@@ -45,8 +45,10 @@ class StateFactory:
         *,
         ignore_broker_configs: bool,
     ) -> None:
-        """`broker_catalog` is used instead of `catalog` while there are real brokers. `ignore_broker_configs`: those
-        of the store."""
+        """`broker_catalog` replaces `catalog` while there are real brokers.
+
+        `ignore_broker_configs`: ignore stored broker configs.
+        """
         self._store = store
         self._own = Resource.broker(node_id)
         self._catalog, self._broker_catalog = catalog, broker_catalog
@@ -54,7 +56,7 @@ class StateFactory:
         self.own_configs = ConfigResolver(catalog, static, {}, {})
 
     def after(self, state: State, snapshot: Snapshot) -> State:
-        """The resolver stays while the broker levels and the catalog are the same objects."""
+        """The next state. The resolver is reused while the broker configs and the catalog are the same objects."""
         resolver = state.resolver
         catalog = self._catalog
         if self._broker_catalog is not None and self._store.members.brokers:

@@ -1,5 +1,6 @@
-"""Tests a policy that is not in effect yet against the past: what it would have refused, and from whom.
-Writes nothing."""
+"""Tests a policy that is not in effect yet against past changes: what it would have refused, and whose requests. Writes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _MOST: Final = 3  # the principals who made most of the changes
 
 @dataclass(frozen=True)
 class TimeRange:
-    """The requested clusters and time range; empty: all."""
+    """The requested clusters and time range; if empty, all."""
 
     clusters: Sequence[str] = ()
     since: datetime | None = None

@@ -31,14 +31,16 @@ Marks = dict[str, list[int]]
 
 _LINE: Final = ("cluster", *ORDER)
 _NAME: Final = (*_LINE, "origin", "resource_type", "resource_name", "key")
-"""A line by its name. Of several followers each may name its own gap after the same offset, hence the resource."""
+"""The columns that identify a line. The resource is one of them because followers may report different gaps after one
+offset.
+"""
 _ATTEMPT: Final = ("cluster", "epoch", "number")
 _BAD: Final = ("file", "line", "reason")
 
 
 @dataclass
 class Read:
-    """What a round read."""
+    """Counts of what a round read."""
 
     journal: int = 0
     attempts: int = 0
@@ -62,7 +64,7 @@ def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
 
 
 def read_metadata_log(lake: Lake, directory: str, number: int, brought: Read) -> None:
-    """Take the metadata log of a controller, from its directory."""
+    """Read the metadata log of a controller from its directory."""
     log = MetadataLog(directory)
     if files.is_known(lake, METADATA_LOG, log.listed):
         return
@@ -71,7 +73,7 @@ def read_metadata_log(lake: Lake, directory: str, number: int, brought: Read) ->
     files.record(lake, METADATA_LOG, log.covered(), {}, number)
     brought.notes.append(
         f"{log.path} ends at offset {log.end}; its last records may not have been committed: the files of a single"
-        " controller do not tell"
+        " controller do not show it"
     )
 
 
@@ -97,7 +99,7 @@ def _wanted(found: Sequence[files.Listed], brought: Read) -> list[files.Listed]:
 
 
 def read_cluster(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
-    """Take a snapshot of a live cluster now."""
+    """Take a snapshot of a live cluster."""
     from kconf.spark.source import KconfSource, reason
 
     lake.spark.dataSource.register(KconfSource)
@@ -158,7 +160,7 @@ def _put_aside(lake: Lake, bad: DataFrame) -> int:
 def _counts(read: DataFrame) -> DataFrame:
     """Per cluster: the number of lines of each kind, the first and last change, and the highest count of one line.
 
-    `named` are those of followers that say who made the change.
+    `named` counts the lines of followers that have an author.
     """
     good = F.col("fault").isNull()
     grouped = read.groupBy(*_LINE).agg(
@@ -186,13 +188,15 @@ def _marks(lake: Lake) -> Marks:
 
 
 def _moved(marks: Marks, told: dict[str, Any]) -> Marks:
-    """The marks after a batch: they never decrease."""
+    """The marks after a batch. They never decrease."""
     reached = {cluster: list(row["last"]) for cluster, row in told.items() if row["last"] is not None}
     return {**marks, **{cluster: max(last, marks.get(cluster, last)) for cluster, last in reached.items()}}
 
 
 def _unknown(lake: Lake, changes: DataFrame, marks: Marks, told: dict[str, Any]) -> tuple[DataFrame, int]:
-    """The lines that the journal does not have, each once, and how many. Looked up only behind a cluster's mark."""
+    """The lines that are not in the journal, without duplicates, and their number. Only lines before the mark are
+    looked up.
+    """
     keys = list(_NAME)
     total = sum(row["changes"] for row in told.values())
     twice = any(row["times"] > 1 for row in told.values())
@@ -212,7 +216,7 @@ def _has_author() -> Column:
 
 
 def _name_authors(lake: Lake, changes: DataFrame, note: dict[str, Any]) -> int:
-    """Followed lines that are known without an author, and that another follower has with one; how many."""
+    """Add the author to stored lines without one, if another follower knows it; returns their number."""
     better = changes.where((F.col("origin") == "log") & _has_author()).dropDuplicates(list(_NAME))
     poor = lake.read(JOURNAL).where((F.col("origin") == "log") & ~_has_author()).select(*_NAME)
     better = better.join(poor, list(_NAME), "left_semi").persist(StorageLevel.DISK_ONLY)

@@ -129,7 +129,7 @@ class Lake:
         return reader.parquet(*(f"{place}/{each}" for each in files.paths))
 
     def version(self, table: Table) -> int | None:
-        """The version of the last commit; None: the table does not exist."""
+        """The version of the last commit; None if the table does not exist."""
         commits = self._commits(table)
         return _version(commits[-1]) if commits else None
 

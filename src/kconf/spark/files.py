@@ -1,8 +1,8 @@
 """The file ledger: which files were read, with their size and time, and which were skipped, and why.
 
 A file is read if it is not in the ledger, or if its size or modification time has changed. Its age and the characters
-in its name do not matter. The ledger is written after the data: files of a run that died are read again, and known
-lines are not added twice.
+in its name do not matter. The ledger is written after the data: files of a run that died are read again, and lines that
+are already stored are not added twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINES: Final = ".jsonl"
 
 
 class LogRange(NamedTuple):
-    """The offsets of a cluster's metadata log that a file covers; `gap`: it has only what differs after them."""
+    """The offsets of a cluster's metadata log that a file covers. `gap`: it has only the differences after them."""
 
     cluster: str
     first_offset: int
@@ -98,7 +98,7 @@ _NO_RANGE: Final = LogRange(None, None, None, None)  # type: ignore[arg-type]
 
 
 def log_range(path: str) -> LogRange | None:
-    """Of a file of `kconf follow`: its directory is named after the cluster, its name has the offsets."""
+    """The offsets in the name of a file of `kconf follow`; its directory is named after the cluster."""
     folder, _, name = path.rpartition("/")
     segment = log_segment(Path(name))
     return None if segment is None else LogRange(folder.rpartition("/")[2], segment.begin, segment.end, segment.is_gap)
@@ -151,5 +151,5 @@ def _elsewhere(lake: Lake, uri: str) -> Iterator[Listed]:
 
 
 def _is_meant(name: str) -> bool:
-    """Whether a file contains lines, or could be expected to: `x.jsonl.gz` is reported as skipped."""
+    """Whether a file has lines, or looks as if it should: `x.jsonl.gz` is reported as skipped."""
     return _LINES in name and not name.startswith(".")

@@ -1,7 +1,7 @@
-"""The metadata directory of a KRaft controller as lines of the archive, for the history of a cluster nobody followed.
+"""Reads the metadata directory of a KRaft controller as archive lines: the history of a cluster that was not followed.
 
-The lines are those that `kconf follow` would have written: named by cluster, epoch and offset, so that lines of both
-are the same lines. They pass through one temporary file, which Spark reads.
+The lines are the same as those of `kconf follow`, with the same cluster, epoch and offset, so lines of both are
+recognized as duplicates. They are written to one temporary file, which Spark reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METADATA_LOG: Final = "metadata-log"
 
 
 class MetadataLog:
-    """A directory. Raises ConfigurationError if it is none, or does not say of which cluster."""
+    """A metadata directory. Raises ConfigurationError if it is not one, or does not name its cluster."""
 
     def __init__(self, directory: str) -> None:
         self._log = MetadataDirectory(directory)
@@ -42,14 +42,14 @@ class MetadataLog:
 
     @property
     def listed(self) -> Listed:
-        """The directory as the ledger knows it: the size of its files, and when the last of them was changed."""
+        """The directory as a ledger entry: the total size of its files, and the time of the last change."""
         facts = [path.stat() for path in self._log.files]
         size, modified = sum(each.st_size for each in facts), max(each.st_mtime_ns for each in facts)
         return Listed(self.path, size, modified // 1_000_000)
 
     @contextmanager
     def lines(self) -> Iterator[Path]:
-        """A file with the lines."""
+        """The temporary file with the lines."""
         with TemporaryDirectory(prefix="kconf-metadata-log-") as place:
             path = Path(place) / "lines.jsonl"
             with path.open("wb") as file:
@@ -72,5 +72,5 @@ class MetadataLog:
 
 
 def text_file(lake: Lake, path: Path, name: str) -> DataFrame:
-    """The lines (`value`) of a file that is gone soon, as if they came from a file `log` in the directory `name`."""
+    """The lines (`value`) of a temporary file, as if they came from a file `log` in the directory `name`."""
     return lake.spark.read.text(path.as_uri()).select("value", F.lit(f"{name}/log").alias("file"))

@@ -60,7 +60,7 @@ class Summary:
 
 
 def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, away: Away | None = None) -> Summary:
-    """Update all tables. Without `away`, a cluster that cannot be read ends the run before it has changed anything."""
+    """Update all tables. Without `away`, a cluster that cannot be read ends the run before anything has changed."""
     inputs.check()
     started = datetime.now(UTC)
     with lake.locked(), told_plainly(lake):
@@ -185,11 +185,10 @@ def vacuum(lake: Lake, hours: int, say: Say) -> None:
 
 @contextmanager
 def _settled(lake: Lake) -> Iterator[None]:
-    """A lake in the state of its last finished run, for file maintenance; the resulting versions are recorded as those
-    of a run.
+    """Checks that the last run has finished, for file maintenance, and records the resulting versions as a run.
 
-    Lookups read the versions of the last finished run. If a later run died, those are not the newest: their files would
-    be considered obsolete, and the dead run's output finished.
+    Lookups read the versions of the last finished run. If a later run died, those are not the newest: a vacuum would
+    delete their files, and the unfinished output of the dead run would be recorded as complete.
     """
     started = datetime.now(UTC)
     with told_plainly(lake), _there(lake, [RUNS]).locked():
@@ -202,7 +201,7 @@ def _settled(lake: Lake) -> Iterator[None]:
 
 
 def _there(lake: Lake, tables: Iterable[Table]) -> Lake:
-    """The lake, if it has one of these tables: maintenance must not create a lake."""
+    """The lake, if it has at least one of these tables: maintenance must not create a lake."""
     if not any(map(lake.exists, tables)):
         raise LakeError(f"No pipeline run on {lake.uri} has got that far yet.")
     return lake

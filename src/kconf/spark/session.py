@@ -143,7 +143,7 @@ def check_java() -> str:
 
 
 def archive(java: str) -> Path | None:
-    """The path of the class archive for this Java, existing or not; None: Delta Lake's jars are not downloaded yet."""
+    """The path of the class archive for this Java, existing or not; None if Delta Lake's jars are not downloaded."""
     import pyspark
 
     if not brought():
@@ -284,12 +284,12 @@ def is_alive(session: SparkSession) -> bool:
 
 
 def discard(session: SparkSession) -> None:
-    """Forget a session that is not alive, and end what is left of its JVM; another one can be started afterwards."""
+    """Discard a dead session and what is left of its JVM; another one can be started afterwards."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     gateway: Any = session.sparkContext._gateway
-    with suppress(Exception):  # each of its calls may fail in another way when the JVM is gone
+    with suppress(Exception):  # its calls fail in different ways when the JVM has ended
         session.stop()
     with suppress(Exception):
         gateway.shutdown()

@@ -6,10 +6,10 @@ add no events, because the journal is complete). If events arrive late, before a
 resources are rebuilt. `built` changes with every rebuild, and `fold` with every change of the algorithm, which causes a
 rebuild.
 
-Where clients record changes and snapshots are taken too (the commit notes `recorded` and `looked` list such clusters),
-a snapshot says something of keys that it shows as before: see transforms/observations.py. Where a metadata log is
-`followed`, its lines are matched with what clients recorded: see transforms/followed.py. Resources of those clusters
-are built anew whenever something new may concern them.
+If a cluster has both changes recorded by clients and snapshots (the commit notes `recorded` and `looked` list such
+clusters), snapshots also matter for keys that they show unchanged: see transforms/observations.py. If its metadata log
+is `followed`, the log is matched with the changes that clients recorded: see transforms/followed.py. Resources of such
+clusters are rebuilt whenever new rows may affect them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ among them, the first revision of each epoch (`begins`), and the `count` of line
 nothing new has none. `lines` has the bounds of journal lines alone, and `looked` is the time of the first snapshot."""
 
 _FOLD: Final = 3
-"""How events are folded, as a number: a history that another version folded is built anew."""
+"""The version of the algorithm: a history that another version built is rebuilt."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -73,7 +73,7 @@ def update(lake: Lake) -> bool:
         return rebuild(lake)
     began, note = _merged(state["began"], told), _note(told, state)
     if set(note["followed"]) - set(state["followed"]):
-        return rebuild(lake)  # what clients recorded may be in the log
+        return rebuild(lake)  # the log may have changes that clients recorded
     both = [each for each in told if each in _two_records(note)]
     if not both and not any(row["count"] for row in told.values()):
         return False
@@ -217,7 +217,7 @@ def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
 
 
 def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool:
-    """Whether a server's journal was found for a cluster whose snapshots were used as events."""
+    """Whether a server's journal was found for a cluster of which snapshots were already used as events."""
     new = [c for c, row in told.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)]
     if not new:
         return False
@@ -226,12 +226,12 @@ def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool
 
 
 def _two_records(note: dict[str, Any]) -> set[str]:
-    """The clusters of which two records are made one."""
+    """The clusters with two records of changes, which are combined."""
     return set(note["followed"]) | (set(note["recorded"]) & set(note["looked"]))
 
 
 def _is_cut(state: dict[str, Any], told: Told) -> bool:
-    """Whether lines of a followed log show that a later leader cut off some that were read before."""
+    """Whether a followed log shows that a later leader truncated lines that were read before."""
     known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in told}
     return any(
         epoch > mark[0] and begin <= mark[1]
@@ -246,7 +246,7 @@ def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> D
 
 
 def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
-    """All that bronze tells, as events."""
+    """All bronze rows as events."""
     journal, snapshot = whole_journal(lake, note), lake.read(SNAPSHOT)
     if not note["looked"]:
         return journal_events(journal)
@@ -256,7 +256,7 @@ def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
 
 
 def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
-    """The journal, in which each change of a followed cluster is once."""
+    """The journal, with each change of a followed cluster once."""
     journal = lake.read(JOURNAL)
     return followed.record(journal, files.ranges(lake), note["followed"]) if note.get("followed") else journal
 
@@ -269,9 +269,9 @@ def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
 
 
 def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
-    """Resources, in clusters with both recorded changes and snapshots, that new rows may affect; None: none.
+    """Resources that new rows may affect, in clusters with both recorded changes and snapshots; None if there are none.
 
-    A snapshot, and a followed log that goes on, may settle what was recorded of any resource.
+    A snapshot, or new lines of a followed log, may confirm or refute a recorded change of any resource.
     """
     if not both:
         return None
@@ -341,7 +341,7 @@ def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: boo
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told, began: dict[str, int]) -> DataFrame | None:
-    """Resources with events before the mark or clock of their cluster; None: none."""
+    """Resources with events before the mark or clock of their cluster; None if there are none."""
     marks, clocks = state["marks"], state["clocks"]
     bounds = {cluster: _telling_bounds(row, began.get(cluster)) for cluster, row in told.items()}
     behind = [

@@ -1,7 +1,7 @@
-"""The contract of every store.
+"""The interface of all stores.
 
-A store is called from one thread at a time (the service gives it a thread of its own) and may block. Everything that
-`commit` returns is durable. registry.py maps URLs to stores; tests/contract runs against every store.
+A store is called from one thread at a time (the service has a thread for it) and may block. Everything that `commit`
+returns is durable. registry.py maps URLs to stores; tests/contract runs against every store.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import Secrets
 
-MAX_ATTEMPTS = 100_000  # that a store retains
+MAX_ATTEMPTS = 100_000  # audit entries that a store retains
 MAX_RESOURCES_PER_QUERY = 10_000
 
 
 class PassedOn(NamedTuple):
-    """A pending commit that went to another cluster: `poll_remote` has the revisions that it led to.
+    """The result of a commit that was sent to another cluster. `poll_remote` returns its revisions.
 
     Nothing was changed for the resources of `refusals`.
     """
@@ -34,23 +34,35 @@ class PassedOn(NamedTuple):
 
 
 class UnknownParts(NamedTuple):
-    """What another cluster refuses to show, and its error: whole kinds of resources, and single ones."""
+    """The resource types and single resources that another cluster does not show, with its errors."""
 
     kinds: Mapping[ResourceType, ApiError]
     resources: Mapping[Resource, ApiError]
 
     def of(self, resource: Resource) -> ApiError | None:
-        """Why the state of a resource is not known; None: it is."""
+        """Why the state of a resource is unknown, or None if it is known."""
         return self.kinds.get(resource.type) or self.resources.get(resource)
 
 
 NOTHING_UNKNOWN: Final = UnknownParts({}, {})
 
+STANDARD_AUTHORIZERS: Final = frozenset(
+    [
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "kafka.security.authorizer.AclAuthorizer",
+        "kafka.security.auth.SimpleAclAuthorizer",
+    ]
+)
+"""Kafka's own authorizers, which decide by the ACLs of the cluster."""
+
+UNNAMED_AUTHORIZER: Final = "?"
+"""An authorizer whose class the brokers do not show."""
+
 
 class Polling(NamedTuple):
-    """How a cluster is polled: the interval in seconds, the broker that is read, and the last complete poll.
+    """How a cluster is polled: the interval in seconds, the polled broker, and the last complete poll.
 
-    `age` is how many seconds ago that poll began, `duration` how long it took; None: there was none.
+    `age` is the time since the start of that poll and `duration` its length, in seconds; None if there was none.
     """
 
     interval: float
@@ -63,7 +75,7 @@ class JournalReader(Protocol):
     """Reads the journal. Used from one thread, concurrently with the store's own."""
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        """As Store.changes."""
+        """See Store.changes."""
         ...
 
     def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
@@ -81,14 +93,14 @@ class JournalReader(Protocol):
         ...
 
     def revision_at(self, time: int) -> int:
-        """The last revision with this time or an earlier one, 0 if there is none; raises JournalTrimmed.
+        """The last revision at or before this time, or 0 if there is none. Raises JournalTrimmed.
 
-        Where the clock was set back, earlier revisions have later times: they count as committed before it.
+        If the clock was set back, earlier revisions may have later times; they count as committed before.
         """
         ...
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Attempts with a number greater than this, in order."""
+        """Attempts with a number greater than `after`, in order."""
         ...
 
     def close(self) -> None: ...
@@ -107,7 +119,7 @@ class Store(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Counts the stores that a cluster has been moved through. Revisions are ordered within an epoch."""
+        """Increases each time a cluster is copied to a new store. Revisions are ordered within an epoch."""
         ...
 
     def load(self) -> Snapshot:
@@ -117,11 +129,10 @@ class Store(Protocol):
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         """Make a whole batch durable at once, one revision per pending commit, in order.
 
-        A pending commit whose guard does not hold (the resource changed after the guard's revision, earlier commits of
-        the batch included) is left out and its result is a RevisionConflict; the others are not affected. One without
-        changes takes no revision number; its result is the revision that it follows, without changes. A store that
-        passes commits on to another cluster returns PassedOn for those that it has an answer to.
-        Raises StoreUnavailable if nothing could be written.
+        If a guard fails (the resource has changed after the guard's revision, also by an earlier commit of the batch),
+        the result is a RevisionConflict, and the other commits are not affected. A commit without changes gets no
+        revision number; its result is the previous revision, without changes. A store that sends commits to another
+        cluster returns PassedOn for those that got a response. Raises StoreUnavailable if nothing could be written.
         """
         ...
 
@@ -130,9 +141,9 @@ class Store(Protocol):
         ...
 
     def poll_remote(self) -> Sequence[Revision]:
-        """What other servers have committed since the last call, in order, with sensitive values in clear text.
+        """The revisions of other servers since the last call, in order, with sensitive values in clear text.
 
-        After a commit it includes everything before the last revision of that commit. It does not raise: what cannot
+        After a commit, it includes everything before the last revision of that commit. It raises no errors: what cannot
         be read now is returned by a later call.
         """
         ...
@@ -144,17 +155,17 @@ class Store(Protocol):
 
     @property
     def generation(self) -> int:
-        """Increases whenever changes of other servers may have been missed, before the store is reachable again."""
+        """Increases when changes by other servers may have been missed, before the store is reachable again."""
         ...
 
     @property
     def polled_generation(self) -> int:
-        """The generation that the last complete `poll_remote` or `load` belongs to: nothing of it was missed."""
+        """The generation of the last complete `poll_remote` or `load`. Nothing of it was missed."""
         ...
 
     @property
     def keeps_fractions(self) -> bool:
-        """Whether a quota of 100.5 bytes per second can be stored: Kafka's brokers read whole numbers only."""
+        """Whether fractional quotas can be stored. Kafka's brokers read only whole numbers from ZooKeeper."""
         ...
 
     def join(self, member: ClusterMember) -> None:
@@ -163,99 +174,104 @@ class Store(Protocol):
 
     @property
     def members(self) -> ClusterMembers:
-        """The registered servers and brokers, as last read. Safe to call from any thread."""
+        """The registered servers and brokers, as last read. Thread-safe."""
         ...
 
     @property
     def brokers_static(self) -> Overrides | None:
-        """The static configs of the brokers whose state this is; None: they are those of this server."""
+        """The static configs of the brokers behind a gateway; otherwise None."""
+        ...
+
+    @property
+    def brokers_authorizer(self) -> str | None:
+        """The class of the brokers' authorizer, or UNNAMED_AUTHORIZER; None: they have none, or are this server."""
         ...
 
     @property
     def brokers_release(self) -> str | None:
-        """The Kafka release whose keys these brokers have; None: they are those of this server."""
+        """The Kafka release of the brokers behind a gateway; otherwise None."""
         ...
 
     @property
     def elr_version(self) -> int | None:
-        """The cluster's level of eligible.leader.replicas.version; None: it was never recorded, or cannot be."""
+        """The cluster's level of eligible.leader.replicas.version, or None if it is not recorded."""
         ...
 
     @property
     def outside_revisions(self) -> int:
-        """How many revisions of another cluster did not come through this server."""
+        """The number of revisions of another cluster that were not made through this server."""
         ...
 
     @property
     def unknown(self) -> UnknownParts:
-        """What another cluster refuses to show. Safe to call from any thread."""
+        """What another cluster does not show. Thread-safe."""
         ...
 
     @property
     def polling(self) -> Polling | None:
-        """How another cluster is polled; None: it is not. Safe to call from any thread."""
+        """How another cluster is polled, or None. Thread-safe."""
         ...
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        """What another cluster would refuse of it; nothing is changed. Empty for a store that decides by itself."""
+        """Validate a commit with another cluster, without changes. Empty for a store with its own state."""
         ...
 
     @property
     def problem(self) -> StoreFailed | None:
-        """Why the store cannot be used until it is repaired. Safe to call from any thread."""
+        """Why the store cannot be used until it is repaired, or None. Thread-safe."""
         ...
 
     @property
     def faults(self) -> int:
-        """How many entries of the store are invalid and were left out; the log names them."""
+        """The number of invalid entries in the store, which are ignored and logged."""
         ...
 
     @property
     def unreadable(self) -> Sequence[str]:
-        """The values that cannot be read, by resource and key. `load` leaves them out; they stay in the store."""
+        """Values that cannot be read, by resource and key. `load` ignores them; they stay in the store."""
         ...
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         """Up to `limit` revisions after this one, in order, sensitive values redacted.
 
-        Raises JournalTrimmed if the journal no longer has the first of them.
+        Raises JournalTrimmed if the first of them has been removed from the journal.
         """
         ...
 
     def redact(self, revision: Revision) -> Revision:
-        """A committed revision as it is in the journal: sensitive values redacted."""
+        """A committed revision as in the journal, with sensitive values redacted."""
         ...
 
     def journal_reader(self) -> JournalReader:
-        """A reader of the journal for another thread; it never delays a commit."""
+        """A reader of the journal for another thread. It never delays a commit."""
         ...
 
     def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
-        """Store requests that were refused or dry runs. The newest `MAX_ATTEMPTS` are retained."""
+        """Store refused requests and dry runs. The newest `MAX_ATTEMPTS` are retained."""
         ...
 
     def oldest(self) -> int:
-        """The first revision that is still in the journal; 1 if it is empty."""
+        """The oldest revision in the journal, or 1 if it is empty."""
         ...
 
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
-        """Delete the oldest revisions; returns how many.
+        """Delete the oldest revisions. Returns their number.
 
-        Deletes everything up to the last one with a time before `before_time`, and all but the newest `keep_last`.
-        Never deletes the newest revision, nor any after the revision `up_to`, the last one in the archive. A call may
-        stop early to let commits through: call again until it returns 0.
+        Deletes revisions older than `before_time`, and all except the newest `keep_last`. Never deletes the newest
+        revision, or any after `up_to`, the last archived one. A call may stop early to let commits run: call again
+        until it returns 0.
         """
         ...
 
     def housekeep(self, *, notification_retention: float) -> bool:
-        """Periodic maintenance, such as purging notifications older than so many seconds; raises StoreUnavailable.
+        """Periodic maintenance, such as purging notifications older than `notification_retention` seconds.
 
-        A call may stop early to let commits through: call again until it returns False.
+        A call may stop early to let commits run: call again until it returns False. Raises StoreUnavailable.
         """
         ...
 
     def acquire_archive_lock(self) -> bool:
-        """Whether this server archives the cluster: it acquires or holds the lock, until the store is closed.
+        """Acquire the lock of the archiver until the store is closed. Returns whether this server holds it.
 
         A store with a single server always returns True. With several servers, the lock may be lost: call again.
         """
@@ -265,9 +281,10 @@ class Store(Protocol):
 
 
 class OwnStateMixin:
-    """The parts of the contract that are trivial for a store that has the state itself."""
+    """Methods that are trivial for a store with its own state."""
 
     brokers_static: Overrides | None = None
+    brokers_authorizer: str | None = None
     brokers_release: str | None = None
     outside_revisions = 0
     unknown: UnknownParts = NOTHING_UNKNOWN
@@ -279,7 +296,7 @@ class OwnStateMixin:
 
 
 class SingleServerMixin(OwnStateMixin):
-    """The parts of the contract that are trivial for a store with a single server."""
+    """Methods that are trivial for a store with a single server."""
 
     faults = 0
     generation = 0
@@ -292,7 +309,7 @@ class SingleServerMixin(OwnStateMixin):
         return None
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """There is no other server that could commit."""
+        """Does nothing: no other server commits."""
 
     def poll_remote(self) -> Sequence[Revision]:
         return ()
@@ -317,39 +334,39 @@ class SingleServerMixin(OwnStateMixin):
 
 @runtime_checkable
 class FeatureStore(Protocol):
-    """A store that records which features its cluster was initialized with. Kafka's layout in ZooKeeper has none."""
+    """A store that records the features of its cluster. ZooKeeper stores do not."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the level is still to be chosen: no server has started on this store yet."""
+        """Whether no level is recorded yet: no server has started on this store."""
         ...
 
     def record_elr_version(self, level: int) -> None:
-        """Record it, for good."""
+        """Record the level."""
         ...
 
 
 def elr_version_of(store: Store) -> int:
-    """The level of eligible.leader.replicas.version of a store's cluster; 0: eligible leader replicas are disabled."""
+    """The level of eligible.leader.replicas.version of a store's cluster. 0 if it is not recorded."""
     return store.elr_version or 0
 
 
 class InitialIdentity(NamedTuple):
-    """What a copy of a store takes over: the cluster id, and the epoch after the source's."""
+    """The identity of a copy of a store: the cluster id, and the next epoch."""
 
     cluster_id: str
     epoch: int
 
 
 class Backup(NamedTuple):
-    """A finished backup: the store as of `revision`, `bytes` long."""
+    """A finished backup: its revision and size in bytes."""
 
     revision: int
     bytes: int
 
 
 class StorePart(NamedTuple):
-    """One part of a store that was checked. Without problems it is whole."""
+    """The result of checking one part of a store."""
 
     name: str
     detail: str
@@ -357,7 +374,7 @@ class StorePart(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What `kconf store verify` found."""
+    """The result of `kconf store verify`."""
 
     parts: Sequence[StorePart]
 
@@ -372,13 +389,12 @@ class Verification(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One kind of store: what can be done with the URLs of a scheme. See registry.py.
+    """One kind of store: the operations for the URLs of a scheme. See registry.py.
 
     `open` creates the store if there is none. `open_read_only` writes nothing at all; without it `open` is used.
     `initialize` creates an empty store with a given identity, visible to others when the block ends without an error.
-    `backup` copies a store, also one in use, to a file: URL, target, whether to overwrite it.
-    `open_damaged` opens a store whose state is whole, although its journal is damaged.
-    `verify` checks a store for damage, also one in use.
+    `backup` copies a store, also one in use, to a file: URL, target, whether to overwrite it. `open_damaged` opens a
+    store whose state is whole, although its journal is damaged. `verify` checks a store for damage, also one in use.
     `bounded_journal`: the store holds its data in memory, so the journal needs a limit by default.
     """
 
@@ -398,7 +414,7 @@ class LastChanges(Protocol):
 
 
 def find_conflict(guards: Mapping[Resource, int], changed: LastChanges) -> RevisionConflict | None:
-    """The conflict of the first resource that changed after its guard's revision."""
+    """The conflict of the first resource that has changed after its guard's revision, or None."""
     for resource, seen in guards.items():
         if changed.get(resource, 0) > seen:
             return conflict(resource)

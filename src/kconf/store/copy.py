@@ -1,8 +1,8 @@
-"""Copy a cluster into another store: `kconf store copy`.
+"""Copies a cluster to another store: `kconf store copy`.
 
 Copies the whole state: topics with their ids, configs, quotas, credentials, ACLs and encrypted values. The journal is
-not copied. The new store has the same cluster id and the next epoch, and its journal begins with the whole state, so
-that it can be replayed from its beginning. Others can open the new store once the copy is complete.
+not copied. The new store has the same cluster id and the next epoch. Its journal starts with the creation of the whole
+state, so that it can be replayed from the start. The new store can be opened only after the copy is complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESOURCES_PER_REVISION: Final = 100
 _REVISIONS_PER_COMMIT: Final = 20
 
 Progress = Callable[[int, int], None]
-"""Called with the number of resources copied so far, and of all."""
+"""Called with the number of resources copied so far and the total number."""
 
 
 class CopyResult(NamedTuple):
@@ -45,7 +45,7 @@ class CopyResult(NamedTuple):
 def copy_store(
     source_url: str, target_url: str, secrets: Secrets = NO_SECRETS, progress: Progress = lambda *_: None
 ) -> CopyResult:
-    """Copy everything or nothing: after an error no incomplete store remains.
+    """Copy everything or nothing: after an error, no incomplete store is left.
 
     Raises StoreMismatch if the target is not empty, and StoreError if a value of the source cannot be read.
     """
@@ -63,7 +63,7 @@ def copy_store(
 
 
 def _open_source(url: str, secrets: Secrets) -> Store:
-    """The journal is not copied: a store whose journal is damaged can be copied if its state is whole."""
+    """Open the source. A store with a damaged journal can be copied if its state is intact."""
     try:
         return open_store(url, secrets, read_only=True)
     except StoreDamaged as error:

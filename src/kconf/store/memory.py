@@ -1,4 +1,4 @@
-"""A store that is lost with its process: for unit tests. It passes the same contract as the others."""
+"""A store in memory, for unit tests. It passes the same contract tests as the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kconf.store.memory_journal import MemoryJournal
 
 
 class MemoryStore(SingleServerMixin, MemoryJournal):
-    """Its own journal reader too."""
+    """A store in memory, which is also its own journal reader."""
 
     url = "memory:"
     epoch = 1

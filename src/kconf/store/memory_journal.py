@@ -1,4 +1,4 @@
-"""A journal in memory: of the store for unit tests, and of a ZooKeeper that kconf only reads."""
+"""A journal in memory, for unit tests and for read-only ZooKeeper stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kconf.store.base import MAX_ATTEMPTS
 
 
 class MemoryJournal:
-    """A JournalReader, and what its store appends. The revisions in it are redacted."""
+    """A JournalReader to which a store appends redacted revisions."""
 
     def __init__(self) -> None:
         self._revisions: list[Revision] = []
@@ -66,4 +66,4 @@ class MemoryJournal:
         return count
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Does nothing."""

@@ -1,9 +1,9 @@
-"""Revisions and audit entries as JSON arrays: the form in which a store writes them.
+"""Encodes revisions and audit entries as JSON arrays, the format in which stores write them.
 
-A position in such an array never changes its meaning: stored records and the SQL in store/sqlite/schema.py rely on it.
-So the caller's first six fields come after the time, and fields that were added later are at the end of the record. A
-record of an older version is read with their defaults; what a newer version appended is ignored. Facts that most
-revisions do not have are in an object at the end.
+The meaning of an array position never changes, because stored records and the SQL in store/sqlite/schema.py depend on
+it. The caller's first six fields follow the time; fields that were added later are at the end. Missing fields of older
+versions get defaults, and additional fields of newer versions are ignored. Optional fields that most revisions do not
+have are in an object at the end.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _TYPES: Mapping[int, ResourceType] = {int(each): each for each in ResourceType}
 _KINDS: Mapping[str, ChangeKind] = {each.value: each for each in ChangeKind}
 _FIRST: Final = 6
 _LATER: Final = CALLER_NAMES[_FIRST:]
-_REVISION: Final = 1 + _FIRST + 2  # the length of a revision's record without the later fields
+_REVISION: Final = 1 + _FIRST + 2  # the length of a revision record without later fields
 _ATTEMPT: Final = 1 + _FIRST + 5
 _first = attrgetter(*CALLER_NAMES[:_FIRST])
 
 
 class DamagedRecord(ValueError):
-    """A stored record is not what a store writes."""
+    """A stored record is invalid."""
 
 
 def revision_record(
     time: int, caller: RequestContext, origin: str, sealed: Sequence[Change], *, not_before: int | None = None
 ) -> list[Any]:
-    """A revision without its number. Sensitive values are sealed by now."""
+    """A revision without its number. Sensitive values must already be redacted."""
     record = _with_later([time, *_first(caller), origin, sealed], caller)
     return record if not_before is None else [*record, {"not_before": not_before}]
 
@@ -51,7 +51,7 @@ def read_revision(number: int, record: Sequence[Any]) -> Revision:
 
 
 def attempt_record(attempt: AuditEntry) -> list[Any]:
-    """An attempt without its number. It holds no values."""
+    """An attempt without its number. It contains no values."""
     facts = (attempt.revision, attempt.resource, list(attempt.keys), int(attempt.code), attempt.dry_run)
     return _with_later([attempt.time, *_first(attempt.caller), *facts], attempt.caller)
 

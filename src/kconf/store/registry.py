@@ -1,8 +1,7 @@
-"""Which store a URL names: maps schemes to stores.
+"""Maps URLs to stores, by scheme.
 
-A new kind of store is a package with a `BACKEND`, one line in `_BACKENDS`, and one line in tests/contract/stores.py.
-A backend is imported when it is used, as some need a package that is not always installed: the extra
-`kconf[<scheme>]` brings it.
+To add a kind of store, add a package with a `BACKEND`, a line in `_BACKENDS`, and a line in tests/contract/stores.py. A
+backend is imported when it is used, since some need an optional package: the extra `kconf[<scheme>]`.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ _BACKENDS: Final[Mapping[str, str]] = {
     "zookeeper://HOST:PORT/CHROOT": "kconf.store.zookeeper.backend",
     "memory:": "kconf.store.memory",
 }
-"""The form of the URLs of each kind of store, and the module that has its `BACKEND`."""
+"""The URL format of each kind of store, and the module of its `BACKEND`."""
 
 _FOR_TESTS: Final = "memory:"
 
 
 def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = False) -> Store:
-    """Open the store that a URL names. `secrets` encrypt the values that must not be readable in it.
+    """Open a store. `secrets` encrypt its sensitive values.
 
-    `read_only` is for a ZooKeeper that Kafka owns: not even kconf's own znodes are created there.
+    `read_only` is for a ZooKeeper that only Kafka writes to: not even kconf's own znodes are created.
     """
     backend = backend_of(url)
     if read_only and backend.open_read_only is not None:
@@ -39,7 +38,7 @@ def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = Fal
 
 
 def check_store_exists(url: str, secrets: Secrets = NO_SECRETS) -> None:
-    """Raise if a URL names no store yet: opening it would create one, at a misspelled place too."""
+    """Raise an error if the store does not exist, so that a misspelled URL does not create one."""
     backend = backend_of(url)
     if backend.open_read_only is not None:
         backend.open_read_only(url, secrets).close()
@@ -50,7 +49,7 @@ def check_store_exists(url: str, secrets: Secrets = NO_SECRETS) -> None:
 
 
 def initialize_store(url: str, identity: InitialIdentity, secrets: Secrets) -> AbstractContextManager[Store]:
-    """A new store to be filled. Others can open it once the block has ended without an error; else nothing remains."""
+    """Create a store to be filled. It can be opened after the block ends; after an error, nothing is left."""
     backend = backend_of(url)
     if backend.initialize is None:
         raise ConfigurationError(f"cannot copy to {url!r}: use {_url_forms()}")
@@ -58,7 +57,7 @@ def initialize_store(url: str, identity: InitialIdentity, secrets: Secrets) -> A
 
 
 def backup_store(url: str, target: Path, *, overwrite: bool = False) -> Backup:
-    """Copy a store to a file; a server may be using it."""
+    """Copy a store to a file. A server may be using it."""
     backend = backend_of(url)
     if backend.backup is None:
         raise ConfigurationError(f"cannot back up {url!r} to a file: use sqlite:///FILE, or kconf store copy")
@@ -66,13 +65,13 @@ def backup_store(url: str, target: Path, *, overwrite: bool = False) -> Backup:
 
 
 def open_damaged_store(url: str, secrets: Secrets) -> Store:
-    """Open a store whose state is whole, although its journal is damaged. Raises StoreDamaged."""
+    """Open a store with a damaged journal whose state is intact. Raises StoreDamaged."""
     backend = backend_of(url)
     return (backend.open_damaged or backend.open)(url, secrets)
 
 
 def verify_store(url: str) -> Verification:
-    """Check a store for damage; a server may be using it."""
+    """Check a store for damage. A server may be using it."""
     backend = backend_of(url)
     if backend.verify is None:
         raise ConfigurationError(f"cannot verify {url!r}: only the files of SQLite stores can be verified")
@@ -98,7 +97,7 @@ def _load(module: str, url: str) -> Backend:
 
 
 def _prefix(form: str) -> str:
-    """Everything before the first placeholder, which is in capitals: `sqlite:///` of `sqlite:///FILE`."""
+    """The URL format up to the first placeholder: `sqlite:///` of `sqlite:///FILE`."""
     scheme, _, rest = form.partition(":")
     return f"{scheme}:{'/' * (len(rest) - len(rest.lstrip('/')))}"
 

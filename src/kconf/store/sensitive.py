@@ -1,4 +1,4 @@
-"""Which values are sensitive when a store itself writes the journal: for external changes and for copies."""
+"""Decides which values are sensitive when a store writes the journal itself, for external changes and copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kconf.model.resource import Resource, ResourceType
 
 
 def is_sensitive(resource: Resource, key: str) -> bool:
-    """Unknown keys of topics and brokers are sensitive, as in Kafka."""
+    """Whether a key is sensitive. Unknown keys of topics and brokers are, as in Kafka."""
     match resource.type:
         case ResourceType.SCRAM:
             return True

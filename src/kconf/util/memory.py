@@ -50,6 +50,14 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def permanent() -> Iterator[None]:
+    """Neither collect now nor look later at what is made here, such as imported modules: it stays until the end."""
+    with gc_paused():
+        yield
+        gc.freeze()
+
+
 async def collect_fully(is_idle: Callable[[], bool]) -> None:
     """Collect all generations when that is due and no large request is being worked on, until cancelled."""
     while True:

@@ -13,7 +13,7 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Final, Generic, TypeVar, cast
 
 from greenlet import getcurrent, greenlet
@@ -22,7 +22,7 @@ from kconf.util.slices import hook
 
 SLICE: Final = 0.001  # seconds
 MAX_ADMITTED: Final = 8 << 20  # bytes of requests that are worked on at the same time
-_ACTIVE: Final = 0.0001  # seconds between two slices, from which on others are at work
+_ACTIVE: Final = 0.0001  # seconds of processor time between two slices, from which on others are at work
 REST: Final = 3.0  # as many times the length of a slice is left to others while they are at work
 _PAUSED: Final = object()
 
@@ -108,18 +108,22 @@ class SliceScheduler:
     def __init__(
         self,
         clock: Callable[[], float] = perf_counter,
+        processor_time: Callable[[], float] = process_time,
         *,
         rest: float = REST,
         max_admitted: int = MAX_ADMITTED,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`is_busy`: whether the loop waits for the work of a thread."""
+        """`processor_time` is that of this process: while other processes use the processor, nobody is at work here.
+        `is_busy`: whether the loop waits for the work of a thread.
+        """
         self.slices = 0
-        self._clock, self._rest, self._is_busy = clock, rest, is_busy
+        self._clock, self._processor_time, self._rest, self._is_busy = clock, processor_time, rest, is_busy
         self._admission = _Admission(max_admitted)
         self._waiting: _RoundRobin[Waiter] = _RoundRobin()
         self._is_taken = False  # a slice runs, or the next one is about to be granted
         self._began = self._ended = 0.0  # the last slice
+        self._used = 0.0  # processor time at its end
 
     @property
     def admitted_bytes(self) -> int:
@@ -230,14 +234,14 @@ class SliceScheduler:
         self._began = self._clock()
 
     def _end(self) -> None:
-        self._ended = self._clock()
+        self._ended, self._used = self._clock(), self._processor_time()
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         """Grant the next slice; later, if others have been at work since the last one."""
         now = self._clock()
         rest = (self._ended - self._began) * self._rest - (now - self._ended)
-        if rest > 0 and (now - self._ended > _ACTIVE or self._is_busy()):
+        if rest > 0 and (self._processor_time() - self._used > _ACTIVE or self._is_busy()):
             asyncio.get_running_loop().call_later(rest, self._grant)
         else:
             self._grant()

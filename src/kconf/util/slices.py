@@ -8,7 +8,7 @@ requests change must not be iterated over in slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 STEP: Final = 64  # items between two calls of `pause`
@@ -31,14 +31,14 @@ hook: Final = _Hook()
 
 def in_slices(items: Collection[T]) -> Iterable[T]:
     """The same items; with a pause after every `STEP` of them."""
-    return items if len(items) <= STEP else _paused(items)
+    return items if len(items) <= STEP else chain.from_iterable(_slices(items))
 
 
-def _paused(items: Iterable[T]) -> Iterator[T]:
+def _slices(items: Iterable[T]) -> Iterator[tuple[T, ...]]:
     left = iter(items)
     while some := tuple(islice(left, STEP)):
         hook.pause()
-        yield from some
+        yield some
 
 
 def discard(items: list[Any]) -> None:

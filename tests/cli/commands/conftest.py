@@ -1,4 +1,4 @@
-"""kconf at a kconf process, as a person runs it: with a file of contexts of its own."""
+"""The kconf command on a kconf server, with its own contexts file."""
 
 from __future__ import annotations
 

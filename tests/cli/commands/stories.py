@@ -1,6 +1,6 @@
-"""What the commands do: tests/cli/commands runs it on kconf, tests/conformance/test_commands.py on brokers.
+"""Scenarios for the commands: tests/cli/commands runs them on kconf, tests/conformance/test_commands.py on brokers.
 
-Each story has topics and users of its own and leaves nothing behind that would disturb another.
+Each scenario uses its own topics and users, and leaves nothing that could affect another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.cli.conftest import Ran, run_in_process
 
 
 class People:
-    """kconf on one cluster, its current context, in this process. `admin` checks the results."""
+    """Runs kconf in this process, on the cluster of the current context. `admin` checks the results."""
 
     def __init__(self, directory: Path, bootstrap: str, properties: Mapping[str, str] | None = None) -> None:
         self.directory, self.bootstrap, self.properties = directory, bootstrap, dict(properties or {})
@@ -47,7 +47,7 @@ class People:
         return ran
 
     def whole(self, line: str, *, status: int = 0) -> dict[str, Any]:
-        """The JSON object of an answer."""
+        """The JSON output of a command."""
         found: dict[str, Any] = json.loads(self(line, "--output", "json", status=status).out)
         assert (found["version"], list(found)[-4:]) == (1, ["items", "notes", "error", "message"])
         assert all(list(each)[-2:] == ["error", "message"] for each in found["items"])
@@ -69,7 +69,7 @@ class People:
 
 
 def until(found: Callable[[], object], wanted: object) -> None:
-    """A broker learns of a change after the controller has answered it."""
+    """Wait: a broker learns of a change after the controller has responded."""
     ends = time.monotonic() + 60
     while (last := found()) != wanted:
         assert time.monotonic() < ends, last
@@ -81,7 +81,7 @@ def a_name(kind: str = "t") -> str:
 
 
 def one_topic_is_changed_at_once(people: People) -> None:
-    """Set with units, described, changed as a list, unset; each answer has what was and what is."""
+    """Set with units, describe, append to a list, unset; each output has old and new values."""
     name = a_name()
     people.topics(name)
     assert "has no configs set" in people(f"describe topic:{name}").err
@@ -128,7 +128,7 @@ def a_dry_run_changes_nothing(people: People) -> None:
 
 
 def what_may_delete_data_needs_a_word(people: People) -> None:
-    """Shorter retention, a gained delete; longer retention needs none."""
+    """Shorter retention and adding `delete` need an option; longer retention does not."""
     name = a_name()
     people.topics(name, configs=[("cleanup.policy", "compact")])
 
@@ -145,7 +145,7 @@ def what_may_delete_data_needs_a_word(people: People) -> None:
 
 
 def a_risk_is_taken_only_by_its_name(people: People) -> None:
-    """Of a topic, of a default that topics inherit, and of a new topic; with the topics and figures concerned."""
+    """For a topic, for a default that topics inherit, and for a new topic; messages name the topics and values."""
     name, own = a_name(), a_name()
     people.topics(name)
     people.topics(own, configs=[("min.insync.replicas", "1")])
@@ -182,7 +182,7 @@ def a_risk_is_taken_only_by_its_name(people: People) -> None:
 
 
 def a_pattern_is_asked_about(people: People) -> None:
-    """Without a terminal nothing is done unless --yes is given. A glob, a regular expression, a file of names."""
+    """Without a terminal, nothing is changed unless --yes is given, for a glob, a regular expression or a file."""
     prefix = a_name("p")
     names = [f"{prefix}.a", f"{prefix}.b"]
     people.topics(*names)
@@ -348,7 +348,7 @@ def read_only_and_protected_contexts_are_safe(people: People) -> None:
 
 
 def many_topics_in_one_command(people: People) -> None:
-    """A thousand, in batches; what is done is noted, and a second command leaves it out."""
+    """A thousand topics in batches; completed ones are recorded, and a second command skips them."""
     prefix = a_name("m")
     names = [f"{prefix}.{number:04}" for number in range(1000)]
     people.topics(*names)
@@ -395,7 +395,7 @@ def loggers_are_told_and_set(people: People) -> None:
 
 
 def topics_are_found_by_value(people: People) -> None:
-    """Effective values, with units; all conditions must hold; a misspelled key is not an empty result."""
+    """Effective values with units; all conditions must hold; a misspelled key is an error, not an empty result."""
     one = a_name()
     people.topics(f"{one}.short", configs=[("retention.ms", "3600000")])
     people.topics(f"{one}.long", configs=[("retention.ms", "3456000000"), ("cleanup.policy", "compact,delete")])
@@ -452,7 +452,7 @@ STORIES: Sequence[Callable[[People], None]] = (
 
 
 def _who_can_is_answered_from_all_acls_that_match(people: People, user: str, topic: str) -> None:
-    """Of a name: literal, prefixed and wildcard ACLs."""
+    """A name matches literal, prefixed and wildcard ACLs."""
     other, denied = f"User:{a_name('u')}", f"User:{a_name('u')}"
     people(f"acl add --principal {other} --operation read --on 'topic:*'")
     people(f"acl add --principal {other} --operation all --on topic:{topic} --host 10.0.0.1 --deny")

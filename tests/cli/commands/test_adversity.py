@@ -22,7 +22,7 @@ SECRET = "s3cret-of-the-keystore"
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server of the test's own, and kconf at it."""
+    """A separate server, and kconf on it."""
     with KconfProcess() as server:
         people = People(tmp_path, server.bootstrap)
         monkeypatch.setenv("KCONF_CONFIG", str(people.config))
@@ -31,7 +31,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def begin(*words: str) -> subprocess.Popen[str]:
-    """A command that goes on in the background, in a process group of its own."""
+    """Start a command in the background, in its own process group."""
     return subprocess.Popen(
         [sys.executable, "-m", "kconf", *words, "--output", "json"],
         stdin=subprocess.DEVNULL,
@@ -49,7 +49,7 @@ def end(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any]]:
 
 
 def half_done(people: People, stop: Callable[[subprocess.Popen[str]], None]) -> tuple[int, dict[str, Any], str]:
-    """A slow command over 60 topics, stopped when some are noted as done."""
+    """Stop a slow command on 60 topics after some of them are recorded as done."""
     prefix, file = a_name("half"), people.directory / "done.txt"
     people.topics(*(f"{prefix}.{number:02}" for number in range(60)))
     line = f"set topic:{prefix}.* segment.ms=1h --yes --rate 10 --timeout 2 --resume {file}"
@@ -85,7 +85,7 @@ def test_an_interrupted_command_reports_what_was_done(own: tuple[KconfProcess, P
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
 @pytest.mark.parametrize("extra", ["--dry-run", "--yes"])
 def test_a_secret_is_shown_nowhere(people: People, output: str, extra: str) -> None:
-    """The server refuses the first, which has no listener's name before it, and takes the unknown key."""
+    """The server refuses the first key, which has no listener prefix, and accepts the unknown key."""
     file = people.directory / "secret"
     file.write_text(SECRET + "\n")
     for key in ("ssl.keystore.password", "listener.name.internal.ssl.key.password", "my.custom.thing"):

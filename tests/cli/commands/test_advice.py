@@ -20,7 +20,7 @@ from tests.support.process import KconfProcess
 
 @contextmanager
 def a_web_server() -> Iterator[str]:
-    """What an HTTP server does with a request that it does not understand."""
+    """An HTTP server, which rejects Kafka requests."""
 
     def answer() -> None:
         line, _ = listener.accept()

@@ -57,7 +57,7 @@ def test_keys_of_every_release_are_completed_if_the_cluster_does_not_answer(peop
 
 
 def test_bash_completes(people: People, tmp_path: Path) -> None:
-    """What bash puts in place of the part behind the last colon or equals sign."""
+    """The text with which bash replaces the part after the last colon or equals sign."""
     name = a_name("bash")
     people.topics(name)
     program = tmp_path / "kconf"

@@ -158,7 +158,7 @@ def test_a_context_shows_what_is_possible(people: People) -> None:
 
 
 def test_a_password_from_a_command_logs_in(people: People, tmp_path: Path) -> None:
-    """On a server with SCRAM: the password is in no file of kconf's and on no command line."""
+    """On a server with SCRAM: the password is in no file of kconf and on no command line."""
     from tests.support.process import KconfProcess
 
     store = f"sqlite:///{tmp_path / 'scram.db'}"

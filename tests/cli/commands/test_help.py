@@ -33,7 +33,7 @@ class Place(NamedTuple):
     bootstrap: str
 
     def words(self, line: str) -> list[str]:
-        """An example, with what there is here in place of what it names."""
+        """The words of an example, with names replaced by those of this directory."""
         line = line.replace("localhost:9092", self.bootstrap).replace("/var/lib/kconf", str(self.directory))
         line = re.sub(r"/run/secrets/\w+", str(self.directory / "secret"), line)
         words = [re.sub("^pass show .*", "echo s3cret", word) for word in shlex.split(line)[1:]]
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """With a context `local`."""
+    """A directory with a context `local`."""
     properties = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "config.yaml"))
@@ -64,7 +64,7 @@ def text_of(name: str) -> str:
 
 
 def examples(name: str) -> list[str]:
-    """The command lines of a help text; one may go on behind a backslash."""
+    """The command lines of a help text; a backslash continues a line."""
     lines = re.findall(r"^  (kconf (?:.*\\\n)*.*)$", text_of(name), re.MULTILINE)
     return [re.sub(r"\\\n *", "", line).partition("            ")[0] for line in lines]
 
@@ -86,7 +86,7 @@ def test_the_help_has_the_examples(name: str) -> None:
 
 
 def leaves(found: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers that have no verbs below them."""
+    """The parsers without subcommands."""
     below = [each for each in found._actions if isinstance(each, argparse._SubParsersAction)]
     if not below:
         yield found

@@ -12,7 +12,7 @@ from tests.cli.commands.stories import People, a_name
 
 
 def run_unread(*words: str) -> tuple[int, str]:
-    """The exit code and stderr of a command whose stdout is a pipe that is closed already."""
+    """The exit code and stderr of a command whose stdout is a closed pipe."""
     reader, writer = os.pipe()
     os.close(reader)
     try:

@@ -1,7 +1,7 @@
-"""The JSON of every command, field by field and in order: version 1 is a promise.
+"""The JSON of every command, field by field and in order: version 1 must not change.
 
-Values that differ from run to run (addresses, ids, messages) are replaced by their types. A changed shape is a changed
-file in shapes/, which a person has looked at: `python -m tests.cli.commands.test_shapes` writes them anew.
+Values that differ between runs (addresses, IDs, messages) are replaced by their types. If a shape changes, review the
+changed file in shapes/: `python -m tests.cli.commands.test_shapes` rewrites them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _VARYING = ("context", "contexts", "bootstrap", "file", "message", "detail", "to
 
 
 def shape(told: Any, name: str = "") -> Any:
-    """The output, with a type in place of values that differ from run to run."""
+    """The output, with types in place of values that differ between runs."""
     if name in _VARYING and told is not None:
         return f"<{type(told).__name__}>"
     if isinstance(told, dict):

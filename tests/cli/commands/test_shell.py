@@ -72,7 +72,7 @@ def test_a_shell_stays_where_it_is_if_the_current_context_changes_elsewhere(peop
 
 
 def test_a_person_is_helped_and_asked(people: People) -> None:
-    """Tab completes a key; a pattern is asked about; a mistake does not end the session."""
+    """Tab completes a key, a pattern needs confirmation, and a mistake does not end the session."""
     prefix = a_name("s")
     people.topics(f"{prefix}.a", f"{prefix}.b")
     with Terminal([sys.executable, "-m", "kconf", "shell"]) as terminal:

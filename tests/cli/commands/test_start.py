@@ -1,4 +1,4 @@
-"""`kconf describe topic:x` must be quick from a cold shell: it loads nothing heavy. bench/people.py has the seconds."""
+"""`kconf describe topic:x` must start quickly: it imports nothing heavy. bench/people.py measures the time."""
 
 from __future__ import annotations
 

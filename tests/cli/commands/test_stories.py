@@ -1,4 +1,4 @@
-"""People's commands on a real kconf process; on real brokers: tests/conformance/test_commands.py."""
+"""The commands on a real kconf process; on real brokers: tests/conformance/test_commands.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees: questions, colours, a table that fits, a bar that moves."""
+"""Output on a terminal: prompts, colors, tables that fit, progress bars."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def topic(admin: SyncAdminClient) -> str:
 
 
 def rows(ran: Ran) -> dict[str, list[str]]:
-    """Value, sensitive, read-only and source by name; source has its blanks."""
+    """Value, sensitive, read-only and source by name; the source keeps its spaces."""
     found = {}
     for line in ran.lines:
         match = re.fullmatch(r" *(\S+) = (.{70})(true|false) +(true|false) +(.*)", line)

@@ -164,7 +164,7 @@ class TestShell:
         assert list(shell.suggestions("set flush.ms=3,retention.m")) == ["flush.ms=3,retention.ms="]
 
     def test_it_completes_values(self, admin: SyncAdminClient, topic: str) -> None:
-        """Of a boolean, out of a short list, in a list, behind other keys; a number has none."""
+        """Values of a boolean, of an enum, inside a list, and after other keys; a number has none."""
         shell = Kip21Shell(admin)
         shell.do(f"use topic {topic}")
 
@@ -227,7 +227,7 @@ class TestShell:
 
 
 class Screen:
-    """What a terminal shows."""
+    """The contents of a terminal."""
 
     def __init__(self, file: int) -> None:
         self._file, self._seen = file, ""
@@ -236,7 +236,7 @@ class Screen:
         os.write(self._file, text.encode())
 
     def expect(self, text: str) -> None:
-        """Wait for a text behind what was waited for before."""
+        """Wait for a text after the one that was last waited for."""
         while text not in self._seen:
             ready, _, _ = select.select([self._file], [], [], 20)
             assert ready, self._seen

@@ -1,6 +1,6 @@
 """kafka-configs on a real kconf process, without --strict-compat: cli-spec 6 to 9, 16 and 17.
 
-tests/conformance/test_our_kafka_configs.py holds the same command against Kafka's own, to the letter.
+tests/conformance/test_our_kafka_configs.py compares the same command with Kafka's own, with --strict-compat.
 """
 
 from __future__ import annotations

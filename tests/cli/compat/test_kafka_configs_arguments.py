@@ -1,4 +1,4 @@
-"""How kafka-configs reads its command line: cli-spec 2 to 5, and ConfigCommandTest's checklist (16)."""
+"""How kafka-configs parses its command line: cli-spec 2 to 5, and ConfigCommandTest's checklist (16)."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ VECTORS: dict[str, dict[str, str] | str] = {
 
 @pytest.mark.parametrize("text", VECTORS)
 def test_pairs_are_read_as_kafka_reads_them(text: str) -> None:
-    """cli-spec 5: all of these were run through ConfigCommand's own parser."""
+    """cli-spec 5: the expected results come from ConfigCommand's own parser."""
     expected = VECTORS[text]
     if isinstance(expected, str):
         with pytest.raises(InvalidArguments, match=expected):
@@ -228,7 +228,7 @@ class TestCredentials:
             assert parse_credential("SCRAM-SHA-256", text) == (Mechanism.SCRAM_SHA_256, 4096, "a,b=c")
 
     def test_a_blank_after_the_comma_is_accepted(self) -> None:
-        """KIP-248's own example has one; Kafka's parser refuses it."""
+        """KIP-248's own example has a space; Kafka's parser refuses it."""
         text = "iterations=8192, password=alice-secret"
 
         assert parse_credential("SCRAM-SHA-512", text) == (Mechanism.SCRAM_SHA_512, 8192, "alice-secret")

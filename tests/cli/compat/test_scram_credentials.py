@@ -32,7 +32,7 @@ def user() -> str:
 
 
 def test_the_kips_own_example(command: Run, user: str) -> None:
-    """With a blank behind the comma, which Kafka's parser refuses."""
+    """With a space after the comma, which Kafka's parser refuses."""
     pairs = "'SCRAM-SHA-256=[iterations=8192, password=alice-secret],SCRAM-SHA-512=[password=alice-secret]'"
     added = command(f"--add {pairs} --username {user}")
     told = command(f"--describe --username {user}")
@@ -89,7 +89,7 @@ def test_exactly_one_action(line: str) -> None:
 
 
 def test_before_any_server_runs(tmp_path: Path, user: str) -> None:
-    """What it is for: the first user, whom a server needs to log in with."""
+    """Create the first user before the server starts, so that somebody can log in."""
     store = f"sqlite:///{tmp_path}/first.db"
     words = ["scram-credentials", "--store", store, "--username", user]
     pairs = "SCRAM-SHA-256=[password=hush],SCRAM-SHA-512=[iterations=8192,password=hush]"

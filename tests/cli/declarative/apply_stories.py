@@ -1,4 +1,4 @@
-"""What `apply` leaves behind: on kconf and on brokers, as the stories in stories.py."""
+"""Scenarios for `apply`, on kconf and on brokers, like those in stories.py."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def the_reason_is_recorded_for_everything(people: People) -> None:
 
 
 def a_plan_right_after_apply_shows_nothing_of_it(people: People) -> None:
-    """Many topics, then more partitions and other values of all of them; no test waits for anything."""
+    """Create many topics, then add partitions and change values of all; the test itself never waits."""
     name = a_name("w")
     files = people.directory / "declared.yaml"
     for partitions, days in ((1, 9), (2, 10)):

@@ -1,4 +1,4 @@
-"""A kconf process with an authorizer, and kconf at it as a person runs it."""
+"""A kconf server with an authorizer, and the kconf command on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters as files: tests/cli/declarative runs it on kconf, tests/conformance/test_declare.py on brokers."""
+"""Scenarios for declarative files: tests/cli/declarative runs them on kconf, tests/conformance on brokers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "hunter2-planted"
 
 
 class Furnished:
-    """A little of everything, under names of its own, and files in a directory."""
+    """A few resources of each type with their own names, and files in a directory."""
 
     def __init__(self, people: People) -> None:
         self.people = people
@@ -72,7 +72,7 @@ def differing(people: People, line: str) -> list[tuple[str, str | None, str | No
 
 
 def an_export_leaves_nothing_to_plan(people: People) -> None:
-    """Of some of the cluster and of the whole of it, also when everything may be pruned."""
+    """For a part of the cluster and for all of it, also with every `--prune` option."""
     furnished = Furnished(people)
     furnished.export()
     everything = people.directory / "everything"
@@ -94,7 +94,7 @@ def an_export_leaves_nothing_to_plan(people: People) -> None:
 
 
 def files_are_planned_and_applied(people: People) -> None:
-    """A topic grows, changes, and is made; a user, a quota and an ACL come; then there is nothing left to do."""
+    """Create and change topics, add partitions, create a user, a quota and an ACL; then nothing is left to do."""
     furnished = Furnished(people)
     furnished.export()
     furnished.edit("topics.yaml", "partitions: 3", "partitions: 5")
@@ -135,7 +135,7 @@ acls:
 
 
 def _differing(files: Path) -> int:
-    """How many differences there still are: a broker learns of a change a moment later."""
+    """The number of remaining differences: a broker learns of a change a moment later."""
     ran = run_in_process(main, ["plan", "-f", str(files), "--output", "json"])
     return len(json.loads(ran.out)["items"])
 
@@ -169,7 +169,7 @@ def a_plan_is_refused_once_anything_has_moved(people: People) -> None:
 
 
 def an_override_that_somebody_adds_is_drift(people: People) -> None:
-    """It is listed with or without --prune, which decides whether apply removes it, unless it is unmanaged."""
+    """It is listed with and without --prune; with it, apply removes it. Unmanaged keys are not listed."""
     furnished = Furnished(people)
     furnished.export()
     topic, files = furnished.topic, furnished.files
@@ -203,7 +203,7 @@ def an_override_that_somebody_adds_is_drift(people: People) -> None:
 
 
 def only_shorter_retention_may_delete_data(people: People) -> None:
-    """Unset, pruned or set for all brokers: compared with a default that is counted in hours."""
+    """Unset, pruned or set for all brokers: compared with a default in hours."""
     week, topic = str(7 * 86_400_000), a_name()
     people.topics(topic, configs=[("retention.ms", "3600000")])
     files = people.directory / "retention.yaml"
@@ -235,7 +235,7 @@ def only_shorter_retention_may_delete_data(people: People) -> None:
 
 
 def pruning_stays_inside_the_selector(people: People) -> None:
-    """Overrides by --prune alone, graver things by their word, at most so many, and never what is outside."""
+    """--prune removes overrides, --prune=WORD other resources, up to a limit, and never outside the selector."""
     furnished = Furnished(people)
     outside = a_name("outside")
     people.topics(outside, f"{furnished.name}.extra", configs=[("max.message.bytes", "2000000")])
@@ -343,7 +343,7 @@ def what_cannot_be_done_is_told_with_its_place(people: People) -> None:
 
 
 def no_secret_is_in_any_file(people: People) -> None:
-    """Exports, plans and everything that is printed."""
+    """Checks exports, plans and all output."""
     furnished = Furnished(people)
     os.environ["KCONF_TEST_PASSWORD"] = SECRET
     try:
@@ -364,7 +364,7 @@ def no_secret_is_in_any_file(people: People) -> None:
 
 
 def a_secret_of_a_broker_is_set_from_where_it_is(people: People) -> None:
-    """Set once; then it is known to be set, and no more: by the plan, an export, a snapshot."""
+    """It is set once; plan, export and snapshot then only show that it is set."""
     with people.admin() as admin:
         broker = Resource.broker(min(admin.describe_cluster().nodes))
     key = "listener.name.plaintext.ssl.key.password"
@@ -386,7 +386,7 @@ def a_secret_of_a_broker_is_set_from_where_it_is(people: People) -> None:
 
 
 def rules_of_the_context_judge_a_plan(people: People) -> None:
-    """Of topics that are there, that grow, and that are to be made."""
+    """For existing topics, topics that get partitions, and new topics."""
     furnished = Furnished(people)
     policy = people.directory / "policy.yaml"
     policy.write_text(

@@ -1,4 +1,4 @@
-"""What is applied to a kconf server is guarded by the revision at which the server was read."""
+"""`apply` on a kconf server is refused if a resource changed after it was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example of `--help` is run, on a kconf process and in a directory with what the examples name."""
+"""Every example of `--help` is run, on a kconf server and in a directory with the files that the examples name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIFFERENT = ("plan", "diff")
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory with the contexts, declarations and the plan that examples name."""
+    """A directory with the contexts, declarative files and plan that the examples name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "config.yaml"))
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
@@ -50,7 +50,7 @@ def text_of(name: str) -> str:
 
 
 def examples(name: str, place: Path) -> list[list[str]]:
-    """Those about the metadata log of a KRaft cluster are tried in tests/conformance/test_follow_command.py."""
+    """The examples; tests/conformance/test_follow_command.py runs those about the metadata log of a KRaft cluster."""
     lines = re.findall(r"^  kconf (?!.*(?:--controllers|--metadata-log))(.*)$", text_of(name), re.MULTILINE)
     return [shlex.split(line.replace("/var/lib/kconf", str(place))) for line in lines]
 

@@ -1,4 +1,4 @@
-"""`--reason` is in a kconf server's journal, whatever the command creates, grows or deletes."""
+"""`--reason` is in a kconf server's journal for every command that changes something."""
 
 from __future__ import annotations
 

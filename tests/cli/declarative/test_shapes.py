@@ -1,6 +1,6 @@
-"""The JSON of every command about files and about the past, field by field and in order: version 1 is a promise.
+"""The JSON of every command about files and history, field by field and in order: version 1 must not change.
 
-As tests/cli/commands/test_shapes.py; `python -m tests.cli.declarative.test_shapes` writes the files in shapes/ anew.
+Like tests/cli/commands/test_shapes.py; `python -m tests.cli.declarative.test_shapes` rewrites the files in shapes/.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _VARYING = ("cluster", "file", "message", "time", "revision", "host", "lines", "
 
 
 def shape(told: Any, name: str = "") -> Any:
-    """The output, with a type in place of values that differ from run to run."""
+    """The output, with types in place of values that differ between runs."""
     if name in _VARYING and told is not None:
         return f"<{type(told).__name__}>"
     if isinstance(told, dict):

@@ -1,4 +1,4 @@
-"""`kconf snapshot`: whole clusters as the pipeline reads them."""
+"""`kconf snapshot`: snapshots of clusters for the pipeline."""
 
 from __future__ import annotations
 

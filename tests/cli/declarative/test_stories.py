@@ -1,4 +1,4 @@
-"""Clusters as files, on a real kconf process; on real brokers: tests/conformance/test_declare.py."""
+"""Declarative files on a real kconf server; on real brokers: tests/conformance/test_declare.py."""
 
 from __future__ import annotations
 

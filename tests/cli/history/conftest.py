@@ -1,4 +1,4 @@
-"""The same server and person as for declarations."""
+"""The same server and user as for declarative files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """History commands: tests/cli/history runs them on kconf, tests/conformance/test_history_commands.py on brokers.
 
-On a broker the context has a `journal:` directory, and only what kconf itself does is known.
+On a broker the context has a `journal:` directory, and only kconf's own changes are recorded.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def two_times_are_compared(people: People) -> None:
 
 
 def files_and_clusters_are_compared(people: People) -> None:
-    """A file with the cluster, and one cluster with another: here with itself, where nothing differs."""
+    """Compares a file with the cluster, and the cluster with itself, where nothing differs."""
     name = a_name("f")
     people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
     until(lambda: len(people.overrides(f"topic:{name}")), 1)
@@ -115,7 +115,7 @@ def files_and_clusters_are_compared(people: People) -> None:
 
 
 def a_rollback_sets_back_what_can_be(people: People) -> None:
-    """Configs, quotas, ACLs and new credentials; no changed secret, and no topic is made or deleted."""
+    """Restores configs, quotas, ACLs and new credentials, but no changed secrets; creates and deletes no topics."""
     name, user = a_name("r"), a_name("u")
     people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
     people(f"quota set --user {user} producer_byte_rate=1MiB")
@@ -169,7 +169,7 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
 
 
 def a_name_that_nothing_has_is_refused(people: People) -> None:
-    """A misspelled name is not "no difference". What was deleted is in the record, and the answer says so."""
+    """A misspelled name is an error, not "no differences". A deleted topic is in the record, and a note says so."""
     name = a_name("n")
     people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
     people.overrides(f"topic:{name}")
@@ -208,7 +208,7 @@ STORIES = (
 
 
 def a_watch_tells_changes_as_they_come(people: People, *more: str) -> list[dict[str, Any]]:
-    """In a process of its own, which ends after the second change."""
+    """Runs in its own process, which ends after the second change."""
     name = a_name("w")
     people(f"topic create {name} --partitions 1 --replication-factor 1")
     until(lambda: people.overrides(f"topic:{name}"), {})
@@ -224,7 +224,7 @@ def a_watch_tells_changes_as_they_come(people: People, *more: str) -> list[dict[
     assert watch.stdout is not None
     assert watch.stderr is not None
     try:
-        assert watch.stderr.readline()  # it has started and prints how
+        assert watch.stderr.readline()  # it has started and prints the source
         people(f"set topic:{name} segment.ms=1h")
         first = watch.stdout.readline()
         people(f"set topic:{name} segment.ms=2h")

@@ -1,4 +1,4 @@
-"""`kconf diff --against`: two clusters, compared by effective values and not by spelling."""
+"""`kconf diff --against` compares the effective values of two clusters, not their spelling."""
 
 from __future__ import annotations
 

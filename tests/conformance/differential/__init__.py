@@ -1,5 +1,5 @@
-"""The differential lab: the same requests to a real Kafka and to kconf, and their decoded answers field by field.
+"""The differential tests: send the same requests to a real Kafka and to kconf, and compare the responses by field.
 
-ask (what is said) -> scenarios/ (who says it, drawn from a seed) -> side (to whom) -> compare (what came back)
--> accepted (what may differ, and why) -> duel (all of it together).
+ask (one request) -> scenarios/ (requests from a random seed) -> side (one server) -> compare (two responses) ->
+accepted (allowed differences, with reasons) -> duel (runs all of it).
 """

@@ -1,4 +1,4 @@
-"""What may differ, and why. Short, and each line as narrow as it can be said; the run fails over a line never used."""
+"""Allowed differences, with reasons. Each is as narrow as possible; a run fails if one is never used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN_LEVEL = 2  # DYNAMIC_BROKER_CONFIG
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A difference that we want. `rare`: why a run need not meet it."""
+    """An intended difference. `rare`: why a run need not use it."""
 
     name: str
     reason: str
@@ -38,7 +38,7 @@ def _revision(found: Difference) -> bool:
 
 
 def _own_apis(found: Difference) -> bool:
-    """Rows of APIs that only one serves, older versions of ours, ApiVersions of 4.4, and features of data."""
+    """APIs that only one server has, kconf's older versions, ApiVersions of 4.4, and features of the data plane."""
     if found.ask.name != "ApiVersions":
         return False
     if found.path[:1] == ("api_keys",):
@@ -87,7 +87,7 @@ def _repeated(found: Difference) -> bool:
 
 
 class _Altered(NamedTuple):
-    """One resource of an alteration, and the codes that it got."""
+    """One resource of an alteration, and its error codes."""
 
     configs: Sequence[Any]
     kafka: int
@@ -153,7 +153,7 @@ def _items(text: str | None) -> list[str]:
 
 
 def _described_twice(found: Difference) -> bool:
-    """The shorter answer is the longer one without what was said again."""
+    """The shorter response is the longer one without repeated entries."""
     if found.ask.name != "DescribeConfigs" or found.path[:1] != ("results",):
         return False
     once = list(
@@ -262,7 +262,7 @@ def _unknown_to_39(found: Difference) -> bool:
 
 
 def _order(answer: Any, found: Difference) -> list[str]:
-    """The order of a topic's keys, without those that one release lacks."""
+    """The order of a topic's keys, without keys that one release lacks."""
     for step in found.path[: found.path.index("(order)") + 1]:
         answer = answer[step]
     return [name for name in answer if name not in _CHANGED]

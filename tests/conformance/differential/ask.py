@@ -1,4 +1,4 @@
-"""One request, and what may come of it. Requests are kconf's own structs: tests/property holds those against kio."""
+"""One request and its result. Requests are kconf's own structs; tests/property compares them with kio."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ _MANY = 4
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request to both sides. `moving`: both may still be on their way to the answer, as after an auto-creation."""
+    """A request to both servers. `moving`: the result may still change on both, as after auto-creation."""
 
     name: str
     version: int
-    message: Any  # a Struct; mypy sees the class that was declared
+    message: Any  # a Struct; mypy sees the declared class
     surplus: bytes = b""
-    missing: int = 0  # bytes that the body lacks at its end
+    missing: int = 0  # number of bytes removed from the end of the body
     client_id: str | None = "lab"
     patience: float = 30.0
     moving: bool = False
@@ -98,7 +98,7 @@ class Ask:
 
 
 class Ending(Enum):
-    """What comes instead of an answer."""
+    """What happens instead of a response."""
 
     CLOSED = "closed the connection"
     SILENT = "did not answer"
@@ -108,12 +108,12 @@ Outcome = Struct | Ending
 
 
 def id_of(topic: str) -> bytes:
-    """Stands in a request for the id of a topic, which each side gave as it liked."""
+    """A placeholder in a request for a topic ID, which differs between the servers."""
     return b"id/" + md5(topic.encode()).digest()[:13]
 
 
 def with_ids(value: Any, ids: Mapping[bytes, bytes]) -> Any:
-    """The same request with every stand-in replaced by the id that a side gave."""
+    """The same request with every placeholder replaced by the ID on one server."""
     if isinstance(value, bytes):
         return ids.get(value, value)
     if isinstance(value, (list, tuple)):
@@ -124,9 +124,9 @@ def with_ids(value: Any, ids: Mapping[bytes, bytes]) -> Any:
 
 
 def shown(value: Any, about: Set[object] = frozenset(), indent: str = "") -> str:
-    """A request for people: defaults are left out, nothing is hidden, for nothing here is a secret.
+    """A request as text for reports, without defaults. Nothing is hidden, because the tests use no real secrets.
 
-    Of a long array only those elements are shown that `about` names, or whose position it holds.
+    Of a long array, only elements whose name or position is in `about` are shown.
     """
     if isinstance(value, Struct):
         fields = [(field, getattr(value, field.name)) for field in value.FIELDS]

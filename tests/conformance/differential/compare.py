@@ -1,7 +1,7 @@
-"""Two answers, field by field.
+"""Compares two responses field by field.
 
-An answer becomes a tree of plain values first. What cannot be equal is said in a word there: ids, ports, the words of
-messages and documentation. Lists whose order is free are keyed by what their elements are about; the others keep it.
+A response is first converted to a tree of plain values. Values that cannot be equal (IDs, ports, texts of messages and
+documentation) are replaced by placeholders. Lists in arbitrary order become dicts; other lists keep their order.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ def _entity(parts: Tree) -> str:
     return str(sorted((part["entity_type"], part["entity_name"] or "") for part in named))
 
 
-# Keyed, as differences read best by name, but their order is compared too.
+# Converted to dicts, because differences are easier to read by name, but their order is compared too.
 _SORTED = frozenset(["CreatableTopicConfigs"])
 
 _WORDS = frozenset(["documentation", "error_message"])
-_SAME_WORDS = " while ELR is enabled."  # sentences about eligible leader replicas are Kafka's, word by word
+_SAME_WORDS = " while ELR is enabled."  # messages about eligible leader replicas equal Kafka's, word for word
 _OWN = frozenset(["cluster_id", "port"])
 
 
 class _Missing:
-    """Nothing: equal to itself only, and without elements."""
+    """A missing value: equal only to itself, and without elements."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -75,7 +75,7 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place where the answers part."""
+    """A difference between two responses."""
 
     ask: Ask
     path: tuple[str | int, ...]
@@ -89,13 +89,13 @@ class Difference:
         return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path) or "(whole answer)"
 
     def place(self, *names: str) -> bool:
-        """Whether the path ends with these names, positions left aside."""
+        """Whether the path ends with these names, ignoring positions."""
         steps = [step for step in self.path if not isinstance(step, int)]
         return steps[-len(names) :] == list(names)
 
 
 def tree(side: Side, value: Any, field: str = "") -> Tree:
-    """The plain form of an answer."""
+    """A response as a tree of plain values."""
     if isinstance(value, Ending):
         return value.value
     if isinstance(value, Struct):
@@ -152,7 +152,7 @@ def _steps(value: Tree) -> Mapping[str | int, Tree]:
 
 
 def at(answer: Tree, *path: str | int) -> Tree:
-    """What stands at a place of an answer, or MISSING."""
+    """The value at a path of a response, or MISSING."""
     for step in path:
         if not isinstance(answer, (dict, list)):
             return MISSING

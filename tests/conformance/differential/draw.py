@@ -1,4 +1,4 @@
-"""What scenarios are made of: a seeded hand, and requests in any version that both sides serve."""
+"""Random values and requests for scenarios, in any version that both servers support."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BAD_NAMES = ("", ".", "..", "a b", "ä", "x" * 250, "a/b", "a:b", "a,b", "\x00")
 
 
 class Draw:
-    """Everything random about one scenario comes from its seed; the names it uses are its own."""
+    """The random source of one scenario, from its seed. Each scenario has its own resource names."""
 
     def __init__(self, seed: str, versions: Mapping[str, Sequence[int]], *, has_elr: bool = False) -> None:
         self.random = Random(seed)
@@ -100,7 +100,7 @@ class Draw:
         return self.ask("AlterConfigs", AlterConfigsRequest(resources, validate_only), **more)
 
     def clear_brokers(self) -> Ask:
-        """Nothing is set at broker 1 and at all, but what eligible leader replicas need."""
+        """Remove all configs of broker 1 and the cluster default, except those that eligible leader replicas need."""
         kept = [("min.insync.replicas", "2")] if self._has_elr else []
         return self.replace((BROKER, "1", []), (BROKER, "", kept))
 

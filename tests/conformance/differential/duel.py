@@ -1,8 +1,8 @@
-"""The same request to both, and what to make of the answers.
+"""Sends the same request to both servers and compares the responses.
 
-A real broker learns of a change after the controller acknowledged it, so a read is repeated there until it agrees or
-`_BOUND` has passed. Every change is followed by such a read of what it was about: that is the state compared, and
-it keeps the next change from meeting a broker that is still behind.
+A real broker learns of a change after the controller acknowledged it, so a read is repeated there until both agree or
+`_BOUND` has passed. Every change is followed by such a read of the changed resources. It compares the state, and makes
+sure that the broker is up to date before the next change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWN_NAME = re.compile(r"[a-z-]+-\d+-")
 
 @dataclass(slots=True)
 class Score:
-    """What was asked, which accepted differences were met, and those that are not accepted."""
+    """The number of requests, the accepted differences found, and the differences that are not accepted."""
 
     asked: Counter[tuple[str, int]] = field(default_factory=Counter)
     used: Counter[str] = field(default_factory=Counter)
@@ -48,7 +48,7 @@ class Score:
 
 @dataclass(slots=True)
 class Duel:
-    """Kafka and kconf, and what came of it."""
+    """Kafka and kconf, and the results."""
 
     kafka: Side
     kconf: Side
@@ -94,7 +94,7 @@ class Duel:
 
 
 def _checks(ask: Ask) -> Iterator[Ask]:
-    """What to read after a change, whether it was granted or not."""
+    """The reads that follow a change, successful or not."""
     message = ask.message
     if getattr(message, "validate_only", False) or ask.missing or not ask.api.serves(ask.version):
         return
@@ -122,7 +122,7 @@ def _metadata(names: Iterable[str]) -> Ask:
 
 
 def report(found: list[tuple[str, Difference]]) -> str:
-    """For people: the scenario to play again, the request, where the answers part. Requests alike are only counted."""
+    """The report: scenario, request, and differences. Similar differences are only counted."""
     asks: dict[int, list[Difference]] = {}
     scenarios: dict[int, str] = {}
     for scenario, each in found:
@@ -152,7 +152,7 @@ def _told(scenario: str, parts: list[Difference]) -> Iterator[str]:
 
 
 def _kind(found: Difference) -> object:
-    """What makes two differences alike: the place, names of the lab aside, and what stands there, if it is a number."""
+    """What makes two differences similar: the path without test names, and the values if they are numbers."""
     steps = tuple(step for step in found.path if not isinstance(step, int) and not _OWN_NAME.match(step))
     return steps, *(each if isinstance(each, int) else type(each).__name__ for each in (found.kafka, found.kconf))
 

@@ -1,4 +1,4 @@
-"""One cluster, asked directly and through a gateway: reads and dry runs of both, changes through the gateway only."""
+"""One cluster, directly and through a gateway: reads and dry runs on both, changes only through the gateway."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_ITS_OWN = frozenset(["no log directories", "what is served", "loggers of one'
 
 
 def _served(found: Difference) -> bool:
-    """Rows that only one has, ApiVersions of 4.4, and an offset of the log that goes on."""
+    """APIs that only one has, ApiVersions of 4.4, and a log offset that increases."""
     if found.ask.name != "ApiVersions":
         return False
     newer = found.path[1:] == (str(API_VERSIONS), "max_version") and (found.kafka, found.kconf) == (4, 5)
@@ -45,7 +45,7 @@ ACCEPTED_FRONT = (
 
 
 class Front(Side):
-    """A gateway; what it shows of its brokers has their addresses."""
+    """A gateway, whose responses contain the addresses of its brokers."""
 
     def __init__(self, process: KconfProcess, kafka: Side) -> None:
         super().__init__("kconf", process.host, process.port)

@@ -34,7 +34,7 @@ SETTINGS: Mapping[str, str] = {
     "unclean.leader.election.enable": "TRUE",
     "group.consumer.session.timeout.ms": "50000",
     "group.share.record.lock.duration.ms": "20000",
-    # what Kafka does not know, or knows for topics only
+    # keys that Kafka does not know, or only for topics
     "my.custom.key": "secret",
     "retention.ms": "5",
     "zookeeper.connect": "nowhere",
@@ -46,7 +46,7 @@ SETTINGS: Mapping[str, str] = {
     "listener.name.nowhere.ssl.truststore.type": "PEM",
     "ssl.keystore.password": "y",
     "ssl.truststore.password": "z",
-    # what changes other answers
+    # settings that affect other responses
     "auto.create.topics.enable": "false",
     "broker.rack": "r1",
     "delete.topic.enable": "false",
@@ -64,7 +64,7 @@ def duel(
     version: str = "4.3.1",
     elr_version: int = 0,
 ) -> Iterator[Duel]:
-    """Both, fresh and empty; `properties` has the last word in the file that they share."""
+    """Start both, empty; `properties` override the shared server.properties."""
     with KafkaBroker(version, properties=properties, elr_version=elr_version) as broker:
         shared = read_properties(broker.properties_path.read_text())
         with KconfProcess(

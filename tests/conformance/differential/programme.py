@@ -1,6 +1,6 @@
-"""What a run plays: every key once, then families in turn until enough was asked, and the stalls at the end.
+"""The order of a run: every key once, then the scenario families in turn, and finally `stalls`.
 
-A scenario's name is its seed: `broker_configs.changes/17` draws the same requests in every run.
+A scenario's name is its seed: `broker_configs.changes/17` generates the same requests in every run.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ LAST: Mapping[str, Scenario] = {
 
 
 def sweeps() -> Iterator[tuple[str, Scenario]]:
-    """Every key of every kind of resource, once."""
+    """Every key of every resource type, once."""
     for name in topic_configs.KEYS:
         yield f"topic-key/{name}", partial(topic_configs.sweep_key, name=name)
     for name in broker_configs.DYNAMIC_KEYS:
@@ -104,7 +104,7 @@ def sweeps() -> Iterator[tuple[str, Scenario]]:
 
 
 def drawn(rounds: Iterable[int], families: Mapping[str, Scenario] = DRAWN) -> Iterator[tuple[str, Scenario]]:
-    """The families in turn, once per round; the number of the round is in the seed."""
+    """The families in turn, once per round; the seed contains the round number."""
     for number in rounds:
         for family, scenario in families.items():
             yield f"{family}/{number}", scenario
@@ -128,7 +128,7 @@ def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Versio
 
 
 def common_versions(duel: Duel, without: Collection[str] = ()) -> dict[str, range]:
-    """The versions that both sides say they serve, of all APIs but those that one of them has not."""
+    """The versions that both servers advertise, for APIs that both have."""
     one, other = _served(duel.kafka), _served(duel.kconf)
     return {
         name: range(

@@ -1,4 +1,4 @@
-"""One of the two that are asked: a blocking line to it, and the ids that it gave to topics."""
+"""One of the two servers: a blocking connection, and its topic IDs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.differential.ask import Ask, Ending, Outcome, id_of, with
 
 
 class Side:
-    """Asks one server. A line that was closed or fell silent is replaced before the next request."""
+    """Sends requests to one server. A connection that was closed or timed out is replaced before the next request."""
 
     def __init__(self, name: str, host: str, port: int) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class Side:
         return outcome
 
     def send(self, frame: bytes, patience: float = 5.0) -> bytes | Ending:
-        """Raw bytes there and back, the length included."""
+        """Send raw bytes including the length; returns the response."""
         try:
             if self._line is None:
                 self._line = socket.create_connection(self.address, timeout=10)
@@ -67,7 +67,7 @@ class Side:
         answer = self.send(frame, ask.patience)
         if isinstance(answer, Ending):
             return answer
-        # A version that is not served is answered in version 0, and only to ApiVersions.
+        # Only ApiVersions gets a response to an unsupported version, in version 0.
         version = ask.version if ask.api.serves(ask.version) else 0
         correlation, body = read_response(ask.api, version, answer)
         assert correlation == self._correlation, f"{self.name} answered another request"
@@ -85,7 +85,7 @@ class Side:
         return bytes(data)
 
     def _learn(self, ask: Ask, answer: Any) -> None:
-        """Remember which id belongs to which topic, so that answers can be compared and topics asked for by id."""
+        """Store topic IDs by name, so that responses can be compared and topics requested by ID."""
         if isinstance(answer, (CreateTopicsResponse, MetadataResponse)) and not getattr(
             ask.message, "validate_only", False
         ):

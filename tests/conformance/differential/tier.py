@@ -1,4 +1,4 @@
-"""A remote tier that keeps nothing: Kafka ships none, and without one no topic may be tiered."""
+"""An empty remote tier: Kafka has none, and tiered topics require one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SOURCES = Path(__file__).parent / "java"
 
 @contextmanager
 def empty_tier() -> Iterator[Mapping[str, str]]:
-    """The properties that switch it on, for as long as its classes lie there."""
+    """The properties that enable it, while its classes exist."""
     with tempfile.TemporaryDirectory(prefix="kconf-tier-") as classes:
         sources = map(str, sorted(_SOURCES.glob("*.java")))
         command = [javac(), "-proc:none", "-nowarn", "-cp", classpath("4.3.1"), "-d", classes, *sources]

@@ -1,4 +1,4 @@
-"""Texts for a key: its default, both sides of every bound, other spellings, and what it must refuse."""
+"""Texts for a key: its default, both sides of every bound, other spellings, and invalid values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REPLICAS = ("*", "0:1", "0:1,1:1", "0:1,0:1", " 0:1 , 1:1 ", "0:1,,1:1", "a:b",
 
 @cache
 def candidates(key: ConfigKey) -> tuple[str, ...]:
-    """Every text worth a try for this key."""
+    """All texts to try for this key."""
     found = [*_by_type(key)]
     if key.default is not None:
         found.append(key.default)

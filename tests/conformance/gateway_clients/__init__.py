@@ -1,1 +1,1 @@
-"""The scenarios of tests/real_clients once more, with a gateway in front of a real cluster in place of kconf alone."""
+"""The scenarios of tests/real_clients, with a gateway in front of a real cluster instead of a kconf server."""

@@ -1,4 +1,4 @@
-"""A gateway where tests/real_clients has its own server; test_gateway_clients.py is the part that is always run."""
+"""Replaces the server of tests/real_clients with a gateway; test_gateway_clients.py is the part that always runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server(behind: KafkaBroker) -> Iterator[KconfProcess]:
 
 @pytest.fixture
 def own_server(server: KconfProcess) -> KconfProcess:
-    """Tests that take it leave the brokers as they were."""
+    """A server for tests that restore the brokers afterwards."""
     return server
 
 

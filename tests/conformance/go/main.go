@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +16,11 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	franzplain "github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
 type server struct {
@@ -31,6 +35,21 @@ func main() {
 		ibm(server{index + 1, address, "sarama"})
 		segment(server{index + 1, address, "kafka-go"})
 	}
+}
+
+// login is by SASL/PLAIN over TLS where STEPS_CA names a CA.
+func login() (*tls.Config, string, string) {
+	path := os.Getenv("STEPS_CA")
+	if path == "" {
+		return nil, "", ""
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return &tls.Config{RootCAs: pool}, os.Getenv("STEPS_USER"), os.Getenv("STEPS_PASSWORD")
 }
 
 func (s server) step(name string, action func() (any, error)) {
@@ -72,7 +91,11 @@ func (s server) outcome(action func() (any, error)) string {
 
 func franz(s server) {
 	ctx, topic := context.Background(), "franz"
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.address))
+	options := []kgo.Opt{kgo.SeedBrokers(s.address)}
+	if trust, user, password := login(); trust != nil {
+		options = append(options, kgo.DialTLSConfig(trust), kgo.SASL(franzplain.Auth{User: user, Pass: password}.AsMechanism()))
+	}
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		panic(err)
 	}
@@ -161,6 +184,12 @@ func franz(s server) {
 func ibm(s server) {
 	topic, config := "sarama", sarama.NewConfig()
 	config.Version = sarama.V3_0_0_0
+	if trust, user, password := login(); trust != nil {
+		config.Net.TLS.Enable, config.Net.TLS.Config = true, trust
+		config.Net.SASL.Enable, config.Net.SASL.Handshake = true, true
+		config.Net.SASL.Version = sarama.SASLHandshakeV1
+		config.Net.SASL.User, config.Net.SASL.Password = user, password
+	}
 	admin, err := sarama.NewClusterAdmin([]string{s.address}, config)
 	if err != nil {
 		s.step("connect", func() (any, error) { return nil, err })
@@ -237,6 +266,9 @@ func ibm(s server) {
 func segment(s server) {
 	ctx, topic := context.Background(), "kafka-go"
 	client := &kafka.Client{Addr: kafka.TCP(s.address), Timeout: 20 * time.Second}
+	if trust, user, password := login(); trust != nil {
+		client.Transport = &kafka.Transport{TLS: trust, SASL: plain.Mechanism{Username: user, Password: password}}
+	}
 	s.step("versions", func() (any, error) {
 		found, err := client.ApiVersions(ctx, &kafka.ApiVersionsRequest{})
 		names := []string{}

@@ -1,6 +1,6 @@
-"""Record the golden bytes anew: `python -m tests.conformance.golden.record`. Needs Java and 3.9.2's jars.
+"""Records the golden bytes: `python -m tests.conformance.golden.record`. Needs Java and the jars of 3.9.2.
 
-Every request is sent to a real broker; what it answered is written down beside it, both without their lengths.
+Every request is sent to a real broker and stored with its response, both without their lengths.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Golden = tuple[str, int, str, Any]
 
 
 def plain() -> Iterator[Golden]:
-    """What is asked of a broker without an authorizer."""
+    """Requests to a broker without an authorizer."""
     orders = topic("orders", 2, 1, configs=[("retention.ms", "1000")])
     placed = topic("placed", assignment={0: [1], 1: [1]})
     yield "CreateTopics", 0, "made", CreateTopicsRequest([orders])
@@ -54,7 +54,7 @@ def plain() -> Iterator[Golden]:
 
 
 def authorized() -> Iterator[Golden]:
-    """What only a broker with an authorizer answers fully."""
+    """Requests that need a broker with an authorizer."""
     yield "CreateAcls", 0, "two are made, one is refused", CreateAclsRequest([_acl("a"), _acl("b"), _acl("")])
     yield "DescribeAcls", 0, "one resource", DescribeAclsRequest(2, "a")
     yield "DescribeAcls", 0, "any resource", DescribeAclsRequest(1, None)

@@ -1,5 +1,9 @@
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -49,6 +53,14 @@ public final class AdminSteps {
         properties.put("bootstrap.servers", address);
         properties.put("request.timeout.ms", "20000");
         properties.put("default.api.timeout.ms", "40000");
+        String file = System.getProperty("steps.properties");
+        if (file != null) {
+            try (InputStream login = Files.newInputStream(Paths.get(file))) {
+                properties.load(login);
+            } catch (IOException e) {
+                throw new IllegalStateException(e);
+            }
+        }
         this.admin = AdminClient.create(properties);
     }
 

@@ -1,10 +1,23 @@
 // The steps of a kafkajs admin on each of the given servers. A line has the server, the step and its outcome.
+const fs = require('fs')
 const { Kafka, logLevel, ConfigResourceTypes } = require('kafkajs')
 
 const topic = 'kafkajs'
 
+// With STEPS_CA: by SASL/PLAIN over TLS.
+function login() {
+  const { STEPS_CA, STEPS_USER, STEPS_PASSWORD } = process.env
+  if (!STEPS_CA) return {}
+  return {
+    ssl: { ca: [fs.readFileSync(STEPS_CA, 'utf-8')] },
+    sasl: { mechanism: 'plain', username: STEPS_USER, password: STEPS_PASSWORD }
+  }
+}
+
 async function steps(number, address) {
-  const kafka = new Kafka({ clientId: 'steps', brokers: [address], logLevel: logLevel.NOTHING, retry: { retries: 2 } })
+  const kafka = new Kafka({
+    clientId: 'steps', brokers: [address], logLevel: logLevel.NOTHING, retry: { retries: 2 }, ...login()
+  })
   const admin = kafka.admin()
   const step = async (name, action) => {
     let outcome

@@ -22,7 +22,7 @@ time.sleep(600)
 
 
 def is_running(pid: int) -> bool:
-    """One that is dead and waits to be counted is not."""
+    """Whether a process is running. A zombie is not."""
     try:
         return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""One line per event, whatever its text; an exception is logged without its message."""
+"""One line per event for any text; an exception is logged without its message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates for one test run, made by openssl (and Java stores by keytool)."""
+"""Creates certificates for one test run with openssl (and Java stores with keytool)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PASSWORD = "store-secret"
 
 
 class Certificates:
-    """A CA, a broker on 127.0.0.1 and localhost, and a client called CN=client."""
+    """A CA, and certificates for a broker on 127.0.0.1 and localhost and for a client CN=client."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -29,7 +29,7 @@ class Certificates:
         return self.directory / f"{name}.key"
 
     def store(self, name: str) -> Path:
-        """Key and certificate in one PEM file, as Kafka likes it."""
+        """Key and certificate in one PEM file, in Kafka's format."""
         return self.directory / f"{name}.store.pem"
 
     def pkcs12(self, name: str) -> Path:
@@ -53,7 +53,7 @@ class Certificates:
         return path
 
     def trust(self, kind: str) -> Path:
-        """The CA as a truststore that keytool made."""
+        """The CA as a truststore created by keytool."""
         path = self.directory / f"trust.{kind.lower()}"
         _keytool(
             *("-importcert", "-noprompt", "-alias", "ca", "-file", self.ca, "-keystore", path),
@@ -62,7 +62,7 @@ class Certificates:
         return path
 
     def issue(self, name: str, extension: str, subject: str = "") -> None:
-        """A certificate for `/CN=name` or another subject, replace an existing context of this name."""
+        """A certificate for `/CN=name` or another subject."""
         directory = self.directory
         (directory / f"{name}.ext").write_text(extension + "\n")
         _openssl(

@@ -1,4 +1,4 @@
-"""Both clients behind one face, so that a test about one is a test about both."""
+"""A common interface to both clients, so that each test covers both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("sync", "async")
 
 
 class AsyncDriver:
-    """An AdminClient that is waited for."""
+    """An AdminClient with blocking calls."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, client: AdminClient) -> None:
         self.loop, self.client = loop, client
@@ -32,7 +32,7 @@ class AsyncDriver:
 
 @contextmanager
 def driver(kind: str, *args: Any, properties: Mapping[str, str] | None = None, **options: Any) -> Iterator[Any]:
-    """A SyncAdminClient, or an AdminClient that looks like one; from properties where they are given."""
+    """A SyncAdminClient, or an AdminClient with the same interface; from properties if given."""
     if kind == "sync":
         made = SyncAdminClient(*args, **options) if properties is None else _from(SyncAdminClient, properties, args)
         with made:

@@ -70,7 +70,7 @@ class FakeBroker:
         return f"127.0.0.1:{self.port}"
 
     def hang_up(self) -> None:
-        """Close every connection, as a broker does with idle ones."""
+        """Close every connection, as a broker does with idle connections."""
         for each in self._open:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -128,7 +128,7 @@ class FakeBroker:
 
 
 def described(asked: Any, version: int) -> DescribeConfigsResponse:
-    """Every resource has one key."""
+    """A describe response in which every resource has one key."""
     entries = [DescribeConfigsEntry("retention.ms", "5", False, config_source=1)]
     return DescribeConfigsResponse(
         0, [DescribeConfigsResult(0, None, each.resource_type, each.resource_name, entries) for each in asked.resources]

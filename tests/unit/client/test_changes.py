@@ -1,4 +1,4 @@
-"""The journal through both clients: pages, watches that outlive their server, the past, attempts."""
+"""The journal in both clients: pages, watches across server restarts, past states, attempts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def put(admin: Any, topic: str, value: int, **options: Any) -> None:
 
 
 def entered(admin: Any, watch: Any) -> Any:
-    """A watch that has begun, whichever client it is of."""
+    """A started watch of either client."""
     if isinstance(admin, AsyncDriver):
         return admin.loop.run_until_complete(watch.__aenter__())
     return watch.__enter__()
@@ -101,7 +101,7 @@ def test_a_wait_for_nothing_ends(kind: str, own_server: KconfProcess) -> None:
         page = admin.list_changes(0, wait=60)
 
     assert (page.revisions, page.next_after) == ((), 0)
-    assert 0.5 < time.monotonic() - began < 50  # long before the 60 s that were asked for
+    assert 0.5 < time.monotonic() - began < 50  # long before the requested 60 s
 
 
 def test_a_waiting_call_does_not_block_others_on_its_connection(own_server: KconfProcess) -> None:
@@ -135,7 +135,7 @@ def test_a_watch_starts_now_and_prints_new_changes(kind: str, server: KconfProce
 
 
 def test_a_watch_outlives_its_server(kind: str, own_server: KconfProcess) -> None:
-    """Killed twice while changes go on: nothing is lost, nothing repeated."""
+    """The server is killed twice while changes continue: nothing is lost or repeated."""
     with driver(kind, own_server.bootstrap) as admin:
         admin.create_topics([NewTopic("t", 1, 1)]).raise_for_failures()
         watch = entered(admin, admin.watch_changes(0))
@@ -200,7 +200,7 @@ def test_a_journal_that_begins_later_is_named(kind: str, own_server: KconfProces
 def test_the_past_is_described_by_revision_and_by_time(admin: Any, topic: str) -> None:
     orders, never = Resource.topic(topic), Resource.topic("never")
     made = admin.list_changes(-1).current
-    time.sleep(0.005)  # revisions of one millisecond have the same time
+    time.sleep(0.005)  # revisions in the same millisecond have the same time
     between = datetime.now(UTC)
     time.sleep(0.005)
     put(admin, topic, 5)

@@ -89,7 +89,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
 
 def test_the_methods_of_both_clients_do_the_same() -> None:
-    """The sync methods are the async ones without `async` and `await`; only how a call is run differs."""
+    """The sync methods are the async ones without `async` and `await`; only the execution differs."""
 
     class Sync(ast.NodeTransformer):
         def visit_Await(self, node: ast.Await) -> ast.AST:
@@ -189,7 +189,7 @@ def test_alter_configs_warns_and_names_the_other_method(kind: str, broker: FakeB
 
 
 def test_units_become_plain_numbers(kind: str, broker: FakeBroker) -> None:
-    """What the server gets; a text that is no amount is its to refuse."""
+    """The value that the server gets; it refuses a text that is not a number."""
     values = {"retention.ms": "7d", "segment.bytes": "1GiB", "cleanup.policy": "compact", "flush.ms": "soon", "x": "7d"}
     done = AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, ORDERS.type, ORDERS.name)])
     broker.handlers["IncrementalAlterConfigs"] = lambda asked, version: done
@@ -205,7 +205,7 @@ def test_units_become_plain_numbers(kind: str, broker: FakeBroker) -> None:
 
 
 def test_a_resource_of_a_type_that_the_client_does_not_know(kind: str, broker: FakeBroker) -> None:
-    """KIP-133: ConfigResource.Type has an UNKNOWN element for what a newer broker sends."""
+    """KIP-133: ConfigResource.Type has an UNKNOWN element for types of newer brokers."""
     listed = ListConfigResourcesResponse(
         0, 0, [ListedConfigResource("new", 77), ListedConfigResource("orders", ORDERS.type)]
     )
@@ -306,7 +306,7 @@ def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -
 
 
 def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
-    """The kernel accepts the connection, but no server answers ApiVersions."""
+    """The kernel accepts the connection, but no server responds to ApiVersions."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
@@ -348,7 +348,7 @@ def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeB
 
 
 def test_a_slow_broker_is_not_unresponsive(kind: str, broker: FakeBroker) -> None:
-    """Each answer comes in time, all of them together do not."""
+    """Each response arrives in time, although all together take longer."""
     broker.delay = 0.4
     resources = [Resource.topic(f"t{number}") for number in range(6)]
     with driver(kind, broker.address, batch=1, request_timeout=2.0, in_flight=4) as admin:

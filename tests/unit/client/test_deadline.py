@@ -1,4 +1,4 @@
-"""One deadline for a whole call, whatever a server sends meanwhile: here a byte now and then, never a response."""
+"""One deadline for a whole call: the server sends single bytes, but never a complete response."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ORDERS = Resource.topic("orders")
 LONG_FRAME = (100_000).to_bytes(4, "big")
 TLS_RECORD = b"\x16\x03\x03\x40\x00"
 HTTP_HEAD = b"HTTP/1.1 200 OK\r\nX-Long: "
-BYTES = 120  # then the connection is closed, and the test fails
+BYTES = 120  # after this the connection is closed, and the test fails
 
 
 def drip(connection: socket.socket, start: bytes) -> None:
@@ -43,7 +43,7 @@ def drip(connection: socket.socket, start: bytes) -> None:
 
 
 class DrippingBroker(FakeBroker):
-    """Answers everything but one API, whose response does not end."""
+    """Responds to all APIs except one, whose response does not end."""
 
     def __init__(self, drips: str) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ def test_a_token_that_does_not_arrive_is_given_up_at_the_deadline(kind: str) -> 
 def test_the_limit_of_connecting_is_shared_by_all_addresses_of_a_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each address that a name has would otherwise get the whole time again."""
+    """Otherwise each address of a host name would get the whole time again."""
     asked: list[float] = []
 
     class NeverConnects(socket.socket):

@@ -199,7 +199,7 @@ def test_entities_are_altered_described_and_listed_as_kip_21_and_248_wrote_it(ad
 
 
 def test_compare_and_set(admin: Any, topic: str) -> None:
-    """Of two who read the same revision only the first may write."""
+    """Of two clients that read the same revision, only the first may write."""
     orders = Resource.topic(topic)
     seen = admin.describe_configs([orders]).revision
     first, second = ({orders: [AlterConfigOp(OpType.SET, "retention.ms", each)]} for each in ("1", "2"))
@@ -267,7 +267,7 @@ def test_the_effective_quota_has_its_level_and_the_overridden_ones(admin: Any) -
 
 
 def test_both_ways_to_resolve_quotas_agree(admin: Any, server: KconfProcess) -> None:
-    """What a kconf server answers, and what the client makes of stored quotas where the server is a real Kafka."""
+    """The result of a kconf server, and the client's own computation from stored quotas for a real Kafka."""
     user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
     levels = {each.entity(user, client): {RATE: 1.0 + each} for each in QuotaSource}
     asked = [QuotaEntity.of({"user": one, "client-id": other}) for one in (user, "x", None) for other in (client, None)]
@@ -350,7 +350,7 @@ def test_a_server_that_returns_is_used_again(kind: str) -> None:
             try:
                 assert value(admin, Resource.topic("t"), "retention.ms") == "604800000"
             finally:
-                started.result()  # a server that did not come back is no fault of the client
+                started.result()  # the client is not at fault if the server did not restart
 
 
 def test_threads_share_a_client(server: KconfProcess) -> None:
@@ -369,6 +369,6 @@ def test_the_release_of_a_cluster_costs_a_connected_client_nothing(admin: Any) -
     assert admin.cluster_release() == ClusterRelease("4.3", "4.3")
     client = getattr(admin, "client", admin)
 
-    client.describe_features = None  # nothing more is asked
+    client.describe_features = None  # no further requests
 
     assert admin.cluster_release().is_exact

@@ -32,7 +32,7 @@ def test_every_name_in_a_set_is_a_dynamic_key() -> None:
 
 
 def test_topics_take_28_defaults_from_dynamic_broker_keys() -> None:
-    """Kafka counts 30 up to 3.9, with the two that 4.0 dropped."""
+    """Up to 3.9 there are 30, with the two that 4.0 removed."""
     assert len(dynamic.LOG_DEFAULTS) == 28
 
 

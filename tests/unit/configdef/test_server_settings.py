@@ -1,4 +1,4 @@
-"""kconf's own settings: typed, bounded, documented; what is out of bounds stops the start with Kafka's message."""
+"""kconf's own settings: typed, limited, documented; an invalid value prevents the start with Kafka's message."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_coarser_units_are_converted() -> None:
 
 
 def test_a_topic_s_default_is_its_broker_key_s() -> None:
-    """Where the first fallback has one: the keys in ms leave it to their coarser aliases."""
+    """If the first fallback has a default: keys in ms have none, because their aliases in hours have it."""
     for key in TOPIC.values():
         if key.fallbacks and (below := BROKER[key.fallbacks[0].name]).default is not None:
             assert (key.default, key.type, key.validator) == (below.default, below.type, below.validator), key.name

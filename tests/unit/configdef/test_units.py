@@ -1,4 +1,4 @@
-"""Values as people write and read them; what is shown reads back as the same value."""
+"""Values with units: parsing a displayed value returns the same value."""
 
 from __future__ import annotations
 

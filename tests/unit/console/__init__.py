@@ -1,1 +1,1 @@
-"""Views of the console on snapshots made by hand, through Starlette's test client: no cluster, no browser."""
+"""Views of the console on hand-written snapshots, with Starlette's test client: no cluster, no browser."""

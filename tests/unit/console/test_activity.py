@@ -1,4 +1,4 @@
-"""Activity: what was changed and what was refused, filtered by the address."""
+"""Activity: changes and refused requests, with filters in the address."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_without_a_record_the_page_says_why() -> None:
 
 
 class AuditLog:
-    """An audit log, as an admin client reads it."""
+    """An audit log with the interface of an admin client."""
 
     def __init__(self, entries: Sequence[AuditEntry], error: Exception | None = None) -> None:
         self._entries, self._error = entries, error

@@ -1,4 +1,4 @@
-"""The form of a change: what its fields say."""
+"""The fields of the form of a change."""
 
 from __future__ import annotations
 

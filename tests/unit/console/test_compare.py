@@ -119,7 +119,7 @@ def test_what_cannot_be_compared_is_refused(browser: TestClient, query: dict[str
 
 def test_a_cluster_that_was_not_read_is_not_called_equal(browser: TestClient) -> None:
     found = page(browser, **{"with": "down"})
-    assert (found["error"], found["total"]) == ("down was not read yet: connection refused", None)
+    assert (found["error"], found["total"]) == ("down has not been read yet: connection refused", None)
 
 
 def test_parts_that_could_not_be_read_are_named() -> None:

@@ -1,4 +1,4 @@
-"""Drift against declared files: what differs, is missing or is in no file, and who set it."""
+"""Drift from declared files: different, missing and undeclared values, and who set them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STATE = replace(
 
 
 def plan_of(paths: Sequence[str], target: Target, prune: str | None) -> DifferencePlan:
-    """As `plan_files`, on the state of the snapshot."""
+    """Like `plan_files`, on the state of the snapshot."""
     assert prune is None
     declared = load_declared(paths, target.context)
     found, notes = differences(declared, STATE, keys_for)

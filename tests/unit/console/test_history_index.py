@@ -1,4 +1,4 @@
-"""The record of a cluster by resource: extended without copies, and limited to what a person may see."""
+"""The recorded changes of a cluster by resource: extended without copies, and limited to what a person may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists: search, conditions, order, pages, columns; and what is shown if that cannot be understood."""
+"""Lists: search, conditions, order, pages, columns, and errors in the query."""
 
 from __future__ import annotations
 

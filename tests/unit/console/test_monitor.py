@@ -1,4 +1,4 @@
-"""A monitor goes on whatever happens, and its subscribers hear of every snapshot."""
+"""A monitor continues after any error, and its subscribers are notified of every snapshot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.console.world import snapshot, topics
 
 @pytest.mark.parametrize(
     ("error", "shown"),
-    [(ConnectionFailed("cannot connect"), "cannot connect"), (ValueError("secret"), "the log of the console says why")],
+    [(ConnectionFailed("cannot connect"), "cannot connect"), (ValueError("secret"), "see the log of the console")],
 )
 def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: Exception, shown: str

@@ -35,7 +35,7 @@ STORED: dict[QuotaEntity, dict[str, float]] = {
 
 
 class Cluster:
-    """What an admin client of a cluster with quotas does."""
+    """An admin client of a cluster with quotas."""
 
     def __init__(self, stored: Stored) -> None:
         self.stored = {entity: dict(limits) for entity, limits in stored.items()}

@@ -28,7 +28,7 @@ TODAY = NOW.date()
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A lake with something in every table, also of another cluster."""
+    """A lake with rows in every table, also of another cluster."""
     uri = str(tmp_path_factory.mktemp("lake"))
     found = SmallLake(uri)
     orders = {"cluster": CLUSTER, "resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}
@@ -86,7 +86,7 @@ def test_changes_are_counted_by_day_and_by_author(lake: str) -> None:
     assert [(each["name"], each["count"]) for each in found["by_author"]] == [
         ("User:ana", 3),
         (f"User:{HOSTILE}", 1),
-        ("unknown: seen by a snapshot", 1),
+        ("unknown: first seen in a snapshot", 1),
     ]
     assert [(each["name"], each["count"], each["length"]) for each in found["refusals"]] == [("User:bo", 2, 100)]
     assert page(console(lake), "?days=60")["changes"] == 14

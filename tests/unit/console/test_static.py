@@ -1,4 +1,4 @@
-"""The vendored files are those that are noted, and static files are served with a digest in their address."""
+"""Vendored files match the recorded digests, and static files have a digest in their address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A console over snapshots made by hand: nothing is connected to."""
+"""A console on hand-written snapshots, without connections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ START = 1_790_000_000_000
 
 
 class FixedMonitors:
-    """Stands in for `Monitors`: one snapshot per context, for everybody."""
+    """Replaces `Monitors`: one snapshot per context, for everybody."""
 
     def __init__(self, targets: Sequence[Target], snapshots: Mapping[str, ClusterSnapshot]) -> None:
         self.targets = {each.name: each for each in targets}
@@ -60,7 +60,7 @@ def client(
     login: LoginMethod | None = None,
     files: Mapping[str, Sequence[str]] | None = None,
 ) -> TestClient:
-    """A browser of a console with these clusters. With a `login` people must log in."""
+    """A test client of a console with these clusters. With `login`, people must log in."""
     named = {each.name: each for each in contexts}
     targets = [Target(named.get(name, Context(name, "127.0.0.1:1"))) for name in snapshots]
     settings = ConsoleSettings(
@@ -72,7 +72,7 @@ def client(
 
 
 def view(resource: Resource, own: Mapping[str, str], inherited: Mapping[str, str] | None = None) -> View:
-    """Entries of a resource: those that are set on it, and those with a default."""
+    """The entries of a resource: overrides and defaults."""
     source = own_source(resource)
     entries = [
         Entry(key, value, source, ValueType.STRING, synonyms=(Synonym(key, value, source),))
@@ -87,7 +87,7 @@ def view(resource: Resource, own: Mapping[str, str], inherited: Mapping[str, str
 
 
 def topics(configs: Mapping[str, Mapping[str, str]]) -> ClusterState:
-    """Topics with what is set on them; the others have the defaults of a few keys."""
+    """Topics with their overrides; other keys have defaults."""
     defaults = {"retention.ms": str(WEEK), "cleanup.policy": "delete"}
     resources = {name: Resource.topic(name) for name in configs}
     return ClusterState(
@@ -114,7 +114,7 @@ def history(*revisions: Revision) -> HistoryIndex:
 
 
 def snapshot(state: ClusterState, recorded: HistoryIndex | None = None, **fields: object) -> ClusterSnapshot:
-    """A cluster that was read in this moment."""
+    """A cluster that was read just now."""
     from time import time
 
     values: dict[str, object] = {

@@ -12,7 +12,7 @@ from kconf.engine.risks import RISKS, RiskName, state_risks, topic_risks
     [
         ("min.insync.replicas", "1", "2", 1, "min-insync-replicas"),
         ("min.insync.replicas", "1", "2", 2, None),
-        ("min.insync.replicas", "3", "2", 1, None),  # it is broken already, and gets better
+        ("min.insync.replicas", "3", "2", 1, None),  # it is already too low, and improves
         ("min.insync.replicas", None, "2", 1, "min-insync-replicas"),
         ("min.insync.replicas", "1", "two", 1, None),  # the cluster refuses it
         ("unclean.leader.election.enable", "false", "true", None, "unclean-leader-election"),

@@ -1,4 +1,4 @@
-"""Finding a browser, and talking to one: what is missing or goes wrong is said in one sentence."""
+"""Finding and controlling a browser: errors are reported in one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.java import LabError
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with nothing on it, and no Mac."""
+    """An empty PATH, not on macOS."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(browser, "MAC", tmp_path / "none")
     return tmp_path

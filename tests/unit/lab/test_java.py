@@ -1,4 +1,4 @@
-"""Finding Java: what is missing or old is said in one sentence."""
+"""Finding Java: a missing or old version is reported in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test is run by exactly one make target, whatever its folder and its mark."""
+"""Every test runs in exactly one make target, for any folder and mark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TARGETS = ("test", "conformance", "conformance-full", "faults")
 
 
 def words_of(target: str) -> list[str]:
-    """What `make TARGET` passes to pytest."""
+    """The pytest arguments of `make TARGET`."""
     told = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
     (line,) = [line for line in told.stdout.splitlines() if " -m pytest " in line]
     return shlex.split(line.partition(" -m pytest ")[2])

@@ -1,4 +1,4 @@
-"""The lab's ZooKeeper: a real one that comes back with what it had, loses its leader, and forgets a session."""
+"""The lab's real ZooKeeper: restarts with its data, loss of the leader, expired sessions."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_lake_on_s3_answers_like_one_on_a_disk(store: dict[str, str]) -> None:
         (f"s3://{KEY_ID}:{SECRET.replace('/', '')}@bucket/lake", "must not contain credentials"),
         (f"s3://{KEY_ID}@bucket/lake", "must not contain credentials"),
         ("http://bucket/lake", "http:// is not supported"),
-        ("s3:///lake", "names no bucket"),
+        ("s3:///lake", "has no bucket"),
         ("s3://bucket/lake?x=1", "must not contain ? or #"),
     ],
 )

@@ -1,4 +1,4 @@
-"""SQL over a lake: the tables of one run, values as they are, and nothing but the lake."""
+"""SQL on a lake: the tables of one run, unchanged values, and access to nothing but the lake."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_query_sees_nothing_of_the_process(lake: LakeSql) -> None:
     with pytest.raises(ConfigurationError, match="unknown table planted"):
         lake.query("SELECT * FROM planted")
     for call in ("arrow_scan(1, 2, 3)", '"arrow_scan"(1, 2, 3)', "arrow_scan/* */(1, 2, 3)", "PANDAS_SCAN (1)"):
-        with pytest.raises(ConfigurationError, match="memory of the process"):
+        with pytest.raises(ConfigurationError, match="the process's memory"):
             lake.query(f"SELECT * FROM {call}")
     assert planted
 
@@ -144,7 +144,7 @@ def test_a_query_that_needs_too_much_memory_fails_and_says_how_to_help(uri: str)
 
 
 def test_a_size_that_is_none_is_refused(uri: str) -> None:
-    with pytest.raises(ConfigurationError, match="invalid size of memory 'much'"):
+    with pytest.raises(ConfigurationError, match="invalid memory size 'much'"):
         LakeSql(uri, memory="much")
 
 

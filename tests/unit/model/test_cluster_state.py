@@ -1,4 +1,4 @@
-"""What could not be read of a cluster: refused, or not there at all."""
+"""Parts of a cluster that could not be read: refused, or not supported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries and views: a view is a mapping, and both print what a person wants to see, and no secret."""
+"""Entries and views: a view is a mapping, and both print readable values and no secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction: what may be written down and shown."""
+"""Redaction: what may be stored and shown."""
 
 from __future__ import annotations
 

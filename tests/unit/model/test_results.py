@@ -1,4 +1,4 @@
-"""Results: failures name their resource, and a result prints well, also in a notebook."""
+"""Results: failures name their resource, and a result is readable, also in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots: applying committed changes, and doing it all again."""
+"""Snapshots: applying committed changes, and applying them again."""
 
 from __future__ import annotations
 

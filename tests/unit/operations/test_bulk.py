@@ -1,4 +1,4 @@
-"""A pace is kept by a clock that the test moves; a file says what is done."""
+"""The rate limit, with a clock that the test advances, and the resume file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan is executed without a cluster or a terminal: what is sent, what is confirmed, and what became of it."""
+"""Executes plans without a cluster or a terminal: requests, confirmation, and outcomes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = ApiError(ErrorCode.INVALID_CONFIG, "no")
 
 
 class Cluster:
-    """Remembers what it was sent."""
+    """Records the requests."""
 
     def __init__(self, failures: dict[Resource, ApiError] | None = None, error: KconfError | None = None) -> None:
         self.sent: list[tuple[list[Resource], bool]] = []

@@ -1,4 +1,4 @@
-"""Conditions on values: how they are written, and when they hold."""
+"""Conditions on values: syntax and evaluation."""
 
 from __future__ import annotations
 

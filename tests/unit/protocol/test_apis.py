@@ -41,7 +41,7 @@ def test_every_message_file_is_in_the_table() -> None:
 
 
 def test_importing_the_table_imports_no_messages() -> None:
-    """A command pays only for the messages that it sends."""
+    """A command imports only the messages that it sends."""
     code = "import sys, kconf.protocol.apis; print(*(name for name in sys.modules if name.startswith('kconf.')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 

@@ -1,4 +1,4 @@
-"""An answer that is joined from parts has the bytes of one that is written whole."""
+"""A response that is assembled from parts has the same bytes as one encoded at once."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_a_flexible_response_has_tags_in_its_header() -> None:
 
 @pytest.mark.parametrize("version", range(API_VERSIONS.min, API_VERSIONS.max + 1))
 def test_the_header_of_an_api_versions_response_never_has_tags(version: int) -> None:
-    """So that a client can read it before it knows what the server speaks."""
+    """So that a client can read it before it knows the server's versions."""
     answer = ApiVersionsResponse(0, [ApiVersion(18, 0, 4)])
     body = encode(answer, version, API_VERSIONS.is_flexible(version))
     frame = response(API_VERSIONS, version, 7, body)

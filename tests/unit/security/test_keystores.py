@@ -19,7 +19,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def checked(given: dict[str, str]) -> str:
-    """What TLS makes of properties: the common name of the CA that it trusts."""
+    """The common name of the CA that TLS trusts with these properties."""
     chain, key, password = key_material(given)
     context = Tls(trusted(given), chain, key, password).context()
     return str(dict(pair[0] for pair in context.get_ca_certs()[0]["subject"])["commonName"])  # type: ignore[misc]

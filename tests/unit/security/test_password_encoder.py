@@ -1,4 +1,4 @@
-"""Passwords in Kafka's form. The real class is asked in tests/conformance/test_password_encoder.py."""
+"""Passwords in Kafka's format. Compared with the real class in tests/conformance/test_password_encoder.py."""
 
 from __future__ import annotations
 

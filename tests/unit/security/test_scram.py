@@ -1,4 +1,4 @@
-"""SCRAM as the RFCs have it, as Kafka narrows it, and with scramp at the other end."""
+"""SCRAM according to the RFCs and Kafka's restrictions, and with scramp as the peer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in certificates. What is expected of each subject is what Java 17 writes."""
+"""Names in certificates. The expected values come from Java 17."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A handler that fails inside: one UNKNOWN_SERVER_ERROR per element of the request, and not a word of why."""
+"""A handler with an internal error: one UNKNOWN_SERVER_ERROR per element of the request, without details."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SERVED = [(key, version) for key in sorted(HANDLERS) for version in range(APIS[k
 
 
 class Broken(Exception):
-    """What a handler did not expect."""
+    """An unexpected error."""
 
 
 def _context() -> ServerContext:
@@ -115,7 +115,7 @@ def test_every_api_has_an_error_response(key: int, version: int) -> None:
 
 
 def _codes(answer: Any) -> set[int]:
-    """All error codes in an answer, at whatever depth."""
+    """All error codes in a response, at any depth."""
     found: set[int] = set()
     for field in answer.FIELDS:
         value = getattr(answer, field.name)

@@ -98,7 +98,7 @@ def test_a_copy_of_a_store_has_its_level(tmp_path: Path) -> None:
 
 
 def changed_before_a_server(path: Path) -> None:
-    """As `kconf scram set --store` does."""
+    """Change a store before its first server, like `kconf scram set --store`."""
 
     async def scene() -> None:
         service = Service(SqliteStore.open(url(path)), node_id=1, catalog=kafka_43(), static={})

@@ -1,4 +1,4 @@
-"""Listeners as the command line and server.properties name them."""
+"""Listeners from the command line and server.properties."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_listeners_own_setting_wins() -> None:
 
 
 def shown(given: list[str], static: dict[str, str], *ports: int) -> tuple[str | None, str | None]:
-    """`listeners` and `advertised.listeners` as a describe shows them, once these ports were bound."""
+    """`listeners` and `advertised.listeners` in a describe response, after these ports were bound."""
     listeners = read_listeners(given, static)
     bound = {
         each: each.address._replace(port=port) if port else each.address

@@ -29,7 +29,7 @@ async def started(path: Path, clock: Clock) -> tuple[Service, SqliteStore]:
 
 
 def test_a_clock_that_jumped_leaves_one_jump_and_not_the_future_in_the_journal(tmp_path: Path) -> None:
-    """What holds now is what holds at the present time, and what is old is trimmed."""
+    """A query at the current time returns the current state, and old revisions are trimmed."""
 
     async def scene() -> None:
         clock = Clock()

@@ -1,4 +1,4 @@
-"""The writer's two phases: what is planned, what is checked, what is committed."""
+"""The phases of the writer: plan, check and commit."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_subscriber_sees_the_commit_before_its_caller_does_and_the_first_one_b
 
 
 class Slow(MemoryStore):
-    """A store whose commits wait until they are let through."""
+    """A store whose commits wait until they are released."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Records of the journal: what their places mean, and that those of older and newer versions are read."""
+"""Journal records: their fields by position, and records of older and newer versions."""
 
 from __future__ import annotations
 

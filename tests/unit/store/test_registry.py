@@ -1,4 +1,4 @@
-"""Which store a URL names, and what each kind of store can do."""
+"""Stores by URL, and the capabilities of each."""
 
 from __future__ import annotations
 

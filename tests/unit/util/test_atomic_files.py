@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all: where they can be."""
+"""Files are written completely or not at all."""
 
 from __future__ import annotations
 

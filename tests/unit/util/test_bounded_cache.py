@@ -1,4 +1,4 @@
-"""A cache of client input holds so many bytes, and no more."""
+"""A cache of client input never exceeds its size in bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Java's rules for .properties files; each row was also given to java.util.Properties."""
+"""Java's rules for .properties files; every expected result comes from java.util.Properties."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_half_a_character_becomes_a_replacement() -> None:
 
 
 def test_a_single_backslash_at_the_end_is_ignored() -> None:
-    """Java makes a property without name and value of it, which is of no use to anyone."""
+    """Java creates a property without name and value from it, which is useless."""
     assert read_properties("a=b\n\\") == {"a": "b"}
 
 

@@ -21,7 +21,7 @@ class Clocks:
         self.passed += seconds
 
     def next(self) -> float:
-        """Minutes since the beginning."""
+        """The next journal time, in minutes since the start."""
         return self.journal.next() / 1000 / MINUTE - 1000
 
 

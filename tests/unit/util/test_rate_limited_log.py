@@ -1,4 +1,4 @@
-"""Log lines at a bounded rate; the clock is set by hand."""
+"""Log lines at a limited rate; the test controls the clock."""
 
 from __future__ import annotations
 

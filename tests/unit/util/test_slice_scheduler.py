@@ -1,10 +1,11 @@
-"""Long work takes turns with everything else on the loop. A clock that only slices advance makes the turns exact."""
+"""Long work alternates with everything else on the event loop. Only slices advance the clock, for exact results."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ async def work(name: str, items: int, log: list[str]) -> str:
 
 
 async def beside(busy: Coroutine[object, object, str], log: list[str]) -> str:
-    """The result of some work; `log` gets a dot for every turn of the loop meanwhile."""
+    """The result of some work; `log` gets a dot for every iteration of the loop meanwhile."""
     task = asyncio.ensure_future(busy)
     while not task.done():
         log.append(".")
@@ -61,7 +62,7 @@ def test_owners_take_turns_however_many_connections_each_has() -> None:
 
 @pytest.mark.parametrize("is_busy", [True, False])
 def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit in a thread needs the interpreter, and nothing of it is seen in the loop until it ends."""
+    """A commit in a thread needs the interpreter lock, although the loop sees nothing of it until it ends."""
     rests: list[float] = []
     now = 0.0
 
@@ -78,10 +79,47 @@ def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatc
             return loop.call_soon(call)
 
         monkeypatch.setattr(loop, "call_later", later)
-        await SliceScheduler(lambda: now, rest=3.0, is_busy=lambda: is_busy).run("ada", sliced())
+        await SliceScheduler(lambda: now, lambda: now, rest=3.0, is_busy=lambda: is_busy).run("ada", sliced())
 
     asyncio.run(scene())
     assert rests == ([3.0] * 3 if is_busy else [])
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["another request", "another process"])
+def test_slices_rest_while_other_requests_are_at_work(is_own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other processes do with the processor takes time, but nobody in this one waits for it."""
+    rests: list[float] = []
+    now = used = 0.0
+
+    async def sliced() -> None:
+        nonlocal now
+        for _ in in_slices(range(3 * STEP)):
+            now += 1.0 / STEP
+
+    def others() -> None:
+        nonlocal now, used
+        now += 0.5
+        used += 0.5 if is_own else 0.0
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        soon = loop.call_soon
+
+        def call_soon(callback: Callable[..., object], *values: object, **options: Any) -> asyncio.Handle:
+            soon(others)
+            return soon(callback, *values, **options)
+
+        def later(seconds: float, call: Callable[[], None]) -> asyncio.Handle:
+            rests.append(seconds)
+            return soon(call)
+
+        work = SliceScheduler(lambda: now, lambda: used, rest=3.0).run("ada", sliced())
+        monkeypatch.setattr(loop, "call_soon", call_soon)
+        monkeypatch.setattr(loop, "call_later", later)
+        await work
+
+    asyncio.run(scene())
+    assert bool(rests) == is_own
 
 
 def test_the_connections_of_an_owner_take_turns() -> None:

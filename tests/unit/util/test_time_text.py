@@ -1,4 +1,4 @@
-"""Times as people write them, and as JSON has them."""
+"""Times in command arguments and in JSON."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def show_who_can(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes.append(SUPER_USERS)
     if kind is AclType.TOPIC and operation is Operation.CREATE:
         result.notes.append(
-            "a principal with create on the cluster can create every topic: kconf acl who-can create cluster"
+            "a principal with CREATE on the cluster can create every topic: kconf acl who-can create cluster"
         )
 
 

@@ -1,4 +1,4 @@
-"""`kconf set`, `unset`, `append`, `subtract`: change keys of one resource or of thousands."""
+"""`kconf set`, `unset`, `append`, `subtract`: change keys of one resource or thousands."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def alter(options: argparse.Namespace, result: CommandResult) -> None:
     rest = [each for each in options.arguments if not is_selector(each)]
     if not selectors:
         if "=" not in rest[0]:
-            parse_selector(rest[0])  # raises an error that says why
+            parse_selector(rest[0])  # raises an error with the reason
         raise ConfigurationError(f"kconf {result.command} needs a resource, for example topic:NAME")
     kinds = {each.type for each in selectors}
     if len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""`kconf archive`: show the state of an archive, and make the server that writes it flush."""
+"""`kconf archive`: show the state of an archive, or make its server flush it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _clusters(directory: Path) -> Sequence[Path]:
 
 
 def _writer(cluster: Path) -> int | None:
-    """The process that writes a cluster's archive; None: no process does."""
+    """The process that writes a cluster's archive; None if there is none."""
     from kconf.util.atomic_files import FileLock
 
     path = cluster / ".archiver"

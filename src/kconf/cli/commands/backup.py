@@ -1,4 +1,4 @@
-"""`kconf backup`: copy a store, also while a server uses it."""
+"""`kconf backup`: copy a store, even while a server uses it."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import command
-from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
+from kconf.cli.common.target import add_target, target
 from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""`kconf completion`: scripts that let a shell complete kconf's command lines.
+"""`kconf completion`: completion scripts for shells.
 
-They call kconf itself (`kconf completion suggest LINE`), so names of topics and keys are completed too.
+The scripts call kconf itself (`kconf completion suggest LINE`), so topic names and keys are completed too.
 """
 
 from __future__ import annotations

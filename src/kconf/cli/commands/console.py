@@ -1,4 +1,4 @@
-"""`kconf console`: the web console, until it gets a signal to stop."""
+"""`kconf console`: run the web console until it gets a signal to stop."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ examples:
   kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
       --tls-certificate console.pem --tls-key console.key
 
-Without --login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
-loopback address only. With --login people log in with their own Kafka user (SASL), and Kafka's rights hold for them.
+Without --login, everybody who can reach the address uses the credentials of the contexts, so the console then listens
+only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply.
 Requires the extra kconf[console].
 """
 
@@ -60,16 +60,22 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME",
         action="append",
         default=[],
-        help="name by which browsers reach it, beside the address itself; may be repeated",
+        help="another host name under which browsers reach it; may be repeated",
     )
     add(
         "--declared",
         metavar="[CONTEXT=]PATH",
         action="append",
         default=[],
-        help="file or directory that declares a cluster, for its Drift page; may be repeated",
+        help="declarative file or directory for the Drift page; may be repeated",
     )
-    add("--interval", metavar="SECONDS", type=float, default=30.0, help="time between readings (default: 30)")
+    add(
+        "--interval",
+        metavar="SECONDS",
+        type=float,
+        default=30.0,
+        help="seconds between two reads of a cluster (default: 30)",
+    )
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
     )
@@ -82,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     settings.check()
     if not settings.login:
         print(
-            "kconf: no logins: everybody who can reach this address acts with the credentials of the contexts",
+            "kconf: login is off: everybody who can reach this address uses the credentials of the contexts",
             file=sys.stderr,
         )
     asyncio.run(_serve(settings))

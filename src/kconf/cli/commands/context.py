@@ -54,13 +54,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     show.add_argument("name", metavar="NAME", nargs="?", help="the context (default: the current one)")
     add_output(show)
     show.set_defaults(run=command("context show", show_context))
-    about = "Try what can be done on a cluster: yes, refused, unsupported or unreachable. Nothing is changed."
+    about = "Test which operations a cluster allows: yes, refused, unsupported or unreachable. Nothing is changed."
     test = add_verb(verbs, "test", "test which operations a context can perform", about, EXAMPLES)
     test.add_argument("name", metavar="NAME", nargs="?", help="the context, same as -C")
     add_target(test, several=True)
     test.set_defaults(run=command("context test", _test))
     _add_add(verbs)
-    about = "Remove a context from the file. Its journal, its properties file and the cluster are not touched."
+    about = "Remove a context from the file. Its journal, its properties file and the cluster are not changed."
     remove = add_verb(verbs, "remove", "remove a context", about, EXAMPLES)
     remove.add_argument("name", metavar="NAME", help="the context")
     add_output(remove)
@@ -166,7 +166,7 @@ def show_context(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def shown_fields(context: Context) -> dict[str, Any]:
-    """The fields of a context, secrets hidden; a reference to a secret is not hidden."""
+    """The fields of a context. Secrets are hidden, references to secrets are not."""
     fields: dict[str, Any] = {}
     for name, value in context._asdict().items():
         if name in ("properties", "labels"):

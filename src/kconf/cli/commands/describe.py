@@ -98,9 +98,9 @@ def _describe(
 
 
 def _unknown_keys(views: Sequence[View], keys: Sequence[str] | None, selectors: Sequence[Selector]) -> list[str]:
-    """The keys that no resource has and that Kafka does not have for these types: misspelled ones.
+    """Misspelled keys: no resource has them, and Kafka does not define them for these types.
 
-    The default of all brokers shows only what is set there, so that a key it does not show may be a newer one.
+    `broker:default` shows only the keys set on it, so a key that it does not show may be a newer one.
     """
     if not views or not keys or _is_default(selectors):
         return []

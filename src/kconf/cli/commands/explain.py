@@ -1,4 +1,4 @@
-"""`kconf explain`: the definition of a key, from the catalog, and the names of risks. No cluster is contacted."""
+"""`kconf explain`: show the definition of a key from the catalog, or the names of risks, without a cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ _KINDS: Final = {
     "quota": ResourceType.QUOTA,
 }
 _SERVER: Final = "server"
-_RELEASED: Final = frozenset(["topic", "broker", "group", "client-metrics"])  # what Kafka's releases define keys for
+_RELEASED: Final = frozenset(
+    ["topic", "broker", "group", "client-metrics"]
+)  # resource types for which Kafka defines keys
 _WORDS: Final = {"range": "must be"}
 _MOST_NEAR: Final = 5
 
@@ -54,7 +56,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--release",
         metavar="X.Y",
-        help="the definition in this release of Kafka, not in the newest that kconf knows completely",
+        help="use the definition of this Kafka release instead of the newest one that kconf knows completely",
     )
     parser.add_argument(
         "--server", action="store_true", help="list the settings of kconf serve that Kafka does not have"
@@ -144,7 +146,7 @@ def _near(name: str, kinds: list[str]) -> str:
 
 
 def _update(kind: str, key: ConfigKey) -> str | None:
-    """None: unknown, of a broker key that is newer than the releases that kconf knows completely."""
+    """How the key is updated; None if unknown, for a broker key of a release that kconf does not know completely."""
     if key.mode is not None:
         return str(key.mode)
     return None if kind == "broker" else "dynamic"
@@ -186,7 +188,7 @@ def _fields(name: str, kind: str, key: ConfigKey) -> dict[str, Any]:
 
 
 def _releases(item: Mapping[str, Any]) -> str:
-    """`since 4.1`, `up to 3.9`, `from 4.1 to 4.2`, or nothing of a key that every known release has."""
+    """`since 4.1`, `up to 3.9`, `from 4.1 to 4.2`, or empty if all known releases have the key."""
     since, until = item["since"], item["until"]
     if since and until:
         return f"from {since} to {until}"

@@ -1,4 +1,4 @@
-"""`kconf export`: a cluster as files that declare it."""
+"""`kconf export`: write a cluster as declarative files."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
+from kconf.cli.common.target import add_target, target
 from kconf.cli.logs import configure
 from kconf.errors import ConfigurationError
 
@@ -41,7 +42,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add = parser.add_argument
     add("--archive", metavar="DIR", type=Path, required=True, help="archive directory")
-    add("--interval", metavar="SECONDS", type=float, default=5.0, help="maximum delay of a change (default: 5)")
+    add(
+        "--interval",
+        metavar="SECONDS",
+        type=float,
+        default=5.0,
+        help="maximum delay before a change is archived (default: 5)",
+    )
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"

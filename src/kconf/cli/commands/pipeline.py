@@ -68,7 +68,7 @@ def _verb(
 
 
 def run_run(options: argparse.Namespace) -> int:
-    """Bring the tables up to date."""
+    """Update the tables."""
     if not options.archive and not options.snapshot and not options.metadata_log:
         raise ConfigurationError("a run needs something to read: --archive, --snapshot or --metadata-log")
     began = time.monotonic()
@@ -164,7 +164,7 @@ def run_vacuum(options: argparse.Namespace) -> int:
 
 
 def run_prepare(options: argparse.Namespace) -> int:
-    """Have the slow things done before anyone waits for them."""
+    """Download the jars and archive the classes, for faster starts."""
     say("starting Spark …")
     from kconf.spark.startup.warmup import prepare
 
@@ -175,7 +175,7 @@ def run_prepare(options: argparse.Namespace) -> int:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """What the last run left, without Spark."""
+    """Show the last run and the tables, without Spark."""
     from kconf.lake.status import status
 
     for line in status(options.lake):

@@ -39,17 +39,20 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
     )
     add("--copies", metavar="DIR", type=Path, help="directory for changes of --server until a run has read them")
     add_inputs(parser)
-    add(
-        "--interval", metavar="TIME", default="1s", help="start a round so often, if the last one is done (default: 1s)"
-    )
+    add("--interval", metavar="TIME", default="1s", help="time between the starts of two rounds (default: 1s)")
     add(
         "--snapshot-interval",
         metavar="TIME",
         default="5m",
-        help="take snapshots of live clusters so often (default: 5m)",
+        help="time between two snapshots of a live cluster (default: 5m)",
     )
-    add("--compact-interval", metavar="TIME", default="1h", help="merge small files so often; 0: never (default: 1h)")
-    add("--vacuum-interval", metavar="TIME", default="24h", help="delete old files so often; 0: never (default: 24h)")
+    add("--compact-interval", metavar="TIME", default="1h", help="time between two compactions; 0: never (default: 1h)")
+    add(
+        "--vacuum-interval",
+        metavar="TIME",
+        default="24h",
+        help="time between two deletions of old files; 0: never (default: 24h)",
+    )
     add("--hours", metavar="N", type=int, default=168, help="retention of old table versions (default: 168)")
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
@@ -58,7 +61,7 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
 
 
 def run_follow(options: argparse.Namespace) -> int:
-    """Follow until SIGTERM or SIGINT; the step at work is finished first."""
+    """Follow until SIGTERM or SIGINT. The current step is finished first."""
     configure(options.log_level)
     if not any((options.archive, options.snapshot, options.metadata_log, options.server)):
         raise ConfigurationError("nothing to follow: pass --archive, --snapshot, --metadata-log or --server")
@@ -139,7 +142,7 @@ def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
 
 @contextmanager
 def _alone(uri: str) -> Iterator[None]:
-    """Only one follower on a local lake; runs of other commands are allowed between two rounds."""
+    """Allow only one follower on a local lake; other commands can run between two rounds."""
     from kconf.lake.location import LakeError, local_path
     from kconf.util.atomic_files import FileLock
 
@@ -160,7 +163,7 @@ def _alone(uri: str) -> Iterator[None]:
 
 @contextmanager
 def _served(where: str | None, follower: PipelineFollower, sessions: SparkSessions) -> Iterator[str]:
-    """Serve /metrics and /health from a thread of its own, because Spark's calls block."""
+    """Serve /metrics and /health in a separate thread, because Spark's calls block."""
     if where is None:
         yield ""
         return

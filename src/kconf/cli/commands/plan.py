@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kconf.operations.declarative.plan import DifferencePlan
     from kconf.operations.target import Target
 
-_WAIT: Final = 60  # seconds until every broker shows what was applied
+_WAIT: Final = 60  # seconds to wait until every broker shows the changes
 EXAMPLES: Final = {
     "plan": """\
 examples:
@@ -151,7 +151,7 @@ def _wait(result: CommandResult, cluster: Target, made: Sequence[Difference], se
 
 
 def _read_plan(path: str, cluster: Target, result: CommandResult) -> DifferencePlan:
-    """The plan of a file. If it is out of date, what has changed since is in the result."""
+    """The plan of a file. If it is out of date, the changed values are added to the result."""
     from kconf.operations.declarative.changes import changes_of
     from kconf.operations.declarative.plan_file import read_plan
     from kconf.operations.declarative.staleness import check_current

@@ -1,4 +1,4 @@
-"""`kconf policy`: check a file of rules, and try it on a cluster."""
+"""`kconf policy`: check a policy file, or test it against a cluster."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def run_test(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: Rules, counts: dict[str, int]) -> None:
-    """Add the findings on one cluster, and count them."""
+    """Add the findings for one cluster to the result; returns their number."""
     from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 
@@ -107,7 +107,9 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
         if each.failure is not None:
             result.add(each.failure, **place, severity=None, rule=None, key=None, finding=None)
             continue
-        counts["judged"] += each.resource not in judged  # a broker is also checked by what topics inherit from it
+        counts["judged"] += (
+            each.resource not in judged
+        )  # a broker is also checked for the values that topics inherit from it
         judged.add(each.resource)
         for found in each.findings:
             rule = found.rule
@@ -118,7 +120,7 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
 def _key_of(rule: Rule | RiskRule) -> str | None:
     from kconf.engine.policy.conditions import Rule
 
-    return rule.key.name if isinstance(rule, Rule) else None  # a rule about risks has none
+    return rule.key.name if isinstance(rule, Rule) else None  # a rule about risks has no key
 
 
 def _count(number: int, what: str) -> str:

@@ -1,6 +1,6 @@
-"""`kconf scram`: SCRAM credentials, on a cluster, or with `--store` in a store that no server has open.
+"""`kconf scram`: SCRAM credentials on a cluster or, with `--store`, in a store that no server has open.
 
-A password is never on the command line and never leaves this machine: the cluster gets it salted and iterated.
+A password is never passed on the command line and never sent: the cluster gets only the salted, iterated hash.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ def delete_credentials(options: argparse.Namespace, result: CommandResult) -> No
 
 
 def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractContextManager[Any]]]:
-    """Where the credentials are, and how to open it: a cluster or a store, which have the same two methods.
+    """The cluster or store with the credentials, and how to open it; both have the same two methods.
 
-    If neither is given, it is the store `kconf.db` in this directory, if there is one and no current context.
+    If neither is given and there is no current context, the store `kconf.db` in this directory is used, if it exists.
     """
     store = options.store
     if store is None and not _names_a_cluster(options) and os.path.exists(_DEFAULT_STORE):

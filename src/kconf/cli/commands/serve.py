@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kconf.cli.common.target import add_controllers, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
 from kconf.cli.logs import configure
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     _take_all_files()
     try:
         import uvloop
-    except ImportError:  # where uvloop is not to be had, asyncio's own loop does
+    except ImportError:  # if uvloop is not installed, asyncio's own loop is used
         asyncio.run(_serve(options))
     else:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -145,18 +145,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _take_all_files() -> None:
-    """A shell usually limits a process to 1,024 files, and every connection is one; raise the limit to the maximum."""
+    """Raise the limit of open files to the maximum: the default is often 1,024, and every connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # some systems report "no limit" and then refuse it
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    from kconf.server.features import read_features
-    from kconf.server.listener_config import read_listeners
-    from kconf.server.server import Server, ServerSettings
-    from kconf.server.static_config import load_static, node_id
-    from kconf.util.memory import settle
+    from kconf.util.memory import permanent, settle
+
+    with permanent():
+        from kconf.server.features import read_features
+        from kconf.server.listener_config import read_listeners
+        from kconf.server.server import Server, ServerSettings
+        from kconf.server.static_config import load_static, node_id
 
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
@@ -166,8 +168,8 @@ async def _serve(options: argparse.Namespace) -> None:
         raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
     if upstream is not None and upstream.controllers is None and "archive.directory" in static:
         raise ConfigurationError(
-            "--archive of a gateway needs --controllers: without the metadata log, changes have no number by which"
-            " several archives of a cluster could be merged"
+            "--archive of a gateway needs --controllers: without the metadata log, changes have no offsets, so"
+            " several archives of a cluster cannot be merged"
         )
     settings = ServerSettings(
         options.store,
@@ -239,7 +241,7 @@ def _upstream(options: argparse.Namespace) -> UpstreamSettings:
 
 
 async def _opened(opening: Coroutine[None, None, object], stopped: asyncio.Event) -> bool:
-    """Whether the server has opened before a signal to stop came."""
+    """Whether the server has started before a signal to stop arrived."""
     task, signalled = asyncio.ensure_future(opening), asyncio.ensure_future(stopped.wait())
     await asyncio.wait({task, signalled}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()

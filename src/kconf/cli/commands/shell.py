@@ -1,4 +1,4 @@
-"""`kconf shell`: commands, one per line, for one cluster. Completes names, keys and values.
+"""`kconf shell`: run commands, one per line, against one cluster. Completes names, keys and values.
 
 A line is a command line without `kconf`; `-C` and `-b` need not be repeated. At a terminal an error does not end the
 session; a script stops at the first one, with its exit code.
@@ -69,7 +69,7 @@ class Shell:
         return suggestions(options.program, line, where)
 
     def run(self, line: str) -> int:
-        """Run one line; its exit code. Raises EOFError at the end."""
+        """Run one line; returns its exit code. Raises EOFError at the end."""
         try:
             arguments = shlex.split(line, comments=True)
         except ValueError as error:
@@ -115,7 +115,7 @@ class Shell:
             return int(error.code or 0)
 
     def _follow(self, arguments: list[str], options: argparse.Namespace) -> int:
-        """Changing the current context switches the session too."""
+        """Switch the session to the new current context."""
         match arguments:
             case ["context", "use", *_]:
                 return self._use(options.name)
@@ -125,7 +125,7 @@ class Shell:
                 return 0
 
     def _fill(self, options: argparse.Namespace) -> None:
-        """Use the cluster of the session for a command that needs one and does not name it."""
+        """Add the cluster of the session to a command that needs one and does not name it."""
         given = vars(options)
         if "bootstrap_server" in given and given.get("context") is None and given["bootstrap_server"] is None:
             for each in ("context", "bootstrap_server", "command_config", "timeout"):
@@ -134,7 +134,7 @@ class Shell:
 
 
 def _pinned(options: argparse.Namespace) -> tuple[argparse.Namespace, str]:
-    """The options with the cluster named, and its name: a session stays there if the current context changes."""
+    """The options with an explicit cluster, and its name: the session stays on it if the current context changes."""
     found = target(options)
     if options.bootstrap_server is not None:
         return options, found.name

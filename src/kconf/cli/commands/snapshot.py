@@ -1,4 +1,4 @@
-"""`kconf snapshot`: the configuration of whole clusters as files, for the pipeline; without a JVM, for cron."""
+"""`kconf snapshot`: save the configuration of clusters to files for the pipeline. Needs no JVM, so it suits cron."""
 
 from __future__ import annotations
 

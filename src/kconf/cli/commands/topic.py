@@ -40,8 +40,8 @@ examples:
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "topic",
-        help="list, create, delete and grow topics",
-        description="List, create, delete and grow topics.",
+        help="list, create and delete topics; add partitions",
+        description="List, create and delete topics, and add partitions.",
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -108,7 +108,7 @@ def list_topics(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _compared(conditions: Sequence[Condition]) -> list[str]:
-    """The keys that --where compares, less what the list has anyway."""
+    """The keys that --where compares, except those that the list already shows."""
     return [each for each in dict.fromkeys(each.key.name for each in conditions) if each not in _LISTED]
 
 

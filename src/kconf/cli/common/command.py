@@ -1,4 +1,4 @@
-"""How a command runs: it fills a `CommandResult`, which is printed, also if the command fails."""
+"""Runs a command: it fills a `CommandResult`, which is printed even if the command fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(name: str, run: Command) -> Callable[[argparse.Namespace], int]:
             result.hints = hints(options, result.failed, result.error)
         try:
             return result.print()
-        except BrokenPipeError:  # the command is done, even if its output is not read
+        except BrokenPipeError:  # the command has finished, even if nobody reads its output
             discard_output()
             with suppress(BrokenPipeError):  # as in `2>&1 | head`
                 result.print()  # failures and notes, which are for stderr

@@ -1,7 +1,8 @@
 """Completion of a command line: commands, options, contexts, resources, keys and values.
 
 Commands and options come from the parsers, keys and values from the catalog of the cluster's release, names from the
-cluster. For the completion of bash, zsh and fish, and for `kconf shell`. What cannot be read is not suggested.
+cluster. Used by the completion scripts of bash, zsh and fish, and by `kconf shell`. What cannot be read is not
+suggested.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ON_RESOURCES: Final = (*_CHANGES, "describe", "history", "blame", "rollback", "
 
 
 def suggestions(program: Program, line: str, where: Sequence[str] = ()) -> Iterator[str]:
-    """Completions of the last argument of a line without `kconf`. `where` is -C or -b, if it is given elsewhere."""
+    """Completions of the last argument of a line without `kconf`. `where` is the -C or -b of the session, if any."""
     *before, last = _split(line)
     for each in _candidates(program, before, last, where):
         if each.startswith(last) and each.isprintable() and not any(character.isspace() for character in each):
@@ -65,7 +66,7 @@ def _candidates(program: Program, before: list[str], last: str, where: Sequence[
 def _parser_of(
     top: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.ArgumentParser, list[str] | None]:
-    """The parser of the command so far, or its verbs if one comes next."""
+    """The parser of the command so far, or its subcommands if one comes next."""
     found = top
     for word in [*arguments, None]:
         verbs = next((each for each in found._actions if isinstance(each, argparse._SubParsersAction)), None)
@@ -138,7 +139,7 @@ def _of_keys(command: str, kind: ResourceType, last: str, where: Sequence[str]) 
 
 
 def values_of(kind: ResourceType, name: str) -> list[str]:
-    """The values that a key may have, if these are few."""
+    """The possible values of a key, if there are few."""
     from kconf.configdef.lookup import known_key
 
     key = known_key(kind, name)
@@ -157,7 +158,7 @@ def _keys_everywhere() -> list[str]:
 
 
 def _keys(kind: ResourceType, where: Sequence[str]) -> Mapping[str, ConfigKey]:
-    """The keys of the cluster's release; of all releases if the cluster does not answer or there is none."""
+    """The keys of the cluster's release; of all releases if the cluster does not respond or none is given."""
     from kconf.configdef.lookup import keys_for
 
     release = _asked(where, lambda admin: admin.cluster_release().catalog)
@@ -175,7 +176,7 @@ def _names(kind: ResourceType, where: Sequence[str]) -> list[str]:
 
 
 def _asked(where: Sequence[str], ask: Callable[[SyncAdminClient], T]) -> T | None:
-    """What the cluster answers; None if it does not."""
+    """The response of the cluster; None if it does not respond."""
     from kconf.cli.common.target import add_target, target
 
     parser = argparse.ArgumentParser(exit_on_error=False, add_help=False)

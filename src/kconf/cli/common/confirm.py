@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kconf.operations.planned_change import PlannedChange
     from kconf.operations.target import Target
 
-_MAX_LINES: Final = 200  # of a plan that is to be confirmed; `--dry-run` prints them all
+_MAX_LINES: Final = 200  # lines of a plan shown for confirmation; `--dry-run` prints all
 
 
 def add_change(parser: argparse.ArgumentParser) -> None:

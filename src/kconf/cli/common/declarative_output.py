@@ -1,4 +1,4 @@
-"""Plans of differences, from files or of a rollback: how commands print and execute them."""
+"""Prints and executes plans of differences, from files or for a rollback."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def print_plan(result: CommandResult, target: Target, plan: DifferencePlan, usag
 
 
 def add_unread(result: CommandResult, plan: DifferencePlan) -> None:
-    """What could not be read, as failed items: whether it differs is unknown."""
+    """Add what could not be read as failed items: whether it differs is unknown."""
     nothing = dict.fromkeys(("old", "new", "source", "data_loss"))
     for each in plan.unread:
         result.add(each.failure, resource=each.what, key=None, op="read", **nothing, risks=[], outcome="unknown")
@@ -52,7 +52,7 @@ def add_unread(result: CommandResult, plan: DifferencePlan) -> None:
 def execute_differences(
     result: CommandResult, options: argparse.Namespace, target: Target, plan: DifferencePlan
 ) -> list[Difference]:
-    """Show, confirm and execute a plan of differences. Returns those that were made."""
+    """Show, confirm and execute a plan of differences. Returns the applied ones."""
     from kconf.operations.declarative.requests import differences_request
     from kconf.operations.execute import OutcomeStatus
 

@@ -1,4 +1,4 @@
-"""What `kconf follow` counts, as Prometheus metrics."""
+"""The Prometheus metrics of `kconf follow`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Help texts: what a command is for, examples of it, which a test runs, its exit codes, and where to read on."""
+"""Help texts: description, examples (which a test runs), exit codes and related commands."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import argparse
 def add_verb(
     verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, brief: str, about: str, examples: str = ""
 ) -> argparse.ArgumentParser:
-    """A verb of a command; of the command's examples its help has those that use it."""
+    """Add a subcommand. Its help has those examples of the command that use it."""
     own = examples_of(f"{verbs._prog_prefix} {name}", examples)
     return verbs.add_parser(name, help=brief, description=about, epilog=own)
 
 
 def examples_of(command: str, examples: str) -> str:
-    """The lines of a help text that begin with this command; a line may be continued with a backslash."""
+    """The lines of a help text that begin with this command; a line may continue after a backslash."""
     found: list[str] = []
     goes_on = False
     for line in examples.splitlines():
@@ -25,7 +25,7 @@ def examples_of(command: str, examples: str) -> str:
 
 
 def share_examples(parser: argparse.ArgumentParser) -> None:
-    """Give subcommands without examples those of the command that use them."""
+    """Copy the command's examples to the subcommands that they use, if those have no examples."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     for verb in dict.fromkeys(verb for each in below for verb in each.choices.values()):
         if verb.epilog is None and parser.epilog is not None:
@@ -40,7 +40,7 @@ class Help(argparse.HelpFormatter):
         from textwrap import fill
 
         def filled(block: str) -> str:
-            return fill(" ".join(block.split()), width, break_on_hyphens=False)  # an option stays whole
+            return fill(" ".join(block.split()), width, break_on_hyphens=False)  # an option is not split
 
         return "\n\n".join(each if "\n " in f"\n{each}" else filled(each) for each in text.strip().split("\n\n"))
 
@@ -93,7 +93,7 @@ _SEE = {
     "kafka": "kconf set, kconf quota; docs/how-to/kafka-configs.md",
     "scram-credentials": "kconf scram; docs/security.md",
 }
-"""What to read next, command by command."""
+"""Related commands and pages of each command."""
 
 
 def ends_of(parser: argparse.ArgumentParser) -> list[str]:
@@ -112,7 +112,7 @@ def _codes(parser: argparse.ArgumentParser) -> str:
 
 
 def _has_result(parser: argparse.ArgumentParser) -> bool:
-    """Whether it, or a command below it, has the exit codes of output/result.py."""
+    """Whether the command or one of its subcommands has the exit codes of output/result.py."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     verbs = [verb for each in below for verb in each.choices.values()]
     run = parser.get_default("run")

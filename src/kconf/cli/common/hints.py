@@ -25,7 +25,7 @@ NO_TLS = "the listener may not use TLS; if so, set security.protocol to PLAINTEX
 
 
 def hints(options: argparse.Namespace, failed: Iterable[Item], error: KconfError | None) -> list[str]:
-    """Each hint once, also if thousands of topics failed for the same reason."""
+    """The hints without duplicates, even if thousands of topics failed for the same reason."""
     wrong = dict.fromkeys(each for item in failed for each in _mistakes(item))
     found = [each for word, key in wrong for each in (_for_key(word, key) if key else [TOPICS])]
     if isinstance(error, ConnectionFailed | AuthenticationFailed):
@@ -44,7 +44,7 @@ def _for_connection(options: argparse.Namespace, error: ConnectionFailed | Authe
 
 
 def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
-    """Resource types with a key that was refused; without a key: there is no such topic."""
+    """Resource types with a refused key, or without a key if the topic does not exist."""
     if item["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
         yield "topic", ""
     if item["error"] == "INVALID_CONFIG":
@@ -53,7 +53,7 @@ def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def _for_key(word: str, key: str) -> Iterator[str]:
-    """If the key is unknown: the key that was probably meant."""
+    """For an unknown key, the key that was probably meant."""
     from kconf.configdef.lookup import known_key, similar_key
     from kconf.operations.selection.selectors import BROKERS, TYPES
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.operations.history.sources import HistoryEntry
 
 UNCERTAIN = "unless changed outside kconf since"
-"""Of a secret: who set it last by the record. Whether another tool did since cannot be seen."""
+"""For a secret: the last recorded author. Whether another tool changed it since is unknown."""
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def history_columns() -> list[ResultColumn]:
 
 
 def who(item: Item) -> str:
-    """The principal, and the user of the operating system; or why they are not known, in the words of `blame`."""
+    """The principal and the operating system user, or why they are unknown, as in `blame`."""
     from kconf.operations.history.record import Attribution, Fit
     from kconf.operations.history.sources import SNAPSHOT_ORIGIN
     from kconf.operations.history.wording import author_text
@@ -67,13 +67,13 @@ def who(item: Item) -> str:
 
 
 def attribution_fields(attribution: Attribution) -> dict[str, Any]:
-    """Whether the value of an item is the recorded one and, if it was changed outside kconf, after which time."""
+    """Fields: whether the value is the recorded one and, if it was changed outside kconf, after which time."""
     after = attribution.outside_after
     return {"record": attribution.fit.value, "changed_outside_after": iso_time(after)}
 
 
 def author_cell(item: Item) -> str:
-    """Who made a value, or why that is not known."""
+    """The author of a value, or why it is unknown."""
     from kconf.operations.history.record import Attribution, Fit
     from kconf.operations.history.wording import author_text
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from kconf.server.server import Server
 
 NAME: Final = "kconf"
-"""The context of the server itself, and so the first part of its addresses."""
+"""The name of the server's own context, which is the first part of the paths."""
 _MECHANISMS: Final = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 _ANYWHERE: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}
 
 
 @asynccontextmanager
 async def own_console(listen: str, server: Server) -> AsyncIterator[RunningConsole]:
-    """A console on a loopback address, with a client of the server's first listener without TLS."""
+    """A console on a loopback address that connects to the server's first listener without TLS."""
     try:
         from kconf.console.run import console_in_thread
         from kconf.console.settings import ConsoleSettings, parse_listen

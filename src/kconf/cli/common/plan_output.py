@@ -1,4 +1,4 @@
-"""Plans as the items and columns of a result, and as a table for the person who confirms them."""
+"""Plans as items and columns of a result, and as a table for confirmation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from kconf.operations.planned_change import PlannedChange
 
 NOT_IN_TABLES: Final = frozenset(["op", "data_loss", "risks"])
-"""The columns of a plan that a table shows within the others."""
+"""The columns of a plan that a table shows inside other columns."""
 
 
 def plan_columns(*, keys: bool = True) -> list[ResultColumn]:
-    """The columns of a plan and of its outcome; without `keys`, of things that are there or not."""
+    """The columns of a plan and its outcome. Without `keys`, for items that only exist or not."""
     return [
         ResultColumn("resource", show=resource_cell),
         *([ResultColumn("key")] if keys else []),
@@ -42,7 +42,7 @@ def _value(item: Item, name: str) -> str:
         comes_from = item.get(f"{name}_key")
         return value_cell(item, name) + (f" ({comes_from})" if comes_from else "")
     text: str = item[name]
-    for key, value in item["configs"].items():  # of a topic that is created
+    for key, value in item["configs"].items():  # for a new topic
         text = text.replace(f", {key}={value}", f", {key}={shown_value(key, value)}")
     return shown_value(item["key"] or "", text)
 
@@ -71,7 +71,7 @@ def change_item(change: PlannedChange, outcome: str) -> dict[str, Any]:
 
 
 def plan_lines(changes: Iterable[PlannedChange], columns: Sequence[ResultColumn]) -> list[str]:
-    """The changes as a table, for the person who confirms them."""
+    """The changes as a table for confirmation."""
     from kconf.cli.output.tables import table, terminal_width
 
     columns = [each for each in columns if each.name not in NOT_IN_TABLES]

@@ -1,4 +1,4 @@
-"""The program as its commands see it: the shell runs other commands, and completion reads their parsers."""
+"""The interface of the program for its commands: the shell runs other commands, and completion reads parsers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Program(NamedTuple):
-    """`commands` are those with a parser; `parser` has all of them, or one. Commands find it as `options.program`."""
+    """`commands` are those with a parser; `parser` returns the parser of all or one. Available as `options.program`."""
 
     commands: Collection[str]
     kafka_tools: Collection[str]
@@ -25,7 +25,7 @@ class UsageError(Exception):
         self.parser = parser
 
     def print(self, arguments: Sequence[str]) -> int:
-        """The message and where to find help, or a JSON object if the arguments ask for JSON. Returns the exit code."""
+        """Print the message and a pointer to help, or a JSON object if JSON was requested. Returns the exit code."""
         if "json" in arguments or any(each.endswith("=json") for each in arguments):
             from kconf.cli.output.result import CommandResult
             from kconf.errors import ConfigurationError

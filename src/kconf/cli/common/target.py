@@ -1,4 +1,4 @@
-"""Which cluster a command is about: the options that every command has.
+"""The target cluster of a command: the options that every command has.
 
 Order: `-b` or `-C` on the command line, `KCONF_CONTEXT`, the current context, localhost:9092.
 """
@@ -60,26 +60,6 @@ class Once(argparse.Action):
             several = "; use a glob for several contexts" if self.metavar == "NAME|GLOB" else ""
             parser.error(f"{option_string} was given twice: {before} and {values}{several}")
         setattr(namespace, self.dest, values)
-
-
-def add_controllers(parser: argparse.ArgumentParser) -> None:
-    """The options for following the metadata log, which override the context."""
-    group = parser.add_argument_group("metadata log")
-    group.add_argument("--controllers", metavar="HOST:PORT,…", help="KRaft controllers (default: the context's)")
-    group.add_argument(
-        "--controller-properties",
-        metavar="FILE",
-        help=(
-            "properties file for the controllers (TLS, SASL); the principal needs CLUSTER_ACTION, which is "
-            "equivalent to a super user"
-        ),
-    )
-
-
-def with_controllers(cluster: Target, options: argparse.Namespace) -> Target:
-    """The cluster with the controllers of the command line."""
-    given = {"controllers": options.controllers, "controller_properties": options.controller_properties}
-    return cluster._replace(context=cluster.context._replace(**{key: value for key, value in given.items() if value}))
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:

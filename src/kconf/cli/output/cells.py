@@ -1,4 +1,4 @@
-"""Texts of table cells that several commands share."""
+"""Formats table cells for several commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def resource_text(text: str) -> str:
-    """The resource of an item, for a table: a quota entity in words, anything else as it is."""
+    """The resource of an item for a table; a quota entity is written in words."""
     if not text.startswith("quota:"):
         return text
     from json import loads

@@ -1,9 +1,9 @@
 """The output formats of every command: table, JSON and CSV. `-o, --output` chooses one of `FORMATS`.
 
-With JSON there is one object on stdout, whatever happens:
-`{"version": 1, "command": …, <facts>, "items": [{…, "error": null, "message": null}], "notes": […], "error": null,
-"message": null}`. An item's error is Kafka's name of it; the error at the end is what stopped the whole command.
-A command that has no end, such as `watch`, uses `ItemStream`: one line per item, in JSON one object per line.
+With JSON there is one object on stdout, whatever happens: `{"version": 1, "command": …, <facts>, "items": [{…, "error":
+null, "message": null}], "notes": […], "error": null, "message": null}`. An item's `error` is Kafka's error name; the
+last `error` is what stopped the whole command. A command that has no end, such as `watch`, uses `ItemStream`: one line
+per item, in JSON one object per line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ JSON_VERSION: Final = 1
 
 
 def print_result(result: CommandResult) -> None:
-    """Items to stdout; notes, errors and hints to stderr, but in JSON with the items."""
+    """Print items to stdout, and notes, errors and hints to stderr; JSON has all of them on stdout."""
     FORMATS[result.output](result)
     sys.stdout.flush()
     if result.output == "json":
@@ -92,7 +92,7 @@ FORMATS: Final[dict[str, Callable[[CommandResult], None]]] = {
 
 
 class ItemStream:
-    """Items one by one, as soon as they are known."""
+    """Prints items one by one, as soon as they are known."""
 
     def __init__(self, command: str, columns: Sequence[ResultColumn], output: str, *, csv_guard: bool = False) -> None:
         self._command, self._columns, self._output = command, columns, output
@@ -124,7 +124,7 @@ class ItemStream:
 
 
 def plain(value: Any) -> str:
-    """A value as a text without units; None is an empty text."""
+    """A value as text without units; None becomes empty text."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -135,13 +135,13 @@ def plain(value: Any) -> str:
 
 
 def guarded_cell(value: Any) -> str:
-    """The same for a spreadsheet, which evaluates cells that start like this as formulas."""
+    """The same, with a prefix if a spreadsheet would evaluate the cell as a formula."""
     text = plain(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def error_name(error: KconfError) -> str:
-    """Kafka's name of an error, or one of ours: INVALID_INPUT, NOT_DONE, FAILED."""
+    """Kafka's name of an error, or one of kconf's: INVALID_INPUT, NOT_DONE, FAILED."""
     if isinstance(error, KafkaError):
         return error.code.name
     if isinstance(error, Aborted):
@@ -150,7 +150,7 @@ def error_name(error: KconfError) -> str:
 
 
 def _subject(result: CommandResult, item: Item) -> str:
-    """What an item is about, with its context if there are several."""
+    """The resource and key of an item, with its context if there are several."""
     where = () if "context" in result.hidden else ("context",)
     named = [str(item[name]) for name in (*where, "resource") if item.get(name)]
     return ": ".join(named) or next((str(v) for k, v in item.items() if v and k != "context"), result.command)

@@ -1,4 +1,4 @@
-"""A reader that closes the pipe early, as `| head` does, is not a failure."""
+"""Handles readers that close the pipe early, such as `| head`: that is not a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 SIGPIPE_STATUS: Final = 141
-"""How a shell reports a program that SIGPIPE ended: for output that was cut before the command was done."""
+"""The exit code of a program ended by SIGPIPE, for output that was cut off before the command finished."""
 
 
 def discard_output() -> None:

@@ -40,7 +40,7 @@ Item = dict[str, Any]
 
 
 class ResultColumn(NamedTuple):
-    """A field of the items that tables and CSV have; `show` gives a table's text for an item."""
+    """A field of the items in tables and CSV; `show` formats it for a table."""
 
     name: str
     title: str = ""
@@ -48,12 +48,12 @@ class ResultColumn(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether its cells are keys or times, which no table breaks."""
+        """Whether its cells are keys or times, which are never wrapped."""
         return self.name in _WHOLE
 
     @property
     def is_unbroken(self) -> bool:
-        """Whether its cells name who did something: they stand below the row before a table breaks them."""
+        """Whether its cells are authors, which move below the row rather than wrap."""
         return self.name == "principal"
 
     @property
@@ -90,7 +90,7 @@ class CommandResult:
         self.status = DONE
 
     def add(self, failure: ApiError | KafkaError | None = None, /, **fields: Any) -> Item:
-        """One more item, successful or failed."""
+        """Add an item, successful or failed."""
         if isinstance(failure, KafkaError):
             failure = failure.failure()
         item = {**fields, "error": None, "message": None}

@@ -23,7 +23,7 @@ def has_controls(text: str) -> bool:
 
 
 class SafeStream:
-    """A text stream in front of another: `write` shows control characters, everything else is the other's."""
+    """Wraps a text stream: `write` makes control characters visible, everything else is passed on."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream
@@ -41,7 +41,7 @@ class SafeStream:
 
 
 def write_controls(text: str, stream: TextIO) -> None:
-    """Write text of our own with control characters. What it has from elsewhere went through `visible`."""
+    """Write kconf's own text with control characters. Text from elsewhere in it must have passed `visible`."""
     target = stream.unguarded if isinstance(stream, SafeStream) else stream
     target.write(text)
     target.flush()

@@ -1,6 +1,6 @@
 """Tables: aligned columns, no wider than the terminal, colors only at a terminal.
 
-Written here since importing a library for it would cost more time than most commands take.
+Own code, because importing a library for it takes longer than most commands run.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _kept_beside(
 ) -> list[int]:
     """The columns that stay side by side; the last ones that are not `whole` move below their rows.
 
-    Cells of the `firm` ones are not wrapped if they stay.
+    Cells of `firm` columns that stay are not wrapped.
     """
     least = [
         widths[number] if number in firm else max(text_width(column[0]), *map(_longest_part, column))
@@ -161,7 +161,7 @@ def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _wants_its_own_lines(columns: Sequence[Sequence[str]], widths: Sequence[int], width: int) -> bool:
-    """Whether the last column has sentences that few rows have, and names would be broken for their sake."""
+    """Whether the last column has sentences in only a few rows, and names would have to wrap to make room for it."""
     least = sum(map(_least_of_sentences, columns, widths)) + len(_GAP) * (len(widths) - 1)
     *_, last = columns
     empty = sum(not cell for cell in last[1:])
@@ -169,7 +169,7 @@ def _wants_its_own_lines(columns: Sequence[Sequence[str]], widths: Sequence[int]
 
 
 def terminal_width() -> int | None:
-    """None: no terminal, and lines are not wrapped."""
+    """The width of the terminal; None if there is none, and lines are not wrapped."""
     if not sys.stdout.isatty():
         return None
     try:
@@ -212,7 +212,7 @@ def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, who
 
 
 def _least_of_sentences(column: Sequence[str], width: int) -> int:
-    """The widest word of a column of sentences, which are broken anywhere; all of another column."""
+    """The minimum width of a column: the longest word of sentences, or the whole cell of other columns."""
     heading, *cells = column
     if not any(" " in cell and _LETTER.search(cell) for cell in cells):
         return width
@@ -253,7 +253,7 @@ def _wrapped(text: str, space: int) -> list[str]:
     for part in _breakable(text, space):
         if lines[-1] and text_width(lines[-1] + part.rstrip()) > space:
             lines.append("")
-        while text_width(part.rstrip()) > space:  # a word that is wider than all there is
+        while text_width(part.rstrip()) > space:  # a word that is wider than the space
             fits = next(n for n in range(min(space, len(part)), 0, -1) if text_width(part[:n]) <= space or n == 1)
             lines[-1:] = [part[:fits], ""]
             part = part[fits:]

@@ -1,4 +1,4 @@
-"""Values that a command reads from the terminal, or from what is piped in."""
+"""Reads values from the terminal or from piped input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def prompt_secret(question: str) -> str:
-    """From the terminal without echo, or the next line of stdin."""
+    """Read a secret from the terminal without echo, or from the next line of stdin."""
     if sys.stdin.isatty():
         from getpass import getpass
 

@@ -1,4 +1,4 @@
-"""The lines that a person types into a shell, with completion if prompt_toolkit is installed (extra `shell`)."""
+"""Reads the lines of an interactive shell, with completion if prompt_toolkit is installed (extra `shell`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class InteractiveShell(Protocol):
-    """What a terminal needs of a shell."""
+    """The interface of a shell for the terminal."""
 
     @property
     def prompt(self) -> str: ...
@@ -16,7 +16,7 @@ class InteractiveShell(Protocol):
 
 
 def read_lines(shell: InteractiveShell) -> Iterator[str]:
-    """Until the end of the input. Ctrl-C drops the line that was begun."""
+    """Read lines until the end of the input. Ctrl-C discards the current line."""
     read = _reader(shell)
     while True:
         try:

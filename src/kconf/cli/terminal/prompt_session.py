@@ -31,7 +31,7 @@ class _Completer(Completer):
 
 
 def prompt_session(shell: InteractiveShell) -> Callable[[str], str]:
-    """Prompts for a line. The history is in memory only, as it may have secrets."""
+    """Prompts for a line. The history is only in memory, because it may contain secrets."""
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(), completer=_Completer(shell), complete_while_typing=False
     )

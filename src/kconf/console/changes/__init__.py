@@ -1,1 +1,1 @@
-"""Changes made in the console: a form becomes a dry run, and what the dry run showed is applied."""
+"""Changes made in the console: a form starts a dry run, and the plan that it showed is applied."""

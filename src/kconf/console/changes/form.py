@@ -1,4 +1,4 @@
-"""The form of a change: which fields it has, and what they say."""
+"""The form of a change: its fields, and how they are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EXAMPLES: Final = {"time": "7d, 12h, 500ms or a number", "size": "1GiB, 512KiB 
 
 @dataclass(frozen=True)
 class KeyField:
-    """A row of the form. `was` is what the field had at first: a value that differs from it is to be set."""
+    """A row of the form. `was` is the original content of the field: a different value is set."""
 
     key: str
     op: str
@@ -50,7 +50,7 @@ class KeyField:
 
 
 def named_resources(names: Sequence[str]) -> list[Resource]:
-    """The resources of an address or a form, as in `topic:orders`. All have one kind."""
+    """The resources of an address or a form, such as `topic:orders`. All must have the same type."""
     found = list(dict.fromkeys(_resource(each) for each in names))
     if not found:
         raise BadRequest("no resource was chosen; name one, as in ?resource=topic:NAME")
@@ -69,7 +69,7 @@ def _resource(text: str) -> Resource:
 
 
 def read_fields(form: QueryParams, resources: Sequence[Resource]) -> Assignments:
-    """The alterations that a form asks for, the same for all resources. Raises ConfigurationError."""
+    """The alterations requested by a form, the same for all resources. Raises ConfigurationError."""
     kind = resources[0].type
     ops: dict[str, AlterConfigOp] = {}
     for number in _numbers(form):
@@ -90,7 +90,7 @@ def read_fields(form: QueryParams, resources: Sequence[Resource]) -> Assignments
 
 
 def filled_in(query: QueryParams) -> QueryParams:
-    """What an address fills into the form: `set=KEY=VALUE` and `unset=KEY`, each any number of times."""
+    """The parameters of an address that fill in the form: `set=KEY=VALUE` and `unset=KEY`, both repeatable."""
     pairs = [(*each.partition("=")[::2], "set") for each in query.getlist("set")]
     pairs += [(each, "", "unset") for each in query.getlist("unset")]
     fields = [
@@ -118,7 +118,7 @@ def _op(kind: ResourceType, key: str, op: OpType, text: str) -> AlterConfigOp:
 def key_fields(
     resources: Sequence[Resource], views: Mapping[Resource, View], chosen: Sequence[str], form: QueryParams
 ) -> list[KeyField]:
-    """For one resource the keys that are set on it; those that were chosen; what was entered before; an empty one."""
+    """The rows: keys that are set on the resource (if there is one), chosen keys, earlier input, and an empty row."""
     one = resources[0] if len(resources) == 1 else None
     entries = dict(views[one]) if one is not None and one in views else {}
     own = [] if one is None else [name for name, each in entries.items() if each.source == own_source(one)]

@@ -1,4 +1,4 @@
-"""Dry runs and changes on a cluster, with the credential of the person. The one place where the console changes one."""
+"""Dry runs and changes, with the credential of the person. Only this module changes a cluster."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Moved(KconfError):
-    """Something changed since the dry run: `report` is a new one."""
+    """Something changed since the dry run: `report` is that of a new dry run."""
 
     def __init__(self, report: ChangeReport) -> None:
         super().__init__("The cluster has changed since the dry run. This is a new one; nothing was changed.")
@@ -39,7 +39,7 @@ class Moved(KconfError):
 
 
 def dry_run(cluster: Cluster, assignments: Assignments) -> ChangeReport:
-    """What would be changed: checked by the policy of the context, and validated by the cluster."""
+    """What would change, checked against the policy of the context and validated by the cluster."""
     cluster.target.check_writable()
     with cluster.target.open() as admin:
         return _dry_run(cluster, _request(cluster, admin, assignments, ""))
@@ -48,9 +48,10 @@ def dry_run(cluster: Cluster, assignments: Assignments) -> ChangeReport:
 def apply(
     cluster: Cluster, assignments: Assignments, shown: ChangeReport, reason: str, risks: frozenset[RiskName]
 ) -> tuple[ChangeReport, Assignments]:
-    """Make the changes if they are still those that were shown; and what would undo them.
+    """Make the changes if they are still the ones that the dry run showed; also returns the changes that undo them.
 
-    Raises Moved, and Aborted if a risk was not accepted. A kconf server refuses what changes after the comparison.
+    Raises Moved, and Aborted if a risk was not accepted. A kconf server refuses them if values changed after the
+    comparison.
     """
     cluster.target.check_writable()
     with cluster.target._replace(reason=reason or None).open() as admin:
@@ -77,7 +78,7 @@ def _request(cluster: Cluster, admin: SyncAdminClient, assignments: Assignments,
 
 
 def _quota_request(admin: SyncAdminClient, assignments: Assignments, reason: str) -> ChangeRequest:
-    """A quota entity is a resource here, its quotas are keys. One is changed at a time."""
+    """A quota entity is a resource here, and its quotas are keys. One entity is changed at a time."""
     ((resource, ops),) = assignments.items()
     changes = {each.key: None if each.op == OpType.DELETE else float(each.value or "") for each in ops}
     return entity_request("console", admin, QuotaEntity.from_resource(resource), changes, reason or None)
@@ -98,7 +99,7 @@ def _report(cluster: Cluster, outcomes: Iterable[ChangeOutcome], plan: ChangePla
 
 
 def _planned(plan: ChangePlan) -> list[object]:
-    """What a person decides on: if any of it is different, the decision is asked for again."""
+    """What the person confirms: if any part of it has changed, they must confirm again."""
     changes = [
         (each.resource, each.key, each.before, each.after, each.old, each.new, each.risks) for each in plan.changes
     ]
@@ -128,7 +129,7 @@ def _row(cluster: Cluster, outcome: ChangeOutcome) -> ChangeRow:
 
 
 def _undo(outcomes: Iterable[ChangeOutcome]) -> Assignments:
-    """The earlier values of what was changed. Secrets and values that were not readable are left out."""
+    """The previous values of the changed keys, except secrets and values that were not readable."""
     found: dict[Resource, list[AlterConfigOp]] = {}
     for each in outcomes:
         change = each.change

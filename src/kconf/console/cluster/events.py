@@ -1,4 +1,4 @@
-"""What a monitor announces, and who listens: pages in the event loop of the web server."""
+"""Events of a monitor, and their subscribers: pages in the event loop of the web server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kconf.operations.history.sources import HistoryEntry
 
 MOST_WAITING: Final = 1000
-"""Events that may wait for a slow listener; the oldest are dropped, and the listener is told."""
+"""How many events may wait for a slow subscriber. The oldest are dropped, and the next event has `lost`."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Subscribers:
 
     @contextmanager
     def subscribe(self) -> Iterator[Subscription]:
-        """Called in the event loop that listens."""
+        """Must be called in the event loop of the subscriber."""
         subscription = Subscription()
         with self._lock:
             self._open.add(subscription)

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, as `kconf check` finds it: ghost configs, unknown keys, brokers that differ."""
+"""Problems of a cluster, as reported by `kconf check`: ghost configs, unknown keys, brokers that differ."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def read_findings(target: Target, snapshot: ClusterSnapshot) -> Mapping[tuple[Resource, str], str]:
-    """Sentences by resource and key. Ghost configs are found where the metadata log is followed."""
+    """Messages by resource and key. Ghost configs are found only if the metadata log is followed."""
     found = check_state(snapshot.state)
     if snapshot.feed is Feed.LOG:
         try:
             found = check_cluster(target).findings
         except (KconfError, OSError):
-            return snapshot.findings  # it is tried again with the next reading
+            return snapshot.findings  # tried again when the cluster is read next
     return {(each.resource, each.key): f"{each.kind}: {each.detail}" for each in found}

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HistoryIndex:
-    """`recorded` has source and notes. Its list of entries is shared with later values: only `count` are ours."""
+    """`recorded` has source and notes. Later values share its list of entries: only the first `count` belong to this
+    one.
+    """
 
     recorded: RecordedHistory
     count: int
@@ -29,15 +31,16 @@ class HistoryIndex:
         return cls(recorded, len(recorded.entries), _grouped(recorded.entries, {}))
 
     def extended(self, entries: Sequence[HistoryEntry]) -> HistoryIndex:
-        """With newer entries. Only the newest value may be extended."""
+        """A copy with newer entries. Only the newest copy may be extended."""
         assert self.count == len(self.recorded.entries)
         self.recorded.entries.extend(entries)
         return replace(self, count=len(self.recorded.entries), by_resource=_grouped(entries, self.by_resource))
 
     def shown_by(self, state: ClusterState) -> HistoryIndex:
-        """Without what the state does not show: files have no rights, so a cluster decides what a person may see.
+        """Only the entries of resources that are in `state`, because files have no ACLs: the cluster decides what a
+        person sees.
 
-        The journal of a kconf server applies the rights of the caller itself.
+        The journal of a kconf server already applies the ACLs of the caller.
         """
         if self.is_complete:
             return self
@@ -83,7 +86,7 @@ def _grouped(
 
 
 def is_shown(resource: Resource, state: ClusterState) -> bool:
-    """Whether a person sees a resource whose state this is."""
+    """Whether the state shows a resource to the person."""
     return _is_shown(resource, state, _hidden(state))
 
 
@@ -100,6 +103,6 @@ def _is_shown(resource: Resource, state: ClusterState, hidden: Collection[Resour
 
 
 def read_index(target: Target) -> HistoryIndex:
-    """The whole record of a cluster: its journal, or what the context's journal directory and lake have."""
+    """The recorded changes of a cluster: from its journal, or from the journal directory and lake of the context."""
     with target.open() as admin:
         return HistoryIndex.of(read_history(target, admin, ()))

@@ -1,4 +1,4 @@
-"""What the last run of the pipeline knows of a cluster: owners of topics, drift, violations of the policy."""
+"""Results of the last pipeline run for a cluster: topic owners, drift, policy violations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES: Final = {each.word: each for each in ResourceType}
 
 
 def read_lake(target: Target, cluster: str) -> LakeFacts | None:
-    """None: the context has no lake. A lake that cannot be read is an `error`, and nothing is known."""
+    """None if the context has no lake. If the lake cannot be read, the result has only an `error`."""
     if target.context.lake is None:
         return None
     try:

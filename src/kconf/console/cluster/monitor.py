@@ -1,7 +1,7 @@
-"""Keeps the snapshot of one cluster current: by its change feed, by its metadata log, or by reading it again and again.
+"""Keeps the snapshot of one cluster current: by its change feed, by its metadata log, or by polling.
 
-A change only says what to read again: the values that pages show are always what the cluster itself describes to the
-credential of the monitor. If the cluster cannot be reached, the last snapshot stays, with its age and the error.
+A change only determines what to read again: pages always show the values that the cluster returns for the monitor's
+credential. If the cluster cannot be reached, the last snapshot remains, with its age and the error.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ log = getLogger(__name__)
 CALL_TIMEOUT: Final = 15.0  # seconds for one call to the cluster
 _FIRST_BACKOFF: Final = 1.0
 _LAST_BACKOFF: Final = 15.0
-_LINGER: Final = 0.02  # seconds in which further changes join those that are read again
-_RECONNECT: Final = 10  # intervals after which a feed that failed is tried again
-_RESTED: Final = 10.0  # intervals between two readings of lake and journal files
+_LINGER: Final = 0.02  # seconds to wait for further changes before reading
+_RECONNECT: Final = 10  # intervals after which a failed feed is tried again
+_RESTED: Final = 10.0  # intervals between two reads of lake and journal files
 
 _Changes = asyncio.Queue["Revision | KconfError"]
 
 
 class ClusterMonitor:
-    """`run` is one task for the life of the monitor. `snapshot` may be read from any thread."""
+    """`run` is one task for the lifetime of the monitor. `snapshot` may be read from any thread."""
 
     def __init__(self, target: Target, interval: float) -> None:
         self.target = target._replace(timeout=CALL_TIMEOUT)
@@ -55,7 +55,7 @@ class ClusterMonitor:
         self._answered = Event()
 
     def wait(self, timeout: float) -> ClusterSnapshot:
-        """The snapshot, once the cluster was read or is known to be unreachable. Called from other threads."""
+        """Wait until the cluster was read or found unreachable; returns the snapshot. Called from other threads."""
         self._answered.wait(timeout)
         return self.snapshot
 
@@ -67,9 +67,9 @@ class ClusterMonitor:
                 await self._serve()
             except (KconfError, OSError, TimeoutError) as error:
                 self._fail(str(error) or type(error).__name__)
-            except Exception:  # a mistake of ours: the pages say so, and it is tried again
+            except Exception:  # a bug: pages show the error, and the monitor tries again
                 log.exception("reading %s failed", self.target.name)
-                self._fail("reading the cluster failed; the log of the console says why")
+                self._fail("reading the cluster failed; see the log of the console")
             backoff = _FIRST_BACKOFF if time() - began > self._interval else min(2 * backoff, _LAST_BACKOFF)
             await asyncio.sleep(backoff)
 
@@ -163,7 +163,7 @@ class ClusterMonitor:
         changes = [change for each in revisions for change in each.changes]
         entries = [entry for each in revisions for entry in entries_of(each)]
         if self.snapshot.feed is Feed.LOG:
-            # The log names no author; whether kconf made a change is known when its journal was read, if it has one.
+            # The log has no authors. Whether kconf made a change is known once its journal was read, if there is one.
             entries = [each._replace(is_from_log=True, origin=LOG_ORIGIN) for each in entries]
         snapshot = await read_changed(admin, self.snapshot, changes, is_kconf=is_kconf)
         if snapshot.history is not None and snapshot.history.source in (LOG_ORIGIN, "feed"):
@@ -172,10 +172,10 @@ class ClusterMonitor:
         if not is_kconf and self.target.context.journal is not None:
             await self._read_files()
 
-    # -- the record --------------------------------------------------------------------------------------------------
+    # -- recorded changes ----------------------------------------------------------------------------------------------
 
     async def _read_files(self) -> None:
-        """The recorded changes, and what the last pipeline run knows."""
+        """Read the recorded changes, and the results of the last pipeline run."""
         history, error = self.snapshot.history, ""
         try:
             history = await in_daemon_thread(lambda: read_index(self.target))
@@ -191,7 +191,7 @@ class ClusterMonitor:
         self._publish(found)
 
     def _own_record(self) -> HistoryIndex | None:
-        """What the console itself has seen in the metadata log; None: it does not follow one."""
+        """The changes that the console itself has seen in the metadata log; None if it does not follow one."""
         if self.snapshot.feed is not Feed.LOG:
             return None
         if self.snapshot.history is not None:

@@ -1,8 +1,7 @@
-"""The monitors of all contexts, in one thread with an event loop of its own: pages are never delayed by a reading.
+"""The monitors of all contexts, in one thread with its own event loop: reading a cluster never delays a page.
 
-Without logins each context has one monitor, with the credential of the context. With logins each person has monitors of
-their own, with their credential, from the login to the end of the last session: so everybody sees what Kafka shows
-them.
+Without logins each context has one monitor, with the credential of the context. With logins each person has their own
+monitors, with their credential, from the login to the end of their last session: everybody sees what Kafka shows them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class _Run:
         self._started = asyncio.run_coroutine_threadsafe(_start(monitor), loop)
 
     async def end(self) -> None:
-        """Cancel it, and wait until its connections are closed."""
+        """Cancel the task, and wait until its connections are closed."""
         task = await asyncio.wrap_future(self._started)
         task.cancel()
         await asyncio.wait([task])
@@ -80,7 +79,7 @@ class Monitors:
             self._loop.close()
 
     def monitor(self, context: str, credential: UserCredential | None) -> ClusterMonitor:
-        """The monitor of a context for a credential; started if there is none."""
+        """The monitor of a context for a credential; started if necessary."""
         key = _Key(context, credential)
         with self._lock:
             found = self._running.get(key)
@@ -90,14 +89,14 @@ class Monitors:
         return found[0]
 
     def retain(self, used: set[tuple[str, UserCredential]]) -> None:
-        """Stop the monitors of people who have no session any more."""
+        """Stop the monitors of people without a session."""
         with self._lock:
             gone = [key for key in self._running if key.credential is not None and tuple(key) not in used]
         for each in gone:
             self._stop(each)
 
     def repeat(self, seconds: float, work: Callable[[], None]) -> None:
-        """Call something again and again, until the end."""
+        """Call a function periodically until the monitors are closed."""
 
         async def repeated() -> None:
             while True:

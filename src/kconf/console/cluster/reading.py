@@ -1,4 +1,4 @@
-"""Reads a cluster for the console: everything, or only what a change was about."""
+"""Reads a cluster for the console: everything, or only the changed resources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CONFIGURED: Final = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 MOST_SINGLE: Final = 500
-"""Changed resources up to which only they are read again."""
+"""Up to this number, only the changed resources are read again."""
 
 
 async def read_all(admin: AdminClient, before: ClusterSnapshot, *, is_kconf: bool) -> ClusterSnapshot:
@@ -53,7 +53,7 @@ async def read_all(admin: AdminClient, before: ClusterSnapshot, *, is_kconf: boo
 async def read_changed(
     admin: AdminClient, before: ClusterSnapshot, changes: Collection[Change], *, is_kconf: bool
 ) -> ClusterSnapshot:
-    """The cluster with the changed resources read again. A change of brokers may affect every topic: then all is."""
+    """Read the changed resources again. A change of brokers may affect every topic: then everything is read."""
     changed = {each.resource for each in changes}
     kinds = {each.type for each in changed}
     if ResourceType.BROKER in kinds or len(changed) > MOST_SINGLE or not before.is_read:
@@ -72,7 +72,7 @@ async def read_changed(
 
 
 def _with_parts(old: ClusterState, new: ClusterState, parts: Collection[str]) -> ClusterState:
-    """The old state with quotas, users or ACLs that were read again."""
+    """The old state with newly read quotas, users or ACLs."""
     missing = [each for each in old.missing if each.what not in parts]
     return replace(
         old,
@@ -95,7 +95,9 @@ async def _shapes(admin: AdminClient, old: Mapping[str, TopicShape], names: Coll
 
 
 async def _with_configs(admin: AdminClient, old: ClusterState, resources: Collection[Resource]) -> ClusterState:
-    """What cannot be described any more was deleted, or is not to be seen: either way it is not shown."""
+    """The old state with newly read configs. A resource that cannot be described was deleted or is hidden: it is
+    removed.
+    """
     described = await admin.describe_configs(resources, synonyms=True)
     configs = {**old.configs, **{each: described[each] for each in resources if each not in described.failures}}
     for each in described.failures:
@@ -104,7 +106,7 @@ async def _with_configs(admin: AdminClient, old: ClusterState, resources: Collec
 
 
 async def has_feed(admin: AdminClient) -> bool:
-    """Whether the cluster has a change feed: so it is a kconf server."""
+    """Whether the cluster has a change feed, that is, whether it is a kconf server."""
     try:
         await admin.list_changes(0, limit=1)
     except UnsupportedVersion:

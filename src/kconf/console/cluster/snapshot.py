@@ -1,4 +1,4 @@
-"""What pages know of a cluster: one immutable value, replaced as a whole whenever something was read."""
+"""The state of a cluster for pages: one immutable value, replaced whenever the cluster was read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DAY: Final = 86_400_000  # milliseconds
-_STALE_AFTER: Final = 3  # intervals without a successful reading
+_STALE_AFTER: Final = 3  # intervals without a successful read
 
 
 class Feed(StrEnum):
@@ -39,7 +39,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class LakeFacts:
-    """What the last pipeline run knows of a cluster. `drifted` and `violations` are None if the run had no such input.
+    """Results of the last pipeline run. `drifted` and `violations` are None if the run had no such input.
 
     `owners` is by topic; `drifted` and `violations` count by resource.
     """
@@ -56,7 +56,7 @@ class LakeFacts:
 class ClusterSnapshot:
     """`taken` is when the cluster was last read, `failed_since` when that first failed afterwards (milliseconds).
 
-    `history` is None as long as it was not read; `history_error` says why there is none.
+    `history` is None until it was read; `history_error` is the reason if it cannot be read.
     """
 
     status: Status = Status.CONNECTING
@@ -95,14 +95,14 @@ class ClusterSnapshot:
         return {}
 
     def derived(self, name: Hashable, make: Callable[[ClusterSnapshot], T]) -> T:
-        """What follows from the snapshot, computed once. Two threads may compute it at the same time."""
+        """A value derived from the snapshot, computed once. Two threads may compute it at the same time."""
         if name not in self._derived:
             self._derived[name] = make(self)
         found: T = self._derived[name]
         return found
 
     def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:
-        """The effective value of a key of all resources of a type, by name; without those that have none."""
+        """The effective values of a key for all resources of a type, by name, without resources that have none."""
         return self.derived(("column", kind, key), lambda each: _column(each.state, kind, key))
 
     @cached_property

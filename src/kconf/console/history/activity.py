@@ -1,6 +1,6 @@
-"""The recorded changes of a whole cluster, newest first: filtered and cut into pages.
+"""The recorded changes of a whole cluster, newest first: filtered and split into pages.
 
-Filters are decided on the entries themselves; only the rows of one page are arranged for people.
+Filters apply to the entries; only the rows of the current page are formatted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _shown = lru_cache(maxsize=8192)(shown_value)
 
 @dataclass(frozen=True)
 class ActivityFilter:
-    """All that are given must hold. A pattern is for the whole name, other texts are a part of it; case is ignored.
+    """All given conditions must hold. A pattern matches the whole name, other text a part of it; case is ignored.
 
     `begin` and `end` are milliseconds, both included.
     """
@@ -47,7 +47,7 @@ class ActivityFilter:
 
 @lru_cache(maxsize=65536)
 def resource_text(resource: Resource) -> str:
-    """A resource as people read it: `topic:orders`, `user alice, client-id app`."""
+    """A resource as text: `topic:orders`, `user alice, client-id app`."""
     fields = display_names(resource, "") if resource.type.word == "quota" else {}
     if "entity" in fields:
         return f"quota:{entity_text(fields['entity'])}"
@@ -55,7 +55,7 @@ def resource_text(resource: Resource) -> str:
 
 
 def change_resource_text(change: Change) -> str:
-    """As `resource_text`; that of an ACL is in its key."""
+    """Like `resource_text`; the text of an ACL is in its key."""
     if change.resource.type.word == "acl":
         return str(display_names(change.resource, change.key)["resource"])
     return resource_text(change.resource)
@@ -65,7 +65,7 @@ def matching_changes(history: HistoryIndex, wanted: ActivityFilter) -> Sequence[
     """Newest first."""
     found = history.latest(history.count)
     if wanted.begin is not None or wanted.end is not None:
-        found = [each for each in found if _is_between(each.time, wanted)]  # their order is not that of times
+        found = [each for each in found if _is_between(each.time, wanted)]  # entries are not in order of time
     return [each for each in found if _change_matches(each, wanted)] if wanted.has_words else found
 
 
@@ -96,7 +96,7 @@ def _change_matches(entry: HistoryEntry, wanted: ActivityFilter) -> bool:
 
 
 def _change_text(entry: HistoryEntry) -> str:
-    """What a search may find: never the hash of a secret."""
+    """The text that a search looks at, without hashes of secrets."""
     change, caller = entry.change, entry.caller
     values = "" if change.sensitive else f"{_value_text(change, change.before)}\n{_value_text(change, change.after)}"
     who = f"{caller.principal or ''}\n{caller.reason or ''}\n{caller.client_id}\n{caller.host}"
@@ -104,7 +104,7 @@ def _change_text(entry: HistoryEntry) -> str:
 
 
 def _value_text(change: Change, value: str | None) -> str:
-    """As it is stored, and with its unit."""
+    """The stored value, and the value with its unit."""
     if value is None:
         return ""
     return f"{value}\n{_shown(change.key, value)}" if change.key else value

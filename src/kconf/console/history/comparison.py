@@ -1,4 +1,4 @@
-"""Two clusters, or two times of one: what differs, as `kconf diff` decides it."""
+"""The differences between two clusters, or two times of one, the same as `kconf diff` shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValueDifference:
-    """A value on two sides; None: not set there, or a secret. `author` made the later one of two times."""
+    """A value on two sides; None if not set there, or secret. For two times, `author` set the later value."""
 
     change: Change
     one: str | None
@@ -46,7 +46,7 @@ class ValueDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`unknown` are names of which it is not known whether they differ."""
+    """`unknown`: names for which it is unknown whether they differ."""
 
     differences: Sequence[ValueDifference]
     notes: Sequence[str] = ()
@@ -64,7 +64,7 @@ def compare_clusters(one: ClusterSnapshot, other: ClusterSnapshot, other_name: s
 
 
 def compare_times(snapshot: ClusterSnapshot, begin: int, end: int | None) -> Comparison:
-    """Two times (milliseconds), or a time and now. Raises ConfigurationError if the record begins later."""
+    """Compare two times (milliseconds), or a time and now. Raises ConfigurationError if the record begins later."""
     history = snapshot.history
     if history is None:
         return Comparison((), [snapshot.history_error or "No changes are recorded for this cluster."])

@@ -1,7 +1,7 @@
 """One resource in time: its recorded changes, who set each value, its values at a time, and what differs between two.
 
-Everything is decided by `operations/history`, on the part of the record and of the state that is about the resource.
-What the record does not show is unknown, and a note says so.
+`operations/history` computes everything, from the recorded changes and the state of this resource. If something is not
+recorded, it is unknown, and a note says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """A recorded change. `key` is empty for the topic itself. `who` says why, if the author is unknown."""
+    """A recorded change. `key` is empty for the topic itself. If the author is unknown, `who` is the reason."""
 
     time: int
     revision: int
@@ -55,7 +55,7 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Author:
-    """Who set a value that holds now. `time` is None if that is not recorded."""
+    """The author of a current value. `time` is None if the change is not recorded."""
 
     who: str
     time: int | None
@@ -65,7 +65,7 @@ class Author:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A value at two times; None: not set. `is_unknown`: the record does not reach back to the first time."""
+    """A value at two times; None if not set. `is_unknown`: the record begins after the first time."""
 
     key: str
     before: str | None
@@ -83,7 +83,7 @@ class TimeDiff:
 
 
 class ResourcePast:
-    """What is known of one resource. `history` has only its entries; None: nothing is recorded anywhere."""
+    """The recorded past of one resource. `history` has only its entries; None if the cluster has no record."""
 
     def __init__(self, snapshot: ClusterSnapshot, resource: Resource) -> None:
         self.resource = resource
@@ -101,13 +101,13 @@ class ResourcePast:
 
     @cached_property
     def authors(self) -> dict[str, Author]:
-        """Who set each value that is set now, by key."""
+        """The author of each value that is set now, by key."""
         if self.history is None:
             return {}
         return {each.change.key: _author(each) for each in blame(self.state, self.history)}
 
     def diff(self, begin: int, end: int | None) -> TimeDiff:
-        """What differs between two times (milliseconds); without an end, between a time and now."""
+        """The differences between two times (milliseconds); without an end, between a time and now."""
         if self.history is None:
             return TimeDiff((), ("no changes are recorded for this cluster",))
         later = None if end is None else Moment(end)
@@ -138,7 +138,7 @@ def change_row(entry: HistoryEntry) -> ChangeRow:
 
 
 def key_text(change: Change) -> str:
-    """The key as people read it; empty for a topic itself."""
+    """The key as text; empty for a topic itself."""
     return str(display_names(change.resource, change.key).get("key", change.key))
 
 

@@ -1,7 +1,7 @@
 """The whole precedence of a config value (quotas: engine/quotas/precedence.py): every level that the cluster shows.
 
-A describe names the levels that are set. What brokers have under another name and in another unit (log.retention.hours
-behind retention.ms) is added from the brokers' own configs, if all of them agree.
+DescribeConfigs returns the levels that are set. Broker keys with another name and unit (log.retention.hours for
+retention.ms) are added from the brokers' own configs, if all brokers agree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Timelines as numbers for an SVG: when a key was changed, and what it was in between. No text is measured here."""
+"""Timelines as coordinates for an SVG: the changes of a key, and its values in between. No text is measured here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MINI_HEIGHT: Final = 14
 _MINUTE: Final = 60_000
 _DAY: Final = 86_400_000
 MOST_MARKS: Final = 200
-"""Changes that one lane shows, the newest."""
+"""The number of changes that a lane shows, the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Timeline:
 
 
 def timeline(changes: Iterable[ChangeRow], now: int, *, at: int | None = None) -> Timeline | None:
-    """A lane for each key that was changed, the last changed first; None: nothing was."""
+    """A lane for each changed key, the most recently changed first; None if nothing was changed."""
     by_key: dict[str, list[ChangeRow]] = {}
     for each in changes:
         by_key.setdefault(each.key, []).append(each)
@@ -87,7 +87,7 @@ def mini(changes: Sequence[ChangeRow], begin: int, now: int) -> Lane | None:
 
 
 def _range(first: int, now: int) -> tuple[int, int]:
-    """A bit more than from the first change to now, and at least a minute."""
+    """From shortly before the first change until now, at least a minute."""
     length = max(now - first, 60_000)
     return first - length // 20, first + length
 
@@ -115,7 +115,7 @@ def _title(row: ChangeRow) -> str:
 
 
 def _ticks(begin: int, end: int) -> list[Tick]:
-    """With seconds, or without clock times, by the length of the range."""
+    """Ticks with seconds, minutes or only dates, depending on the length of the range."""
     count = 4
     times = [begin + (end - begin) * each // count for each in range(count + 1)]
     text = time_cell if end - begin < count * _MINUTE else day if end - begin > count * _DAY else short_time

@@ -1,4 +1,4 @@
-"""The columns of a list: facts of a resource, or any key. Which ones are shown is part of the address."""
+"""The columns of a list: properties of a resource, or any key. The address selects the columns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
 
 Cell = Any
-"""The plain value of a cell: what JSON has and rows are sorted by. None: unknown or not set."""
+"""The plain value of a cell, for JSON and sorting. None if unknown or not set."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """`values` are by the name of the row. `shown` makes the text of a cell."""
+    """`values` has the values by row name. `shown` formats a cell."""
 
     name: str
     title: str
@@ -31,7 +31,7 @@ class Column:
     is_number: bool = False
     is_key: bool = False
     rank: Callable[[Cell], Any] = str
-    """What rows are sorted by."""
+    """The sort key of a row."""
 
     def cell(self, name: str) -> Cell:
         return self.values.get(name)
@@ -56,7 +56,7 @@ def key_column(snapshot: ClusterSnapshot, kind: ResourceType, key: str) -> Colum
 
 
 def _amount(key: str, value: str) -> float:
-    """-1 of a key that calls it unlimited is above every amount."""
+    """A number to sort by: -1 sorts above all others if it means unlimited for the key."""
     if value == "-1" and key in UNLIMITED:
         return math.inf
     try:

@@ -1,7 +1,7 @@
-"""What a person types into the search field of a list: words, patterns, conditions on values, and flags.
+"""The query in the search field of a list: words, patterns, conditions on values, and flags.
 
 `orders` is part of a name, `orders.*` a pattern for the whole name, `retention.ms>30d` a condition as in `--where`,
-`owner:payments` an owner, and `is:drifted` a flag. All must hold. Quotes keep spaces together.
+`owner:payments` an owner, and `is:drifted` a flag. All must match. Use quotes for text with spaces.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FLAG: Final = "is:"
 
 
 class QueryError(ConfigurationError):
-    """The search cannot be understood."""
+    """The query is not valid."""
 
 
 @dataclass(frozen=True)
 class ListQuery:
-    """`words` are lower case. `owner` None: any; empty: no owner."""
+    """`words` are lower case. `owner` is None for any owner, empty for no owner."""
 
     words: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class ListQuery:
 
 
 def parse_query(text: str, kind: ResourceType | None) -> ListQuery:
-    """`kind` None: the resources of the list have no keys, so that there are no conditions."""
+    """If `kind` is None, the resources of the list have no keys, and conditions are not allowed."""
     try:
         tokens = shlex.split(text)
     except ValueError:

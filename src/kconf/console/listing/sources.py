@@ -1,4 +1,4 @@
-"""What the lists are made of: topics, brokers, groups, users, with the columns that each may have."""
+"""The lists: topics, brokers, groups and users, with their possible columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MakeColumn = Callable[["ClusterSnapshot"], Column]
 
 @dataclass(frozen=True)
 class ListKind:
-    """A list: its source, its columns beside keys, and those that are shown by default."""
+    """A list: its source, its columns other than keys, and the columns shown by default."""
 
-    word: str  # of the address: topics
-    item: str  # of one: topic
+    word: str  # in the address: topics
+    item: str  # singular: topic
     kind: ResourceType
     source: Callable[[ClusterSnapshot], ListSource]
     columns: Mapping[str, MakeColumn]
@@ -184,7 +184,7 @@ def _acls_of_users(snapshot: ClusterSnapshot) -> dict[str, int]:
 
 
 def _mechanisms(snapshot: ClusterSnapshot) -> dict[str, str]:
-    """The SCRAM mechanisms of each user, never more."""
+    """The SCRAM mechanisms of each user, without secrets."""
     return {
         user: ", ".join(sorted(each.mechanism.name.replace("_", "-") for each in infos))
         for user, infos in snapshot.state.users.items()

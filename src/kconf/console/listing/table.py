@@ -1,4 +1,4 @@
-"""A page of a list: the rows that match a query, in an order, and where the other pages are."""
+"""A page of a list: the rows that match a query, sorted, with links to the other pages."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ SIZES: Final = (50, 100, 500)
 
 @dataclass(frozen=True)
 class ListSource:
-    """The resources of a list. `facts` are numbers that conditions may be about, beside keys: partitions."""
+    """The resources of a list. `facts` are numbers other than keys that conditions may use: partitions."""
 
     kind: ResourceType
     names: Sequence[str]  # sorted
     flagged: Mapping[str, Collection[str] | None]
-    """Names by flag; None: unknown."""
+    """Names by flag; None if unknown."""
     owners: Mapping[str, str] | None = None
     facts: Mapping[str, Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True)
 class ListSlice:
-    """`names` are the rows of this page, `matching` the number of all that match, `total` of all there are."""
+    """`names` are the rows of this page, `matching` the number of matching rows, `total` the number of all rows."""
 
     names: Sequence[str]
     matching: int
@@ -60,7 +60,7 @@ def matching(snapshot: ClusterSnapshot, source: ListSource, query: ListQuery) ->
 
 
 class _Holding:
-    """Whether a condition holds for a name. Many resources have the same value: it is compared once."""
+    """Whether a condition holds for a name. Each distinct value is compared only once."""
 
     def __init__(self, snapshot: ClusterSnapshot, source: ListSource, condition: Condition) -> None:
         self._condition, self._key = condition, condition.key.name
@@ -104,7 +104,7 @@ def sliced(
 
 
 def resources_set(snapshot: ClusterSnapshot, kind: ResourceType) -> dict[str, int]:
-    """How many keys are set on each resource of a type itself; those with none are left out."""
+    """The number of keys set on each resource of a type; resources without any are left out."""
     return snapshot.derived(("set", kind), lambda each: _resources_set(each, kind))
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SIZE: Final = 100
 NO_AUTHORIZER: Final = "This cluster has no authorizer: everybody who can connect may do everything."
-CREATE_TOPIC: Final = "A principal with create on the cluster can create every topic, too."
+CREATE_TOPIC: Final = "A principal with CREATE on the cluster can also create every topic."
 FILTERS: Final = ("q", "principal", "resource", "operation", "permission", "findings")
 
 
@@ -61,7 +61,7 @@ class AclRow:
 
 @dataclass(frozen=True)
 class GrantRow:
-    """A principal that may do it. `exceptions` are denied; `through` are the ACLs that allow it."""
+    """A principal that is allowed. `exceptions` are denied to it; `through` are the ACLs that allow it."""
 
     principal: str
     path: str | None
@@ -72,7 +72,7 @@ class GrantRow:
 
 @dataclass(frozen=True)
 class WhoCanPage:
-    """`grants` is None if nothing was asked, or if it is unknown."""
+    """`grants` is None if there was no question, or if the answer is unknown."""
 
     tabs: Sequence[Tab]
     resource: str
@@ -175,7 +175,7 @@ def _grants(
 
 
 def _denials(request: PageRequest, about: Sequence[AclBinding], operation: Operation) -> list[AclRow]:
-    """The ACLs that deny it: they win."""
+    """The ACLs that deny it: they take precedence."""
     refused = (Operation.ALL, operation)
     return [
         _acl_row(request, each) for each in about if each.permission is Permission.DENY and each.operation in refused
@@ -286,9 +286,9 @@ def _user(request: PageRequest, snapshot: ClusterSnapshot, name: str, counts: Ma
 
 
 def _unknown(snapshot: ClusterSnapshot, part: str) -> list[str]:
-    """Why a part of the state is not known; empty if it is."""
+    """Why a part of the state is unknown; empty if it is known."""
     if not snapshot.is_read:
-        return ["The cluster was not read yet."]
+        return ["The cluster has not been read yet."]
     word = {"acls": "ACLs", "users": "SCRAM users"}[part]
     for each in snapshot.state.missing:
         if each.what == part:

@@ -1,4 +1,4 @@
-"""Activity: what was changed, by whom and why, newest first; and what was refused. Filters are in the address."""
+"""Activity: changes with author and reason, newest first, and refused requests. Filters are in the address."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 SIZE: Final = 50
 MOST_REFUSALS: Final = 5000
-"""Attempts that are read, the newest."""
+"""The number of attempts that are read, the newest ones."""
 FIELDS: Final = ("q", "resource", "key", "who", "from", "to")
 UNKNOWN_REFUSALS: Final = "Refused requests are unknown here: only a kconf server or a gateway records them."
 
 
 @dataclass(frozen=True)
 class ActivityRow:
-    """A recorded change. `path` is the page of its resource; None: it has none."""
+    """A recorded change. `path` is the page of its resource; None if it has none."""
 
     resource: str
     path: str | None
@@ -45,7 +45,7 @@ class ActivityRow:
 
 @dataclass(frozen=True)
 class RefusalRow:
-    """A request that was refused. `is_dry_run`: it asked for validation only."""
+    """A refused request. `is_dry_run`: it requested validation only."""
 
     time: int
     resource: str
@@ -62,7 +62,7 @@ class RefusalRow:
 
 @dataclass(frozen=True)
 class ActivityPage:
-    """`rows` are changes, or `refusals` what was refused. `matching` is None if it is not known."""
+    """`rows` are changes, `refusals` refused requests; one of them is shown. `matching` is None if unknown."""
 
     show: str
     fields: dict[str, str]
@@ -94,7 +94,7 @@ def _changes(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityFi
     notes = [*([snapshot.history_error] if snapshot.history_error else []), *(history.notes if history else ())]
     if history is None:
         if not notes:
-            notes.append("The recorded changes were not read yet.")
+            notes.append("The recorded changes have not been read yet.")
         return _page(request, "changes", notes=notes, matching=None, total=None)
     found = matching_changes(history, wanted)
     place, part = paging(request, len(found), SIZE)
@@ -113,7 +113,7 @@ def _changes(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityFi
 
 
 def _refusals(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityFilter) -> ActivityPage:
-    """They are read now: the console has no copy of them."""
+    """The refused requests, read from the cluster now: the console has no copy."""
     if snapshot.is_read and not snapshot.is_kconf:
         return _page(request, "refusals", notes=[UNKNOWN_REFUSALS], matching=None, total=None)
     try:

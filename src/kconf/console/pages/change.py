@@ -35,7 +35,7 @@ class ResourceLink:
 
 @dataclass(frozen=True)
 class EditPage:
-    """The form. `keys` are all that the kind of resource has."""
+    """The form. `keys` are all keys of the resource type."""
 
     resources: Sequence[ResourceLink]
     count: int
@@ -48,7 +48,7 @@ class EditPage:
 
 @dataclass(frozen=True)
 class ChangePage:
-    """A dry run, and the result once it was applied. `risks` are to be accepted by their names."""
+    """A dry run, and the result after it was applied. `risks` must be accepted by name."""
 
     id: str
     here: str
@@ -68,7 +68,7 @@ class ChangePage:
 
 
 def edit(request: PageRequest) -> Page | Redirect:
-    """The form, and what is sent by it."""
+    """Show the form, or handle what it sent."""
     cluster = request.cluster
     cluster.target.check_writable()
     sent = request.method == "POST"
@@ -97,7 +97,7 @@ def edit(request: PageRequest) -> Page | Redirect:
 
 
 def start_change(request: PageRequest, assignments: Assignments, undoes: str | None = None) -> Redirect:
-    """Make a dry run, and go to its page."""
+    """Start a dry run, and redirect to its page."""
     cluster = request.cluster
     change = PendingChange(new_id(), cluster.name, assignments, dry_run(cluster, assignments), undoes=undoes)
     request.session.changes.put(change)
@@ -105,16 +105,16 @@ def start_change(request: PageRequest, assignments: Assignments, undoes: str | N
 
 
 def show(request: PageRequest) -> Page:
-    """A dry run, or a result."""
+    """Show a dry run or a result."""
     return _page(request, _pending(request))
 
 
 def decide(request: PageRequest) -> Page | Redirect:
-    """Apply what the dry run showed, or undo what was applied."""
+    """Apply the changes of a dry run, or undo applied changes."""
     change = _pending(request)
     if request.form.get("do") == "undo":
         if change.undo is None or not change.undo:
-            raise BadRequest("there is nothing that could be undone")
+            raise BadRequest("there is nothing to undo")
         return start_change(request, change.undo, undoes=change.id)
     return _apply(request, change)
 
@@ -131,7 +131,7 @@ def _apply(request: PageRequest, change: PendingChange) -> Page | Redirect:
     if context.protected and request.form.get("confirm", "").strip() != context.name:
         return _page(request, change, f"{context.name} is protected: type its name to confirm")
     if changes.take(cluster.name, change.id) is None:
-        raise BadRequest("this change is being applied")
+        raise BadRequest("this change is already being applied")
     try:
         risks = parse_risks(request.form.getlist("risk"))
         result, undo = apply(cluster, change.assignments, change.dry_run, reason, risks)
@@ -149,7 +149,7 @@ def _apply(request: PageRequest, change: PendingChange) -> Page | Redirect:
 def _pending(request: PageRequest) -> PendingChange:
     found = request.session.changes.find(request.cluster.name, request.parameters["change"])
     if found is None:
-        raise NotFound("this change is not there any more; fill in the form again")
+        raise NotFound("this change has expired; fill in the form again")
     return found
 
 
@@ -182,7 +182,7 @@ def _page(request: PageRequest, change: PendingChange, error: str | None = None)
 
 
 def _status(request: PageRequest, error: str | None, status: int) -> int:
-    """A form that is shown again with an error is no failed request for a browser, but it is for a script."""
+    """The status of a form with an error: 200 for a browser, an error for a script."""
     return status if error is not None and request.wants_json else 200
 
 

@@ -1,4 +1,4 @@
-"""The clusters: which are reachable, what they are, and how fresh their state is."""
+"""The clusters: whether they are reachable, their version, and the age of their state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kconf.util.iso_time import iso_time
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A context. What is None is unknown, or was not read yet."""
+    """A context. A field is None if it is unknown or was not read yet."""
 
     context: str
     path: str
@@ -50,7 +50,7 @@ def clusters(request: PageRequest) -> Page | Redirect:
     rows = [_row(request, name) for name in request.console.contexts]
     warning = None
     if not settings.login:
-        warning = "There are no logins: everybody who can reach this address acts with the credentials of the contexts."
+        warning = "Login is off: everybody who can reach this address uses the credentials of the contexts."
     return Page("clusters.html", ClustersPage(rows, warning), "Clusters")
 
 
@@ -95,7 +95,7 @@ def _is_missing(snapshot: ClusterSnapshot, part: str) -> bool:
 
 
 def _midnight() -> int:
-    """The beginning of the day, UTC, in milliseconds."""
+    """The start of the day in UTC, in milliseconds."""
     now = int(time() * 1000)
     return now - now % DAY
 

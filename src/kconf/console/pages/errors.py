@@ -1,4 +1,4 @@
-"""What is shown instead of a page."""
+"""Error pages."""
 
 from __future__ import annotations
 

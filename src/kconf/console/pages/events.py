@@ -1,6 +1,6 @@
-"""Server-sent events of a cluster: `changed` whenever its snapshot was replaced because something changed.
+"""Server-sent events of a cluster: `changed` whenever a change replaced its snapshot.
 
-The data is JSON: the number of changes and the time of the snapshot. A comment every few seconds keeps proxies from
+The data is JSON: the number of changes and the time of the snapshot. A comment every few seconds prevents proxies from
 closing the connection.
 """
 
@@ -49,5 +49,5 @@ async def _stream(cluster: Cluster) -> AsyncIterator[str]:
 
 
 def _data(event: ClusterEvent) -> str:
-    """No names: what a page shows of them, it loads."""
+    """The event without names: pages load the names themselves, with the rights of the person."""
     return json.dumps({"changes": len(event.entries), "taken": iso_time(event.snapshot.taken), "lost": event.lost})

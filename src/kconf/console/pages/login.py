@@ -50,7 +50,7 @@ def logout(request: PageRequest) -> Redirect:
 
 
 def _local(path: str) -> str:
-    """A path on this site: never an address elsewhere."""
+    """A path on this site, never the address of another site."""
     is_local = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
     return path if is_local else "/"
 

@@ -26,7 +26,7 @@ def number_parameter(request: PageRequest, name: str, default: int, most: int = 
 
 @dataclass(frozen=True)
 class Paging:
-    """Which page of a long list it is, and where its neighbors are."""
+    """The current page of a long list, with links to the next and previous pages."""
 
     page: int
     pages: int
@@ -38,7 +38,7 @@ FIRST_PAGE: Final = Paging(1, 1, None, None)
 
 
 def paging(request: PageRequest, count: int, size: int) -> tuple[Paging, slice]:
-    """The page that the address asks for, or the last one, and its part of the list."""
+    """The requested page, or the last one, and its part of the list."""
     pages = max(1, -(-count // size))
     page = min(number_parameter(request, "page", 1), pages)
     before = request.url(page=page - 1 if page > 2 else None) if page > 1 else None
@@ -47,7 +47,7 @@ def paging(request: PageRequest, count: int, size: int) -> tuple[Paging, slice]:
 
 
 def time_parameter(request: PageRequest, name: str) -> int | None:
-    """A time in milliseconds; None: it is not given."""
+    """A time in milliseconds; None if it is not given."""
     text = request.query.get(name, "").strip()
     if not text:
         return None

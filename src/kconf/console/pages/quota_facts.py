@@ -1,4 +1,4 @@
-"""Which quotas apply to a client and why: every level, the one that wins, what it overrides, what is used of it."""
+"""Explains the quotas of a client: every level, the one that applies, those it overrides, and the usage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LevelValue:
 
 @dataclass(frozen=True)
 class LevelRow:
-    """A level of precedence, with the quota of every key, in the order of the keys."""
+    """A level of precedence with its quota for every key, in the order of the keys."""
 
     name: str
     entity: str
@@ -47,7 +47,7 @@ class LevelRow:
 
 @dataclass(frozen=True)
 class KeyVerdict:
-    """The quota of a key that is in effect; `value` is None if nothing limits it. `used` is None if it is unknown."""
+    """The effective quota of a key; `value` is None if there is no limit. `used` is None if unknown."""
 
     key: str
     value: str | None
@@ -61,7 +61,7 @@ class KeyVerdict:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything about a user, a client ID or both; or about an address. The levels are the strongest first."""
+    """The quotas of a user, a client ID or both, or of an IP address. The highest level comes first."""
 
     title: str
     keys: Sequence[KeyVerdict]
@@ -111,7 +111,7 @@ def _verdict(
 
 
 def _shared(entity: QuotaEntity, winner: QuotaLevel) -> str:
-    """Who is measured together."""
+    """Which clients share a quota."""
     source = _SOURCES.get(winner.name)
     if source is None:
         return "each address for itself"
@@ -122,7 +122,7 @@ def _shared(entity: QuotaEntity, winner: QuotaLevel) -> str:
 
 
 def _used(snapshot: ClusterSnapshot, entity: QuotaEntity, key: str, winner: QuotaLevel | None) -> str | None:
-    """What those use who share the measure, from the usage file of the last pipeline run; None: unknown."""
+    """The usage of all clients that share the quota, from the usage file of the last pipeline run; None if unknown."""
     lake = snapshot.lake
     if lake is None or not lake.used or IP in dict(entity.parts):
         return None
@@ -138,7 +138,7 @@ def _used(snapshot: ClusterSnapshot, entity: QuotaEntity, key: str, winner: Quot
 def _together(
     stored: Stored, used: Mapping[tuple[str, str, str], float], key: str, source: QuotaSource, wanted: Bucket
 ) -> list[float]:
-    """The rates of everybody whose quota is this one."""
+    """The sum of the rates of all clients with this quota."""
     quotas, found = StoredQuotas(stored), []
     for (user, client_id, other), rate in used.items():
         if other == key and bucket(source, user, client_id) == wanted:
@@ -149,6 +149,6 @@ def _together(
 
 
 def asked_entities(user: str, client_id: str, address: str) -> list[QuotaEntity]:
-    """The user with the client ID, and the address: both are limited independently of each other."""
+    """The user with the client ID, and the IP address: they have separate quotas."""
     pair = {kind: name for kind, name in ((USER, user), (CLIENT_ID, client_id)) if name}
     return [QuotaEntity.of(each) for each in (pair, {IP: address} if address else {}) if each]

@@ -1,4 +1,4 @@
-"""Quotas: why a client is throttled, and what a new quota would change, before it is saved."""
+"""Quotas: why a client is throttled, and what a new quota would change before it is saved."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 FIELDS: Final = ("user", "client-id", "ip", "level", "key", "value")
 SIZE: Final = 100
 MOST_AFFECTED: Final = 200
-SEEN: Final = "Considered are the clients that the server has seen recently, and this one."
-STORED: Final = "Considered are the clients that have quotas, and this one; Kafka does not list others."
+SEEN: Final = "Includes the clients that the server has seen recently, and this one."
+STORED: Final = "Includes the clients that have quotas, and this one; Kafka does not list others."
 
 
 @dataclass(frozen=True)
 class StoredRow:
-    """A quota as it is stored. `path` explains it; None: it is a default and names nobody."""
+    """A stored quota. `path` is the page that explains it; None for a default."""
 
     entity: str
     key: str
@@ -49,7 +49,7 @@ class LevelChoice:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A client whose quota would change. `is_asked`: it is the one that was asked for."""
+    """A client whose quota would change. `is_asked`: it is the requested client."""
 
     client: str
     before: str
@@ -61,7 +61,7 @@ class DifferenceRow:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What a change would do. `verdict` is about the client that was asked for, `rows` about all."""
+    """The effect of a change. `verdict` is about the requested client, `rows` about all clients."""
 
     entity: str
     key: str
@@ -95,7 +95,7 @@ def quotas(request: PageRequest) -> Page:
 
 
 def save(request: PageRequest) -> Page | Redirect:
-    """The dry run of what was entered; it is applied on the page of the change."""
+    """Start a dry run of the entered quota; its page applies it."""
     fields = {each: request.form.get(each, "").strip() for each in FIELDS}
     request.cluster.target.check_writable()
     try:
@@ -112,7 +112,7 @@ def _show(request: PageRequest, fields: dict[str, str], error: str | None) -> Pa
     missing = [each for each in snapshot.state.missing if each.what == "quotas"]
     notes = [f"Quotas are unknown: {each.failure.message or each.failure.code.name}" for each in missing]
     if not snapshot.is_read:
-        notes.append("Quotas are unknown: the cluster was not read yet.")
+        notes.append("Quotas are unknown: the cluster has not been read yet.")
     is_known = snapshot.is_read and not missing
     explanations, found = [], None
     try:
@@ -170,7 +170,7 @@ def _all_stored(context: str, snapshot: ClusterSnapshot) -> list[StoredRow]:
 
 
 def _wanted(snapshot: ClusterSnapshot, fields: dict[str, str]) -> tuple[QuotaEntity, str, float | None]:
-    """The entity, key and value of a change; None removes it."""
+    """The entity, key and value of a change; None removes the quota."""
     entities = asked_entities(fields["user"], fields["client-id"], fields["ip"])
     levels = [level for each in entities for level in stored_levels(snapshot.state.quotas, each)]
     if not levels:
@@ -207,7 +207,7 @@ def _what_if(request: PageRequest, snapshot: ClusterSnapshot, fields: dict[str, 
 def _differences(
     request: PageRequest, snapshot: ClusterSnapshot, wish: tuple[QuotaEntity, str, float | None], fields: dict[str, str]
 ) -> tuple[list[QuotaDifference], list[str]]:
-    """The cluster is asked, because a kconf server knows more clients than those with quotas."""
+    """The clients whose quota would change. Asks the cluster: a kconf server also knows clients without quotas."""
     entity, key, value = wish
     stored = StoredQuotas(snapshot.state.quotas)
     alteration = ClientQuotaAlteration(entity, (ClientQuotaOp(key, value),))
@@ -218,7 +218,7 @@ def _differences(
             others, note = admin.what_if(entity, {key: value}), SEEN if snapshot.is_kconf else STORED
     except (KconfError, OSError) as error:
         others = list(what_if(stored, [alteration], stored.named()))
-        note = f"The cluster could not be asked ({error}). Considered are the clients that have quotas, and this one."
+        note = f"The cluster could not be asked ({error}). Includes the clients that have quotas, and this one."
     known = {(each.user or "", each.client_id or "") for each in found}
     return [*found, *(each for each in others if (each.user or "", each.client_id or "") not in known)], [note]
 

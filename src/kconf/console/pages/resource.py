@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kconf.model.resource import Resource
 
 MOST_CHANGES = 100
-"""Changes in the table of a page, the newest."""
+"""The number of changes in the table, the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class KeyRow:
 
 @dataclass(frozen=True)
 class PastValueRow:
-    """A key at the chosen time, and now. None: not set."""
+    """A key at the chosen time, and now. None if not set."""
 
     key: str
     then: str | None
@@ -72,7 +72,7 @@ class PastValueRow:
 
 @dataclass(frozen=True)
 class Slider:
-    """The times that can be chosen (milliseconds). `at` is the chosen one; the others are when something changed."""
+    """The times that can be chosen (milliseconds), one per change. `at` is the chosen time."""
 
     begin: int
     end: int
@@ -82,7 +82,7 @@ class Slider:
 
 @dataclass(frozen=True)
 class ResourcePage:
-    """`at`, `diff` and `key` are what the address chooses, if it does."""
+    """`at`, `diff` and `key` come from the address, if given."""
 
     kind: str
     name: str
@@ -106,7 +106,7 @@ class ResourcePage:
     key_timeline: Timeline | None
     here: str
     change: str | None
-    """Where its keys are changed; None: it has none."""
+    """The form that changes its keys; None if it has none."""
     related: Sequence[RelatedPage]
 
 
@@ -126,7 +126,7 @@ def _view(word: str) -> Callable[[PageRequest], Page]:
 
 def _absent(request: PageRequest, snapshot: ClusterSnapshot, word: str, name: str) -> str:
     if not snapshot.is_read:
-        return f"{request.context} was not read yet{f': {snapshot.error}' if snapshot.error else ''}"
+        return f"{request.context} has not been read yet{f': {snapshot.error}' if snapshot.error else ''}"
     return f"{request.context} has no {word} {name!r}, or you are not authorized to describe it"
 
 
@@ -199,7 +199,7 @@ def _slider(changes: Sequence[ChangeRow], now: int, at: int | None) -> Slider | 
 def _key_rows(
     request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, past: ResourcePast, now: int
 ) -> list[KeyRow]:
-    """Those that are set on the resource itself first, then those that were changed, then all others."""
+    """Keys set on the resource itself first, then keys that were changed, then all others."""
     view = snapshot.state.configs.get(resource)
     by_key: dict[str, list[ChangeRow]] = {}
     for each in past.changes:
@@ -244,7 +244,7 @@ class _KeyRows:
 
 
 def _at_rows(rows: Sequence[KeyRow], then: TimeDiff) -> list[PastValueRow]:
-    """The values that were or are set on the resource itself, those that differ first."""
+    """The values that were or are set on the resource itself, differences first."""
     different = {each.key: each for each in then.differences}
     found = [
         PastValueRow(each.key, each.before, each.after, not each.is_unknown, each.is_unknown)

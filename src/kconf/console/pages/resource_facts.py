@@ -1,4 +1,4 @@
-"""What a resource has beside its keys: shape and owner of a topic, address of a broker, quotas and ACLs of a user."""
+"""Properties of a resource other than keys: partitions and owner of a topic, address of a broker, quotas of a user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RelatedPage:
 
 
 def related_pages(context: str, resource: Resource) -> list[RelatedPage]:
-    """Pages about a resource beside its own."""
+    """Other pages about a resource."""
     base = context_path(context)
     found = {"Activity": f"{base}/activity?{urlencode({'resource': resource_text(resource)})}"}
     match resource.type:
@@ -56,7 +56,7 @@ def related_pages(context: str, resource: Resource) -> list[RelatedPage]:
 
 
 def is_known(snapshot: ClusterSnapshot, resource: Resource) -> bool:
-    """Whether the cluster shows it."""
+    """Whether the cluster lists the resource."""
     state = snapshot.state
     match resource.type:
         case ResourceType.TOPIC:
@@ -111,7 +111,7 @@ def _topic(snapshot: ClusterSnapshot, name: str) -> list[Fact]:
 
 
 def fact_tables(_request: PageRequest, snapshot: ClusterSnapshot, resource: Resource) -> list[FactTable]:
-    """Only users have some."""
+    """Tables of SCRAM credentials, quotas and ACLs, for users only."""
     if resource.type is not ResourceType.SCRAM:
         return []
     name, state = resource.name, snapshot.state

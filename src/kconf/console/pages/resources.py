@@ -63,7 +63,7 @@ class ListPage:
     next_path: str | None
     here: str
     change: str | None
-    """Where selected rows are changed; None: they have no keys."""
+    """The form that changes selected rows; None if they have no keys."""
 
 
 def _list_view(kind: ListKind) -> Callable[[PageRequest], Page]:
@@ -129,7 +129,7 @@ def _columns(request: PageRequest, kind: ListKind) -> list[Column]:
 
 
 def _compared(query: ListQuery, columns: Sequence[Column]) -> list[str]:
-    """The keys of conditions that are not shown yet."""
+    """Keys in conditions that are not columns yet."""
     shown = {each.name for each in columns}
     return [each for each in dict.fromkeys(one.key.name for one in query.conditions) if each not in shown]
 
@@ -180,7 +180,7 @@ def _notes(request: PageRequest, kind: ListKind) -> list[str]:
 
 
 def home(request: PageRequest) -> Redirect:
-    """A context alone: its topics."""
+    """The start page of a context: its topics."""
     name = request.parameters["context"]
     if name not in request.console.contexts:
         raise NotFound(f"no context {name!r}")

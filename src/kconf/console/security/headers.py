@@ -1,4 +1,4 @@
-"""The headers of every response, and the checks of every request: host, origin, CSRF token."""
+"""The headers of every response, and checks of every request: host, origin, CSRF token."""
 
 from __future__ import annotations
 

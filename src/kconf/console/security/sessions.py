@@ -1,7 +1,7 @@
 """Sessions, stored in the server: a browser has only a random token, of which the server stores the hash.
 
-A session without a credential serves a visitor who has not logged in, or a console without logins. It has a CSRF token
-all the same. Credentials are in memory only, and are gone with the session.
+A session without a credential belongs to a visitor who has not logged in, or to a console without logins. It also has a
+CSRF token. Credentials are only in memory, and are deleted with the session.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from kconf.operations.target import UserCredential
 IDLE_LIMIT: Final = 60 * 60.0  # seconds without a request
 TOTAL_LIMIT: Final = 12 * 60 * 60.0
 MOST_SESSIONS: Final = 10_000
-"""Above this the session that was idle longest ends: visitors without a login must not fill the memory."""
+"""The maximum number of sessions. Above it, the longest idle session ends, so that visitors cannot fill the memory."""
 _CSRF_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`credentials` are by context. `csrf` is the secret behind the tokens in forms."""
+    """`credentials` has one credential per context. `csrf` is the secret from which form tokens are made."""
 
     csrf: bytes = field(repr=False)
     created: float
@@ -65,7 +65,7 @@ class Sessions:
         self._sessions: dict[bytes, Session] = {}
 
     def find(self, token: str | None) -> Session | None:
-        """The session of a token, which is used now."""
+        """The session of a token. Counts as use of the session."""
         if not token:
             return None
         with self._lock:
@@ -95,7 +95,7 @@ class Sessions:
             self._sessions.pop(_hash(token), None)
 
     def credentials(self) -> set[tuple[str, UserCredential]]:
-        """The credentials of all sessions that have not ended, with their contexts."""
+        """The credentials of all active sessions, with their contexts."""
         now = self._now()
         with self._lock:
             ended = [

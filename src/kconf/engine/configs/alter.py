@@ -152,11 +152,10 @@ def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may occur once in a request, or every occurrence fails. "01" is broker 1."""
     if len(wishes) == 1:
         return set()
-    resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
-    if len({canonical for _, canonical in in_slices(resources)}) == len(resources):
+    if len({_canonical(wish.resource) for wish in in_slices(wishes)}) == len(wishes):
         return set()
-    counts = Counter(canonical for _, canonical in in_slices(resources))
-    return {resource for resource, canonical in in_slices(resources) if counts[canonical] > 1}
+    counts = Counter(_canonical(wish.resource) for wish in in_slices(wishes))
+    return {wish.resource for wish in in_slices(wishes) if counts[_canonical(wish.resource)] > 1}
 
 
 def _after(resolver: ConfigResolver, changes: Sequence[Change], *, everywhere: bool) -> ConfigResolver:

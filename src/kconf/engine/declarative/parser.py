@@ -22,7 +22,6 @@ from kconf.engine.policy.selectors import Names
 from kconf.model.resource import Resource, ResourceType
 from kconf.util.yaml.reader import InvalidNode, ParseError, ParseErrors, YamlNode
 
-VERSION: Final = "1"
 TOPIC_FIELDS: Final = ("partitions", "replication", "configs", "unmanaged")
 SECRET_FIELDS: Final = ("valueFrom", "sensitive")
 
@@ -83,10 +82,6 @@ class _Reader(AccessReader):
             self.attempt(partial(sections[name], node))
         if "selector" in fields and "topics" in fields:
             self.check_inside(fields["selector"], fields["topics"])
-
-    def version(self, node: YamlNode) -> None:
-        if self.text(node, "version") != VERSION:
-            self.report(node, "this version of kconf supports version 1 of the format only")
 
     def selector(self, node: YamlNode) -> None:
         self._selector = self.scopes(node, "selector")

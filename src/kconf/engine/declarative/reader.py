@@ -23,6 +23,7 @@ from kconf.util.yaml.reader import YamlNode, YamlReader, suggestion
 
 T = TypeVar("T")
 
+VERSION: Final = "1"
 _MAX_COUNT: Final = 1_000_000  # partitions, replicas, iterations
 
 
@@ -47,6 +48,10 @@ class DeclarationReader(YamlReader):
     def __init__(self, file: str, gathered: Gathered) -> None:
         super().__init__(file)
         self.gathered = gathered
+
+    def version(self, node: YamlNode) -> None:
+        if self.text(node, "version") != VERSION:
+            self.report(node, "this version of kconf supports version 1 of the format only")
 
     def place(self, node: YamlNode) -> SourceLocation:
         mark = node.start_mark

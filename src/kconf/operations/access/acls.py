@@ -70,7 +70,7 @@ def parse_resource_pattern(argument: str) -> tuple[AclType, str, PatternType]:
 
 
 def parse_named_resource(argument: str) -> tuple[AclType, str]:
-    """One resource and no pattern: `topic:NAME` or `cluster`."""
+    """One resource, not a pattern: `topic:NAME` or `cluster`."""
     kind, name, pattern = parse_resource_pattern(argument)
     if pattern is not PatternType.LITERAL or name == "*":
         raise ConfigurationError(f"{argument!r} is a pattern; pass one resource, for example topic:orders")
@@ -78,12 +78,12 @@ def parse_named_resource(argument: str) -> tuple[AclType, str]:
 
 
 def checked_operations(kind: AclType) -> dict[str, Operation]:
-    """The operations that Kafka checks for a type of resources, by name."""
+    """The operations that Kafka checks for a resource type, by name."""
     return {word: each for word, each in OPERATIONS.items() if each in _CHECKED[kind]}
 
 
 def parse_operation(text: str, kind: AclType) -> Operation:
-    """One operation that Kafka checks for a type of resources."""
+    """An operation that Kafka checks for a resource type."""
     allowed = checked_operations(kind)
     word = text.strip().lower().replace("_", "-")
     if word not in allowed:
@@ -115,7 +115,7 @@ def operation_text(operation: Operation) -> str:
 
 
 def acl_text(acl: AclBinding) -> str:
-    """An ACL of a known principal in a few words: its operation, resource and host."""
+    """An ACL as text without its principal: operation, resource and host."""
     host = "" if acl.host == "*" else f" from {acl.host}"
     principal = f" for {acl.principal}" if acl.principal == "User:*" else ""
     return f"{operation_text(acl.operation)} on {resource_text(acl)}{principal}{host}"
@@ -142,12 +142,12 @@ def acl_fields(acl: AclBinding) -> dict[str, Any]:
 
 
 def find_acls(admin: SyncAdminClient, filters: Sequence[AclFilter]) -> list[AclBinding]:
-    """The ACLs that any of the filters matches, each once."""
+    """The ACLs that match any of the filters, without duplicates."""
     return list(dict.fromkeys(acl for each in filters for acl in admin.describe_acls(each)))
 
 
 def matching_filter(wanted: AclFilter) -> AclFilter:
-    """As a filter, but a named resource is matched by prefixes and by `*`, too."""
+    """The filter, in which a literal resource name also matches prefixed ACLs and `*`."""
     if wanted.pattern is PatternType.LITERAL and wanted.name is not None:
         return wanted._replace(pattern=PatternType.MATCH)
     return wanted

@@ -1,4 +1,4 @@
-"""Who may change a cluster without its gateway: its rules do not bind them."""
+"""Finds principals that may change a cluster without its gateway, so that its rules do not apply to them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SUPER_USERS: Final = "Kafka does not expose super users: check super.users on th
 
 
 class DirectRight(NamedTuple):
-    """An ACL that lets somebody change the cluster without the gateway, and the command that removes it."""
+    """An ACL that allows changes without the gateway, and the command that removes it."""
 
     binding: AclBinding
     cure: str
 
 
 def direct_rights(client: SyncAdminClient, account: str) -> list[DirectRight] | None:
-    """The ACLs of everybody but the gateway's own account. None: there is no authorizer, so everybody may."""
+    """The ACLs of everyone except the gateway's own account. None if there is no authorizer: everyone is allowed."""
     try:
         bindings = client.describe_acls()
     except SecurityDisabled:

@@ -1,4 +1,4 @@
-"""What a person who reviews ACLs looks for: too much is allowed, or an ACL has no effect."""
+"""Reviews ACLs: finds those that allow too much, and those without effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Place = tuple[AclType, str, PatternType, str, str]
 
 
 def review(acls: Sequence[AclBinding], topics: Collection[str] | None) -> dict[AclBinding, list[str]]:
-    """The findings on each ACL that has some. `topics` are those that are listed; None: they are unknown."""
+    """The findings by ACL. `topics` are the listed topics; None if unknown."""
     reviewer = _Reviewer(acls, topics)
     found = {each: reviewer.findings(each) for each in acls}
     return {each: texts for each, texts in found.items() if texts}

@@ -1,4 +1,4 @@
-"""SCRAM credentials: requests that set or delete those of a user, on a cluster or in a store."""
+"""Requests that set or delete the SCRAM credentials of a user, on a cluster or in a store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Alterations = Sequence[UserScramCredentialUpsertion | UserScramCredentialDeletio
 
 
 class CredentialAdmin(Protocol):
-    """The two calls of an admin client that are about credentials. A store has them, too."""
+    """The two calls of an admin client for credentials. `scram_store` implements them for a store."""
 
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None
@@ -39,7 +39,7 @@ class CredentialAdmin(Protocol):
 
 
 class NewPassword(NamedTuple):
-    """What to set. Without mechanisms or iterations the user keeps those it has.
+    """A password to set. Without mechanisms or iterations, those of the user stay the same.
 
     A new user gets all mechanisms, and a new credential the fewest iterations that Kafka accepts.
     """
@@ -55,7 +55,7 @@ def set_request(
 ) -> tuple[ChangeRequest, list[Mechanism]]:
     """The request, and the mechanisms for which the old password stays valid.
 
-    The password stays here: only what is derived from it is sent.
+    The password itself is not sent, only the keys derived from it.
     """
     from kconf.client.calls.scram import scram_upsertion
 
@@ -75,7 +75,7 @@ def set_request(
 def delete_request(
     credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], reason: str | None = None
 ) -> ChangeRequest:
-    """Without mechanisms, all credentials of the user."""
+    """Delete credentials of a user; without mechanisms, all of them."""
     present = _iterations(credentials, user)
     named = list(mechanisms) or list(present)
     plan = ChangePlan([_change(user, each, present) for each in named], {})

@@ -1,4 +1,4 @@
-"""Credentials in a store that no server has open, with the two calls that an admin client has for them."""
+"""SCRAM credentials in a store that no server has open, with the same two calls as an admin client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class StoredCredentials:
-    """Close it, or use it in a `with` block: the store is locked until then."""
+    """Locks the store until it is closed. Use it in a `with` block."""
 
     def __init__(self, url: str, *, principal: str) -> None:
         self._store = open_store(url)
@@ -61,7 +61,7 @@ class StoredCredentials:
 
 
 def own_name() -> str:
-    """The name of the user of the operating system."""
+    """The name of the operating system user."""
     from getpass import getuser
 
     try:

@@ -1,4 +1,4 @@
-"""Differences as planned changes, in the form in which every plan is shown and executed."""
+"""Converts differences to planned changes, the common form of all plans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def changes_of(found: Sequence[Difference]) -> list[PlannedChange]:
-    """One change per difference; a topic that is created is one change with its configs."""
+    """One change per difference; creating a topic with its configs is one change."""
     created = {each.resource for each in found if each.op == "create"}
     configs: dict[Resource, dict[str, str]] = {}
     for each in found:
@@ -36,7 +36,7 @@ def changes_of(found: Sequence[Difference]) -> list[PlannedChange]:
 
 
 def plan_of(plan: DifferencePlan) -> ChangePlan:
-    """The differences as changes, with the failures that are known before anything is sent."""
+    """The differences as a plan, with the failures that are known before anything is sent."""
     return ChangePlan(changes_of(plan.differences), {**failures_of(plan.differences), **plan.failures})
 
 

@@ -1,4 +1,4 @@
-"""A cluster, or a part of it, as files that declare it."""
+"""Exports a cluster, or a part of it, as declarative files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Export(NamedTuple):
-    """The files by name, and the state that they were made from."""
+    """The files by name, and the state from which they were generated."""
 
     files: dict[str, str]
     state: ClusterState
@@ -35,5 +35,5 @@ def export_files(target: Target, scopes: Sequence[Scope]) -> Export:
 
 
 def _value(name: str, raw: str) -> str:
-    """A value with its unit, if it reads back as the same."""
+    """A value with its unit, if parsing it returns the same value."""
     return shown_value(name, raw) if raw.isdigit() and raw != "0" else raw

@@ -1,4 +1,4 @@
-"""The files that declare a cluster: finding, reading and writing them."""
+"""Finds, reads and writes declarative files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LARGEST = 64 << 20  # bytes
 
 
 def load_declared(paths: Sequence[str], context: Context) -> Declared:
-    """The declarations of the files, and what the context ignores."""
+    """The declarations of the files, with the keys that the context ignores."""
     from kconf.configdef.lookup import keys_for
     from kconf.engine.declarative.parser import read_declared
     from kconf.util.memory import gc_paused
 
     found = [each for path in paths for each in _files(path)]
     with gc_paused():
-        once = {os.path.realpath(path): path for path in reversed(found)}  # by the name that was given first
+        once = {os.path.realpath(path): path for path in reversed(found)}  # under the path that was given first
         declared = read_declared(((path, _text(path)) for path in reversed(once.values())), keys_for)
     return replace(declared, ignored=(*declared.ignored, *ignored_by(context)))
 
@@ -72,7 +72,7 @@ def _text(path: str) -> str:
 
 
 def read_secret(source: SecretSource, what: str) -> str:
-    """The secret itself, from the variable or file that a declaration names."""
+    """The secret, from the variable or file that a declaration names."""
     if source.kind == "env":
         value = os.environ.get(source.name)
         if not value:
@@ -102,7 +102,7 @@ def write_files(directory: str, files: Mapping[str, str], *, force: bool) -> Ite
 
 
 def write_atomically(path: str, text: str, *, private: bool = False) -> None:
-    """Write a file so that nobody sees half of it. Raises OSError."""
+    """Write a file atomically. Raises OSError."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         mode = 0o600 if private else 0o666

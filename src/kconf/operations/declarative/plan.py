@@ -1,4 +1,4 @@
-"""Compares files with a cluster: what has to be read, what differs, and what may be pruned."""
+"""Compares files with a cluster: reads what is needed, finds differences, and decides what may be pruned."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CONFIGURED: Final = {ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROU
 
 
 class DifferencePlan(NamedTuple):
-    """What would be changed on a cluster, and what is unknown of it; `revision` is that of a kconf server.
+    """The changes to a cluster, and what is unknown about it; `revision` is that of a kconf server.
 
-    `undeclared` is set on the cluster and named by no file: drift that applying the plan does not change. `unread`
-    could not be read, so whether it differs is unknown.
+    `undeclared`: set on the cluster, but in no file; applying the plan does not change this drift. `unread`: could not
+    be read, so it is unknown whether it differs.
     """
 
     cluster: str
@@ -45,7 +45,7 @@ class DifferencePlan(NamedTuple):
 
 
 def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | None:
-    """What `--prune=WORD,…` allows to be removed; None: nothing."""
+    """What `--prune=WORD,…` may remove; None if nothing."""
     if words is None:
         return None
     parts = [each.strip() for each in words.split(",") if each.strip()]
@@ -88,7 +88,7 @@ def _declared_keys(found: Iterable[Difference]) -> list[tuple[ResourceType, str]
 
 
 def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource, ApiError]:
-    """Topics that are not listed, and of which the cluster does not say whether they exist: not to be called new."""
+    """Topics that are not listed but may exist, because the caller may not describe them: not shown as new."""
     names = [each.resource.name for each in found if each.kind is ChangeKind.TOPIC and each.op == "create"]
     if not names:
         return {}
@@ -105,7 +105,7 @@ def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource
 def _without_inherited(
     target: Target, found: Sequence[Difference], drift: Sequence[Difference]
 ) -> tuple[list[Difference], list[Difference]]:
-    """Both with the values that are inherited; an override that would be inherited all the same is no difference."""
+    """Both sides with inherited values: an override equal to the inherited value is not a difference."""
     if not found and not drift:
         return [], []
     with target.open() as admin:
@@ -133,14 +133,14 @@ def _undeclared_note(count: int) -> str:
 
 
 def check_deletes(found: Iterable[Difference], limit: int) -> None:
-    """Refuse to prune more than `limit` things."""
+    """Refuse to prune more than `limit` items."""
     count = sum(each.pruned for each in found)
     if count > limit:
         raise Aborted(f"this would remove {count} items, but --max-deletes allows {limit}")
 
 
 async def _read(target: Target, declared: Declared) -> tuple[ClusterState, ClusterRelease]:
-    """Read what the files name or own, and the release of the cluster."""
+    """Read the resources that the files name or manage, and the release of the cluster."""
     kinds = {each.type for each in declared.configs} | {SCOPES[each.word] for each in declared.selectors}
     kinds |= {ResourceType.TOPIC} if declared.topics else set()
     kinds |= {ResourceType.QUOTA} if declared.quotas else set()
@@ -167,7 +167,7 @@ async def _read(target: Target, declared: Declared) -> tuple[ClusterState, Clust
 
 
 def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource, ApiError]:
-    """Why a resource that seems to differ could not be read well enough to be changed."""
+    """Resources that differ but cannot be changed, because they could not be read completely, with the reason."""
     missing = {each.what: each.failure for each in state.missing}
     failures: dict[Resource, ApiError] = {}
     for resource in dict.fromkeys(each.resource for each in found):
@@ -178,13 +178,13 @@ def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource
 
 
 def _unread(state: ClusterState, failures: Mapping[Resource, ApiError]) -> list[MissingPart]:
-    """What could not be read and is not among the failures."""
+    """Resources that could not be read and are not among the failures."""
     known = {name for resource in failures for name in (str(resource), _PARTS[resource.type])}
     return [each for each in state.missing if not each.is_absent and each.what not in known]
 
 
 def _own_users(target: Target) -> list[str]:
-    """The user that the client logs in as, who must not be pruned."""
+    """The client's own user, which must not be pruned."""
     with target.open() as admin:
         user = admin.settings.security.username
     return [] if user is None else [user]

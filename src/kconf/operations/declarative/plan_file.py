@@ -1,6 +1,6 @@
-"""A plan as a file: `plan --out` writes it, `apply` executes it if nothing has changed since.
+"""Plan files: `plan --out` writes one, `apply` executes it if nothing has changed since.
 
-JSON, readable by its owner only. It has no secrets, only where each is to be found.
+A plan file is JSON and readable only by its owner. It contains no secrets, only the variable or file of each.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def write_plan(path: str, plan: DifferencePlan, context: str) -> None:
 
 
 def read_plan(path: str) -> DifferencePlan:
-    """The plan in a file. It has no `revision`: what has changed since is found by comparing."""
+    """The plan in a file. It has no `revision`: later changes are found by comparing it with the cluster."""
     try:
         with open(path, encoding="utf-8") as file:
             whole = json.load(file)

@@ -1,4 +1,4 @@
-"""Differences as the requests that are sent to a cluster."""
+"""Converts differences to requests and sends them to a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ITERATIONS: Final = 4096
 def differences_request(
     command: str, target: Target, admin: SyncAdminClient, plan: DifferencePlan, reason: str | None
 ) -> ChangeRequest:
-    """A plan from files, or of a rollback, as a request that can be executed; it is always confirmed."""
+    """The change request for a plan from files or for a rollback; it always needs confirmation."""
     plan = plan._replace(differences=with_inherited(admin, plan.differences))
     checked = check_topics(target.context.policy, admin, plan_of(plan), plan.differences)
     doable = [each for each in plan.differences if each.resource not in checked.failures]
@@ -44,9 +44,9 @@ def differences_request(
 
 
 class DifferenceSender:
-    """Sends each difference with the API that it belongs to. Secrets are read before anything is sent.
+    """Sends each difference with the API for its type. Secrets are read before anything is sent.
 
-    `revision` is that of the kconf server when it was read: a resource that has changed since is refused there.
+    `revision` is that of the kconf server when the plan was made: it refuses resources that changed since.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class DifferenceSender:
             self._by_resource.setdefault(each.resource, []).append(each)
 
     def __call__(self, resources: Sequence[Resource], validate_only: bool) -> SendResult:
-        """By resource and key; None: accepted, or of a kind that no cluster validates."""
+        """The result by resource and key; None if accepted, or if clusters cannot validate this type."""
         some = [each for resource in resources for each in self._by_resource[resource]]
         created = {each.resource for each in some if each.op == "create"}
         outcomes: dict[Any, ApiError | None] = {}
@@ -81,7 +81,7 @@ class DifferenceSender:
                     outcomes.update(dict.fromkeys(map(_name, found)) if validate_only else self._acls(found))
                 case _:
                     outcomes.update(self._configs(found, validate_only))
-        # Last: new partitions are a new revision of the topic, and its config changes expect the present one.
+        # Last: adding partitions increases the topic's revision, and its config changes expect the current one.
         outcomes.update(self._topics([each for each in some if each.kind is ChangeKind.TOPIC], validate_only))
         return outcomes
 

@@ -1,4 +1,4 @@
-"""Whether a cluster has changed since a plan was made."""
+"""Checks whether a cluster has changed since a plan was made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_current(path: str, target: Target, plan: DifferencePlan) -> DifferencePlan:
-    """The plan of a file, with the present revision, if nothing that it would change has changed since."""
+    """The plan of a file with the current revision; raises an error if values that it would change have changed."""
     if not plan.differences:
         return plan
     state = read_again(target, plan.differences)
@@ -36,7 +36,7 @@ def check_current(path: str, target: Target, plan: DifferencePlan) -> Difference
 
 
 def read_again(target: Target, found: Sequence[Difference]) -> ClusterState:
-    """The present state of what the differences are about."""
+    """Read the current state of the resources in the differences."""
     keys: dict[Resource, list[str]] = {}
     for each in found:
         if each.kind is ChangeKind.CONFIG:
@@ -61,7 +61,7 @@ _NAMED = (ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
 def moved_since_plan(found: Sequence[Difference], reading: ClusterState) -> list[Difference]:
-    """The differences whose `before` is no longer the present value."""
+    """The differences whose `before` is not the current value any more."""
     state = set_values(reading)
     return [each for each in found if _has_moved(each, state)]
 

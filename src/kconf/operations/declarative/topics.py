@@ -1,4 +1,4 @@
-"""The topics that a plan would create or give partitions, checked by the policy."""
+"""Checks topics that a plan would create or add partitions to against the policy."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def new_topics(found: Sequence[Difference]) -> list[NewTopic]:
 
 
 def _counts(each: Difference) -> tuple[int, int]:
-    """Partitions and replicas; 0: the cluster's default."""
+    """Partitions and replicas; 0 for the cluster's default."""
     shape = json.loads(each.after or "{}")
     return shape["partitions"] or 0, shape["replication"] or 0

@@ -1,7 +1,7 @@
-"""Waits until a cluster shows what was changed on it.
+"""Waits until all brokers of a cluster show a change.
 
-A controller answers before the brokers know of the change, so a command right after would show the old state. Every
-broker is asked, since any of them may answer that command.
+A controller responds before the brokers know of the change, so the next command could show the old state. All brokers
+are checked, because any of them may answer that command.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def wait_until_visible(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[str]:
-    """Wait at most `limit` seconds; raises NotVisible. Returns the names of what may not be read, so cannot be seen."""
+    """Wait at most `limit` seconds; raises NotVisible. Returns the names of resources that the caller may not read."""
     deadline, pause, shown = clock() + limit, _FIRST_PAUSE, 0
     views = [_BrokerView(each, list(found)) for each in _brokers(target)]
     with progress(len(found)) as advance:
@@ -60,7 +60,7 @@ def wait_until_visible(
 
 @dataclass
 class _BrokerView:
-    """What one broker does not show yet, and what it does not let be read."""
+    """What one broker does not show yet, and what the caller may not read."""
 
     target: Target
     hidden: list[Difference]
@@ -78,7 +78,7 @@ class _BrokerView:
 
 
 def _brokers(target: Target) -> list[Target]:
-    """The target by the address of each broker, as any of them may be asked next."""
+    """One target per broker address."""
     with target.open() as admin:
         if admin.settings.bootstrap.controllers:
             return [target]
@@ -121,7 +121,7 @@ def _is_shown(each: Difference, values: SetValues, state: ClusterState) -> bool:
 
 
 def _is_inherited(each: Difference, state: ClusterState) -> bool:
-    """Whether a resource has the value, although not as its own."""
+    """Whether a resource inherits the value."""
     view = state.configs.get(each.resource)
     entry = next((one for one in view.entries if one.name == each.key), None) if view is not None else None
     return entry is not None and entry.value is not None and entry.value == each.after

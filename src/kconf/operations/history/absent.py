@@ -1,4 +1,4 @@
-"""Topics that a command names and that the cluster does not list now: what the record says of them."""
+"""Notes about topics that a command names but the cluster does not list, from recorded changes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def check_recorded(target: Target, scopes: Sequence[Scope], history: RecordedHistory) -> None:
-    """Raise for a scope that covers nothing, neither in the record nor on the cluster."""
+    """Raise an error for a scope that matches nothing, neither in the record nor on the cluster."""
     check_scopes([target], scopes, {(each.change.resource, each.change.key) for each in history.entries})
 
 
 def absent_notes(scopes: Sequence[Scope], history: RecordedHistory, state: ClusterState) -> dict[Resource, str]:
-    """By topic that a scope names and the cluster does not list, a sentence about it."""
+    """A note for each topic that a scope names but the cluster does not list."""
     if any(each.what == "topics" for each in state.missing):
         return {}
     absent = [each for each in named_topics(scopes) if each.name not in state.topics]

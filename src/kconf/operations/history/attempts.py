@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def latest_attempts(admin: SyncAdminClient, count: int) -> list[AuditEntry]:
-    """About the last `count` attempts, newest first; fewer where numbers were skipped.
+    """About the last `count` attempts, newest first; fewer if numbers were skipped.
 
-    The log can be read forward only, so that its end is searched for. Raises UnsupportedVersion on other clusters.
+    The log can only be read forward, so its end is found by binary search. Raises UnsupportedVersion on other clusters.
     """
     last = _last_number(admin)
     found = admin.list_attempts(max(0, last - count), limit=count)
@@ -20,7 +20,7 @@ def latest_attempts(admin: SyncAdminClient, count: int) -> list[AuditEntry]:
 
 
 def _last_number(admin: SyncAdminClient) -> int:
-    """The greatest number, or one below it by less than what was added meanwhile; 0 if there is none."""
+    """The highest number, without attempts added during the search; 0 if there is none."""
 
     def is_before_end(number: int) -> bool:
         return bool(admin.list_attempts(number, limit=1))

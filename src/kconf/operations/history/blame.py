@@ -24,7 +24,7 @@ _GONE = (Fit.CHANGED_OUTSIDE, Fit.UNKNOWN_OUTCOME, Fit.NOT_YET_VISIBLE)
 
 
 class BlameEntry(NamedTuple):
-    """A value that is set, or that is recorded and not set any more (`is_set` is False), and who made it so."""
+    """A value that is set, or that was recorded and is not set any more (`is_set` is False), and its author."""
 
     change: Change
     value: str | None
@@ -33,7 +33,7 @@ class BlameEntry(NamedTuple):
 
 
 def blame(state: ClusterState, history: RecordedHistory) -> Iterator[BlameEntry]:
-    """By resource and key."""
+    """The authors by resource and key."""
     if not history.is_complete:
         yield from _blame_record(Record(history.entries, LiveValues(state)))
         return
@@ -45,7 +45,7 @@ def blame(state: ClusterState, history: RecordedHistory) -> Iterator[BlameEntry]
 
 
 def unreadable(state: ClusterState, history: RecordedHistory) -> list[Resource]:
-    """Recorded resources whose present values could not be read."""
+    """Recorded resources whose current values could not be read."""
     live = LiveValues(state)
     names = {(each.change.resource, each.change.key) for each in history.entries}
     return sorted({name[0] for name in names if not live.is_readable(name)})
@@ -70,7 +70,7 @@ def _blame_record(record: Record) -> Iterator[BlameEntry]:
 
 
 def _last_changes(history: RecordedHistory) -> dict[ConfigName, HistoryEntry]:
-    """The last change of everything that was not removed since."""
+    """The last change of each key that was not removed since."""
     last: dict[ConfigName, HistoryEntry] = {}
     for each in history.entries:
         if each.outcome != "done":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ClusterDifference(NamedTuple):
-    """A value that differs; `change` names it. None: not set there, or a secret."""
+    """A value that differs; `change` identifies it. None if not set there, or secret."""
 
     change: Change
     here: str | None
@@ -32,14 +32,16 @@ class ClusterDifference(NamedTuple):
 
 
 def diff_times(entries: Iterable[HistoryEntry]) -> Iterator[HistoryRange]:
-    """What is different after the entries, by resource and key; what was changed back is left out."""
+    """The differences that the entries made, by resource and key, without values that were changed back."""
     for _, each in sorted(ranges(entries).items()):
         if each.first.change.before != each.last.change.after:
             yield each
 
 
 class RecordedDifference(NamedTuple):
-    """A value that was another one at an earlier time; `change` names it, `attribution` says who made the later one."""
+    """A value that was different at an earlier time; `change` identifies it, `attribution` has the author of the later
+    one.
+    """
 
     change: Change
     before: str | None
@@ -48,9 +50,10 @@ class RecordedDifference(NamedTuple):
 
 
 class RecordDiff(NamedTuple):
-    """What differs by a record, its `gaps` around the times, what it does not reach, and what could not be read.
+    """The recorded differences, the `gaps` of the record around the two times, and keys without a record or not
+    readable.
 
-    `unreadable` are secrets of which it is unknown whether they changed.
+    `unreadable`: secrets for which it is unknown whether they changed.
     """
 
     differences: list[RecordedDifference]
@@ -61,7 +64,7 @@ class RecordDiff(NamedTuple):
 
 
 def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff:
-    """The recorded values at two moments or, without an end, at a moment and the live ones."""
+    """Compare the recorded values at two moments, or those at one moment with the live values."""
     found = RecordDiff([], [], [], [], [])
     unread: set[Resource] = set()
     gone = [(each, "") for each in record.unlisted_topics()] if end is None else []
@@ -70,7 +73,7 @@ def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff
             unread.add(name[0])
             continue
         if end is None and name[1] and record.attribute(name).fit is Fit.NOT_LISTED:
-            continue  # the row of the topic says it
+            continue  # the row of the topic shows it
         _diff_key(record, name, (begin, end), found)
     found.unread.extend(sorted(unread))
     return found
@@ -103,12 +106,12 @@ def _diff_key(record: Record, name: ConfigName, moments: tuple[Moment, Moment | 
 
 
 def _is_since(value: PastValue) -> bool:
-    """Whether the change without a record was made after the moment, up to now: then the difference itself shows it."""
+    """Whether the unrecorded change was made between the moment and now: then the difference itself shows it."""
     return value.gap is not None and value.gap.until is None
 
 
 def _live(record: Record, name: ConfigName) -> PastValue:
-    """A secret that is set has a value that nobody knows: the empty text, or the iterations of a credential."""
+    """The live value. A secret is an empty string, or the iterations of a credential, because its value is unknown."""
     value = record.live.values.get(name)
     return PastValue(value or "" if record.live.is_secret(name) else value)
 
@@ -129,7 +132,7 @@ def _is_secret(record: Record, name: ConfigName, *values: PastValue) -> bool:
 
 
 def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValue) -> tuple[Attribution, PastValue]:
-    """A secret that was set and is: it was changed if a later entry or its iterations say so; else that is unknown."""
+    """A secret that is set at both times: changed if a later entry or its iterations show it, otherwise unknown."""
     attribution = record.attribute(name)
     last = attribution.author
     if last is None:
@@ -138,7 +141,7 @@ def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValu
 
 
 def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDifference]:
-    """What is set on at least one of the clusters, and does not mean the same on both."""
+    """The values that are set on at least one of two clusters and have different meanings."""
     values, other_values = set_values(one), set_values(other)
     for name in sorted({*values, *other_values}):
         resource, key = name
@@ -155,7 +158,7 @@ def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDif
 
 
 def _entry(state: ClusterState, name: ConfigName) -> Entry | None:
-    """The effective value; of a broker, only what is set there."""
+    """The effective value; for a broker, only a value set on it."""
     resource, key = name
     view = state.configs.get(resource)
     entry = None if view is None else view.get(key)

@@ -1,4 +1,4 @@
-"""What a cluster has now, in a form that the record can be compared with."""
+"""The current values of a cluster, in a form that can be compared with recorded values."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class LiveValues:
         self._missing = {each.what for each in state.missing}
 
     def is_secret(self, name: ConfigName) -> bool:
-        """Whether a value is set that the cluster does not show; of a credential it shows only the iterations."""
+        """Whether the cluster hides the value; for a credential it shows only the iterations."""
         return name in self.values and (self.values[name] is None or name[0].type is ResourceType.SCRAM)
 
     def may_be(self, name: ConfigName, text: str | None, *, is_secret: bool) -> bool:
-        """Whether the live value may be a text of the record; of a secret only presence and iterations are known."""
+        """Whether the live value may equal a recorded one; for a secret only presence and iterations count."""
         value = self.values.get(name)
         if not is_secret:
             return same_value(name, value, text)
@@ -46,11 +46,11 @@ class LiveValues:
         return None if shape is None or not shape.id.int else encode_id(shape.id)
 
     def is_listed(self, resource: Resource) -> bool:
-        """Whether the cluster lists a topic; anything else is there as long as something is set."""
+        """Whether the cluster lists a topic. Other resources exist if something is set on them."""
         return resource.type is not ResourceType.TOPIC or resource.name in self.state.topics
 
     def is_readable(self, name: ConfigName) -> bool:
-        """Whether the value, or that there is none, was read. A topic that is not listed counts as read."""
+        """Whether the value (or its absence) could be read. A topic that is not listed counts as read."""
         resource, key = name
         part = next((part for part, kind in PARTS.items() if kind is resource.type), None)
         text = f"user:{resource.name}" if resource.type is ResourceType.SCRAM else str(resource)
@@ -58,18 +58,18 @@ class LiveValues:
             return False
         is_topic = resource.type is ResourceType.TOPIC
         if resource.type is ResourceType.BROKER or (is_topic and key and resource.name in self.state.topics):
-            return resource in self.state.configs  # a broker that is down is not listed, and not in `missing` either
+            return resource in self.state.configs  # a broker that is down is neither listed nor in `missing`
         return True
 
 
 def other_credential(name: ConfigName, one: str | None, other: str | None) -> bool:
-    """Whether two texts are certainly not one SCRAM credential: their iterations differ."""
+    """Whether two values are different SCRAM credentials for certain, because their iterations differ."""
     counts = shown_iterations(one), shown_iterations(other)
     return name[0].type is ResourceType.SCRAM and None not in counts and counts[0] != counts[1]
 
 
 def same_value(name: ConfigName, one: str | None, other: str | None) -> bool:
-    """Whether two texts are one value of a key: a broker may write it in another form than it was given."""
+    """Whether two strings are the same value of a key: a broker may format it differently."""
     resource, key = name
     if one == other or one is None or other is None:
         return one == other

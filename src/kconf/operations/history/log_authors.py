@@ -1,13 +1,13 @@
 """Finds the authors of changes in a followed metadata log, from the journals of kconf's own clients.
 
-The log says what was changed and when, and never by whom. A client's journal says who asked for what: between which
-offsets of the log, if the client could ask for them, or else between which times. They are matched only if there is no
-doubt: the same key was set to the same value within these bounds (and from the same value, if only times are known),
-and the request fits no other change and the change no other request. Else the author is unknown.
+The log has every change with its time, but no author. A client's journal has the author of each request, and the range
+of log offsets in which it was committed, or only a range of times if the client could not read the offsets. A request
+and a change are matched only if there is no doubt: the same key was set to the same value within the range (and from
+the same value, if only times are known), and neither matches another one. Otherwise the author is unknown.
 spark/transforms/followed.py does the same in the lake.
 
-A request that fits no change of the log is none itself if the log is known for the whole time in which it can have been
-made. If the log is not known for all of that time, it stays.
+A request that matches no change in the log was not committed, if the log is known for the whole range. Otherwise the
+request is kept as a change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Subject = tuple[object, ...]
 
 
 class CoveredRun(NamedTuple):
-    """A part of the log that files cover without a hole, with the times of its first and its last change."""
+    """A part of the log that files cover without a gap, with the times of its first and last change."""
 
     begin: int
     end: int
@@ -39,7 +39,7 @@ class CoveredRun(NamedTuple):
     last: int
 
     def covers(self, request: HistoryEntry) -> bool:
-        """Whether a request cannot have been committed outside of it."""
+        """Whether a request can only have been committed inside this part."""
         if request.log_begin is not None and request.log_end is not None:
             return self.begin <= request.log_begin and request.log_end <= self.end
         earliest, latest = _times(request)
@@ -47,9 +47,9 @@ class CoveredRun(NamedTuple):
 
 
 class FollowedRecord(NamedTuple):
-    """The entries of a log and of client journals as one record, in which each change is once.
+    """The entries of a log and of client journals as one record, with each change once.
 
-    `contradicted` are requests that clients recorded as done and that the log does not have.
+    `contradicted`: requests that clients recorded as done, but that are not in the log.
     """
 
     entries: list[HistoryEntry]
@@ -57,7 +57,7 @@ class FollowedRecord(NamedTuple):
 
 
 def with_authors(entries: Sequence[HistoryEntry], segments: Sequence[LogSegment] = ()) -> FollowedRecord:
-    """`segments` are the files of the log, which say which offsets it is known for."""
+    """Combine the log with client journals. `segments` are the files of the log, with the offsets that they cover."""
     changes = _in_order([each for each in entries if each.origin == LOG_ORIGIN])
     gaps = [_bounded(each, changes, segments) for each in entries if each.origin == SNAPSHOT_ORIGIN]
     if not changes and not gaps:
@@ -79,7 +79,7 @@ def with_authors(entries: Sequence[HistoryEntry], segments: Sequence[LogSegment]
 
 
 def _placed(request: HistoryEntry, logged: Sequence[HistoryEntry]) -> tuple[tuple[float, float, float], HistoryEntry]:
-    """A request with its place in the order. If its offset is known, the log bounds its time: a clock may be wrong."""
+    """A request with its position in the order. A known offset limits its time: a clock may be wrong."""
     if request.log_begin is None:
         return (request.time, request.revision, request.line), request
     place = bisect_left(logged, request.log_begin, key=lambda each: each.revision)
@@ -91,14 +91,14 @@ def _placed(request: HistoryEntry, logged: Sequence[HistoryEntry]) -> tuple[tupl
 
 
 def _with_offset(request: HistoryEntry) -> HistoryEntry:
-    """The revision of a change that a gateway made is its offset."""
+    """A gateway's change with its offset, which is its revision."""
     if request.origin != GATEWAY_ORIGIN:
         return request
     return request._replace(log_begin=request.revision, log_end=request.revision + 1)
 
 
 def _in_order(changes: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """By offset, each no earlier than those before it: the clock of the next leader may be behind."""
+    """Sorted by offset. Times never decrease, although the clock of the next leader may be behind."""
     ordered = sorted(changes, key=lambda each: (each.revision, each.line))
     times = accumulate((each.time for each in ordered), max)
     return [each._replace(time=time) for each, time in zip(ordered, times, strict=True)]
@@ -112,7 +112,7 @@ def _attributed(change: HistoryEntry, author: HistoryEntry | None) -> HistoryEnt
 
 
 def _bounded(gap: HistoryEntry, changes: Sequence[HistoryEntry], segments: Sequence[LogSegment]) -> HistoryEntry:
-    """What the difference between two snapshots shows: it was changed after the last change before the gap."""
+    """Changes found by comparing two snapshots: they were made after the last change before the gap."""
     begins = [each.begin for each in segments if each.is_gap and each.end == gap.revision + 1]
     place = bisect_right(changes, min(begins, default=0) - 1, key=lambda each: each.revision)
     not_before = changes[place - 1].time if place else None
@@ -131,7 +131,7 @@ def _runs(changes: Sequence[HistoryEntry], segments: Sequence[LogSegment]) -> li
 
 
 def _candidates(changes: Sequence[HistoryEntry], requests: Sequence[HistoryEntry]) -> list[tuple[int, int]]:
-    """Pairs of a request and a change that it may have made, by index."""
+    """Pairs of a request and a change that may belong to it, by index."""
     by_subject: dict[_Subject, list[int]] = defaultdict(list)
     for place, each in enumerate(requests):
         by_subject[_subject(each.change)].append(place)
@@ -144,7 +144,7 @@ def _candidates(changes: Sequence[HistoryEntry], requests: Sequence[HistoryEntry
 
 
 def _unique(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The pairs whose two sides are in no other pair."""
+    """The pairs in which neither side is part of another pair."""
     counts: dict[tuple[str, int], int] = defaultdict(int)
     for request, change in pairs:
         counts["request", request] += 1
@@ -153,7 +153,7 @@ def _unique(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _subject(change: Change) -> _Subject:
-    """What must be the same: of a topic its operation (clients may not know the replicas), of a secret its key."""
+    """What must be equal: for a topic the operation (clients may not know the replicas), for a secret its key."""
     if change.kind is ChangeKind.TOPIC:
         return change.kind, change.resource, change.op
     if change.sensitive:

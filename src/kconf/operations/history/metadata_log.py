@@ -1,4 +1,4 @@
-"""The history in the metadata directory of a KRaft controller, read offline: of a cluster that nobody followed."""
+"""Reads the history in the metadata directory of a KRaft controller offline, for a cluster that was not followed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METADATA_LOG: Final = "metadata-log"
 def read_metadata_log(
     directory: str, scopes: Sequence[Scope], since: int = 0, *, journal: str | None = None
 ) -> RecordedHistory:
-    """The changes in a directory. Those that clients recorded in the directory `journal` have their authors."""
+    """The changes in a directory. Changes that clients recorded in the directory `journal` get their authors."""
     log = MetadataDirectory(directory)
     events = list(log.events())
     begin = max((each.end for each in events if isinstance(each, LogGap)), default=0)

@@ -1,4 +1,4 @@
-"""What became of each key in a range of time, by a complete journal.
+"""The changes of each key in a time range, from a complete journal.
 
 A record with gaps is read by `record.py` instead.
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class HistoryRange(NamedTuple):
-    """The first and the last change of a key in a range of time."""
+    """The first and the last change of a key in a time range."""
 
     first: HistoryEntry
     last: HistoryEntry
 
 
 def ranges(entries: Iterable[HistoryEntry]) -> dict[ConfigName, HistoryRange]:
-    """By resource and key. A change whose outcome is unknown is left out."""
+    """The ranges by resource and key, without changes whose outcome is unknown."""
     found: dict[ConfigName, HistoryRange] = {}
     for each in entries:
         if each.outcome == "done":
@@ -35,13 +35,13 @@ def ranges(entries: Iterable[HistoryEntry]) -> dict[ConfigName, HistoryRange]:
 
 
 def entries_between(history: RecordedHistory, begin: Moment, end: Moment | None = None) -> list[HistoryEntry]:
-    """The entries after `begin` and up to `end`; an error if the journal begins later."""
+    """The entries after `begin` and up to `end`; raises an error if the journal begins later."""
     history.check_reaches(revision=begin.revision, time=begin.time)
     return [each for each in history.entries if not begin.includes(each) and (end is None or end.includes(each))]
 
 
 def change_of(resource: Resource, key: str, value: str | None) -> Change:
-    """A value that is set now, in the form of a journal entry; None: a secret, which has no value here."""
+    """A value that is set now, as a journal entry; None for a secret."""
     kind = ChangeKind.TOPIC if resource.type is ResourceType.TOPIC and not key else ChangeKind.CONFIG
     sensitive = value is None
     return Change(kind, resource, key, None, "" if sensitive else value, "set", sensitive)

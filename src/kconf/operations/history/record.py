@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.operations.state import ConfigName
 
 MAX_LAG: Final = 10_000
-"""Milliseconds in which a broker may still show the value from before a change that the controller has made."""
+"""Milliseconds for which a broker may still show the old value after a change."""
 
 
 class Fit(StrEnum):
@@ -37,7 +37,7 @@ class Fit(StrEnum):
 
 
 class Attribution(NamedTuple):
-    """Who made a live value: `author` if that is recorded, or someone outside kconf after the time `outside_after`."""
+    """Who set a live value: `author` if recorded, or someone outside kconf after the time `outside_after`."""
 
     fit: Fit
     entry: HistoryEntry | None = None
@@ -58,22 +58,22 @@ class Moment(NamedTuple):
         return entry.revision <= self.revision if self.revision is not None else entry.time <= (self.time or 0)
 
     def is_after(self, time: int | None) -> bool:
-        """Whether it may be after a time; None: the beginning."""
+        """Whether the moment may be after a time; None is the beginning."""
         return time is None or self.time is None or self.time > time
 
 
 class Gap(NamedTuple):
-    """When a key was changed without being recorded: after a time, and up to a time (None: now)."""
+    """A time range (None: now) in which a key was changed without being recorded."""
 
     after: int | None
     until: int | None
 
 
 class PastValue(NamedTuple):
-    """The recorded value at a moment, and the entry that set it if that is before the moment.
+    """The recorded value at a moment, and the entry that set it, if it is before the moment.
 
-    With a `gap` the key was changed around the moment, and it is not known whether before or after it. With `seen_at`
-    there is no record before that later time, at which this value was found.
+    `gap`: an unrecorded change was made around the moment, and it is unknown whether before or after it. `seen_at`:
+    nothing is recorded before this later time, at which the value was found.
     """
 
     value: str | None
@@ -87,7 +87,7 @@ class PastValue(NamedTuple):
 
 
 class Record:
-    """The done entries of a history by key and, for topics, by incarnation; and the live values to compare with."""
+    """The completed entries of a history by key and, for topics, by incarnation; and the live values."""
 
     def __init__(self, entries: Iterable[HistoryEntry], live: LiveValues) -> None:
         self.live = live
@@ -122,7 +122,7 @@ class Record:
         return sorted({*self._entries, *self.live.values})
 
     def unlisted_topics(self) -> list[Resource]:
-        """Topics that the record has and the cluster does not list."""
+        """Topics in the record that the cluster does not list."""
         return [each for each in self._parts if not self.live.is_listed(each)]
 
     def incarnations(self, resource: Resource) -> list[Incarnation]:
@@ -139,7 +139,7 @@ class Record:
         return [each for its, each in self._entries.get(name, ()) if its is incarnation]
 
     def is_recreated(self, resource: Resource) -> bool:
-        """Whether the live topic is not the last recorded one."""
+        """Whether the live topic is another incarnation than the last recorded one."""
         incarnation, live = self.incarnations(resource)[-1], self.live.topic_id(resource)
         if not self.live.is_listed(resource) or resource.type is not ResourceType.TOPIC:
             return False
@@ -221,7 +221,7 @@ class Record:
     # -- then --------------------------------------------------------------------------------------------------------
 
     def value_at(self, name: ConfigName, moment: Moment) -> PastValue | None:
-        """The recorded value of a key at a moment; None: nothing is recorded."""
+        """The recorded value of a key at a moment; None if nothing is recorded."""
         incarnation = self.incarnation_at(name[0], moment)
         entries = self.entries(name, incarnation)
         past = [each for each in entries if moment.includes(each)]
@@ -238,7 +238,7 @@ class Record:
         return PastValue(value, last, self._gap(name, moment, incarnation, value, last, later[0] if later else None))
 
     def existence_at(self, topic: Resource, moment: Moment) -> PastValue | None:
-        """That a topic was there, of which only changes of its configs are recorded; None: that is unknown."""
+        """Whether a topic existed of which only config changes are recorded; None if unknown."""
         incarnation = self.incarnation_at(topic, moment)
         entries = [each for its, each in self._parts.get(topic, ()) if its is incarnation]
         past = [each for each in entries if moment.includes(each)]

@@ -1,8 +1,8 @@
 """Plans a rollback: the differences that restore the values of an earlier time.
 
-A secret that was not set then is removed; others are not restored, since no record has them. Topics are neither created
-nor deleted. By a record with gaps only recorded values are restored: what it does not reach is left alone and listed as
-unknown.
+A secret that was not set at that time is removed; other secrets cannot be restored, because no record contains them.
+Topics are neither created nor deleted. If the record has gaps, only recorded values are restored; the rest is not
+changed, and listed as unknown.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Rollback(NamedTuple):
-    """What restores the earlier state; `secrets` have changed and cannot be restored, `notes` name what else cannot.
+    """The changes that restore the earlier state. `secrets` and `notes` list what has changed but cannot be restored.
 
-    By a record with gaps: `gaps` around the earlier time, keys whose earlier value is `unknown`, secrets that cannot be
-    compared (`unreadable`), and keys whose earlier value the record does not prove (`uncertain`).
+    For a record with gaps: the `gaps` around the earlier time, keys whose earlier value is `unknown`, secrets that
+    cannot be compared (`unreadable`), and keys whose earlier value is `uncertain`.
     """
 
     differences: list[Difference]
@@ -43,14 +43,14 @@ class Rollback(NamedTuple):
 
 
 def plan_rollback(changed: Mapping[ConfigName, HistoryRange], state: ClusterState) -> Rollback:
-    """`changed` is what has changed since the earlier time, `state` the present state."""
+    """`changed` has the changes since the earlier time, `state` the current state."""
     planner = _RollbackPlanner(changed, state)
     differences = planner.differences()
     return Rollback(differences, planner.secrets, planner.notes)
 
 
 def plan_rollback_by_record(record: Record, moment: Moment) -> Rollback:
-    """Restore what the record has of a moment. The present state is that of `record.live`."""
+    """Restore the recorded values of a moment. The current state is `record.live`."""
     planner = _RecordPlanner(record, moment)
     for name in record.names():
         planner.add(name)
@@ -59,7 +59,7 @@ def plan_rollback_by_record(record: Record, moment: Moment) -> Rollback:
 
 
 class _ConfigDifferences:
-    """Differences of configs from the present state."""
+    """Config differences from the current state."""
 
     def __init__(self, state: ClusterState) -> None:
         self._values = set_values(state)
@@ -68,9 +68,9 @@ class _ConfigDifferences:
         }
 
     def remove_secret(self, name: ConfigName) -> Difference:
-        """A secret that is set now and was not then."""
+        """Remove a secret that is set now but was not set then."""
         resource, key = name
-        shown = self._values.get(name) or HIDDEN  # of a credential its iterations
+        shown = self._values.get(name) or HIDDEN  # for a credential, its iterations
         source = None if resource.type is ResourceType.SCRAM else own_source(resource)
         return plain_difference(resource, "delete", key, shown, None)._replace(source=source, sensitive=True)
 
@@ -154,7 +154,7 @@ class _RecordPlanner:
             self.gaps.append((name, earlier))
 
     def _is_left_alone(self, resource: Resource) -> bool:
-        """Whether the present topic, if there is one, is not that of the moment. A note says so, once."""
+        """Whether the current topic is not the topic of that moment, or does not exist. Adds a note once."""
         if resource not in self._left_alone:
             note = self._topic_note(resource)
             self._left_alone[resource] = note is not None
@@ -215,7 +215,7 @@ def _secret(name: ConfigName) -> Difference:
 
 
 def _is_recreated(changed: HistoryRange) -> bool:
-    """Whether a topic was created or deleted since: then its present configs have no earlier values."""
+    """Whether a topic was created or deleted since: then its current configs have no earlier values."""
     first, last = changed.first.change, changed.last.change
     return first.kind is ChangeKind.TOPIC and {first.op, last.op} != {"grow"}
 

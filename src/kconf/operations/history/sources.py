@@ -1,8 +1,8 @@
 """Where the history of a cluster comes from: the journal of a kconf server, a journal directory, or a lake.
 
-A kconf server has a journal itself (`feed`), and only that one is complete. For other clusters a context may have a
-`journal:` directory, in which clients record what they change, a `lake:`, or both, which are then read as one record.
-All of them give the same entries, oldest first.
+A kconf server has its own journal (`feed`), the only complete one. For other clusters a context may have a `journal:`
+directory, in which clients record their changes, a `lake:`, or both, which are then read as one record. All of them
+return the same kind of entries, oldest first.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ SNAPSHOT_ORIGIN: Final = "snapshot"
 LOG_ORIGIN: Final = "log"
 OUTSIDE_ORIGIN: Final = "outside"
 _NEVER: Final = 2**63
-_MAX_STEP: Final = 60_000  # milliseconds; smaller steps of a clock need no note
+_MAX_STEP: Final = 60_000  # milliseconds; smaller clock steps need no note
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES: Final = {each.word: each for each in ResourceType}
 
 
 class HistoryEntry(NamedTuple):
-    """A recorded change; `outcome` is `done`, or `unknown` if it was begun and its result is not recorded.
+    """A recorded change; `outcome` is `done`, or `unknown` if it was started and its result is not recorded.
 
-    If snapshots are the only evidence, `origin` is `snapshot` and `change.before` says nothing: the value was read
-    between `read_since` and `time`, and the last snapshot without it was started at `not_before` (None: there is none).
-    A gateway that polls its cluster saw a change at `time` that was made after `not_before`.
-    `is_from_log`: it was read in a metadata log, which has every change whoever made it. Of a client's journal are
-    `answered`, when the response came, and the end of the metadata log before the request and after the response.
+    If only snapshots show it, `origin` is `snapshot` and `change.before` has no meaning: the value was read between
+    `read_since` and `time`, and the last snapshot without it was started at `not_before` (None if there is none). A
+    gateway that polls its cluster saw a change at `time` that was made after `not_before`. `is_from_log`: it was read
+    from a metadata log, which has all changes, including those of other tools. A client's journal also has the time of
+    the response (`answered`), and the end of the metadata log before and after it.
     """
 
     time: int
@@ -66,7 +66,7 @@ class HistoryEntry(NamedTuple):
 
     @property
     def known_at(self) -> int | None:
-        """A time (milliseconds) after which any change away from `change.after` was made; None: there is none."""
+        """Any later change to another value was made after this time (milliseconds); None if unknown."""
         return self.time if not self.is_snapshot else self.read_since or self.not_before
 
 
@@ -81,11 +81,11 @@ class RecordedHistory(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every change since the beginning is here, whoever made it: so it is on a kconf server only."""
+        """Whether it has all changes since the beginning, including those of other tools: only on a kconf server."""
         return self.source == FEED
 
     def check_reaches(self, *, revision: int | None = None, time: int | None = None) -> None:
-        """Raise if the journal does not reach back to a revision, or to a time (milliseconds)."""
+        """Raise an error if the journal begins after a revision or a time (milliseconds)."""
         if self.trimmed is None:
             return
         oldest, start = self.trimmed
@@ -103,7 +103,7 @@ class JournalStart(NamedTuple):
 def read_history(
     target: Target, admin: SyncAdminClient, scopes: Sequence[Scope], *, which: str | None = None
 ) -> RecordedHistory:
-    """The changes of what the scopes cover, from one source or the first there is."""
+    """The changes of resources in the scopes, from the given source or the first available one."""
     cluster = admin.describe_cluster().cluster_id or ""
     found = _first(target, admin, cluster, scopes) if which is None else _read(which, target, admin, cluster, scopes)
     if found is not None:
@@ -118,7 +118,7 @@ def read_history(
 
 
 def _first(target: Target, admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> RecordedHistory | None:
-    """The journal of the server or, if it has none, what the journal directory and the lake of the context have."""
+    """The journal of the server or, if it has none, the journal directory and the lake of the context."""
     feed, journal = (_read(each, target, admin, cluster, scopes) for each in (FEED, JOURNAL))
     if feed is not None or target.context.lake is None:
         return feed or journal
@@ -133,7 +133,7 @@ def _first(target: Target, admin: SyncAdminClient, cluster: str, scopes: Sequenc
 
 
 def merged(journal: RecordedHistory, lake: RecordedHistory) -> RecordedHistory:
-    """One record of both. The pipeline reads journals, so that most entries are in both of them."""
+    """Combine both into one record. The pipeline reads journals, so most entries are in both."""
     places = {_place(each) for each in journal.entries}
     requests = {_moment(each) for each in journal.entries if not each.is_from_log}
     fresh = (each for each in lake.entries if _place(each) not in places and _moment(each) not in requests)
@@ -147,7 +147,7 @@ def _place(entry: HistoryEntry) -> tuple[object, ...]:
 
 
 def _moment(entry: HistoryEntry) -> tuple[object, ...]:
-    """What a lake keeps of a change that a client recorded on a cluster that is followed too."""
+    """What identifies, in a lake, a change that a client recorded on a followed cluster."""
     return entry.time, entry.change.resource, entry.change.key, entry.change.after
 
 
@@ -200,9 +200,9 @@ def _journal_start(admin: SyncAdminClient, oldest: int, entries: Sequence[Histor
 
 
 def without_steps(entries: Sequence[HistoryEntry]) -> tuple[list[HistoryEntry], list[str]]:
-    """The entries of one journal, in its order, each no later than those after it; and notes on what that changes.
+    """The entries of one journal in order, with times that never decrease, and notes about corrected times.
 
-    Where the clock of a server was set back, the entries before it have times that had not come yet.
+    If the clock of a server was set back, entries before that have times that are too late.
     """
     found: list[HistoryEntry] = []
     ahead: dict[int, int] = {}  # by the revision before which the clock was set back
@@ -232,7 +232,7 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
     unknown = sum(each.outcome != "done" for each in entries)
     if unknown:
         what = "change was" if unknown == 1 else "changes were"
-        notes.append(f"{unknown} {what} begun, and nobody saw the end: they may have been made or not")
+        notes.append(f"{unknown} {what} started, but the outcome is not recorded: they may or may not have been made")
     if contradicted:
         what = "change that kconf recorded is" if len(contradicted) == 1 else "changes that kconf recorded are"
         notes.append(
@@ -245,7 +245,7 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
 def _one_record(
     directory: str, cluster: str, entries: Sequence[HistoryEntry]
 ) -> tuple[list[HistoryEntry], list[HistoryEntry]]:
-    """The entries of a journal directory in order, each change once; and what the metadata log contradicts."""
+    """The entries of a journal directory in order, each change once, and those that the metadata log contradicts."""
     from kconf.client.kraft.archive import log_segments
     from kconf.operations.history.log_authors import with_authors
     from kconf.util.atomic_files import cluster_directory
@@ -258,7 +258,7 @@ def _one_record(
 
 
 def _follower_notes(directory: str, cluster: str) -> list[str]:
-    """That nobody follows the cluster any more: what other tools have changed since is not recorded."""
+    """A note if the cluster is not followed any more: later changes by other tools are not recorded."""
     from time import time
 
     from kconf.client.kraft.archive import IDLE_CHECKPOINT, followed_until
@@ -303,7 +303,7 @@ def _from_lake(uri: str, cluster: str) -> RecordedHistory:
 
 
 def _snapshot_starts(tables: LakeTables, cluster: str) -> dict[int, int]:
-    """When each snapshot of a cluster was started, by when it was finished."""
+    """The start time of each snapshot of a cluster, by its end time."""
     from kconf.lake.lookup import LookupFilter
     from kconf.lake.schemas import SNAPSHOT
 
@@ -341,7 +341,7 @@ def _ended(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
 
 
 def _started(time: datetime | None, starts: Mapping[int, int], *, is_from_log: bool) -> int | None:
-    """When the snapshot that was finished at a time was started. That of a metadata log is of one moment."""
+    """The start time of the snapshot that ended at a time. For a metadata log both are the same."""
     if time is None:
         return None
     finished = _milliseconds(time)
@@ -349,7 +349,7 @@ def _started(time: datetime | None, starts: Mapping[int, int], *, is_from_log: b
 
 
 def _set_value(row: dict[str, Any]) -> str | None:
-    """The value of an interval. That of a secret which only snapshots show is null in the lake, and empty here."""
+    """The value of an interval. A secret that only snapshots show is null in the lake, and empty here."""
     return "" if row["value"] is None and row["sensitive"] else row["value"]
 
 

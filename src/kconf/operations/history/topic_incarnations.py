@@ -1,7 +1,7 @@
-"""A topic's record, split at the times when it was deleted or created: one topic of a name has nothing of another.
+"""The record of a topic, split where it was deleted or created: topics with the same name share nothing.
 
-Topic ids tell the topics of a name apart where the record has them. Changes of configs have no id: they belong to the
-topic that the entries before them are about.
+Topic IDs distinguish the topics of a name, if they are recorded. Config changes have no ID: they belong to the topic of
+the entries before them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Incarnation:
-    """A time in which a name had one topic, or none (`exists` is False; None: the record does not say).
+    """A time range in which a name had one topic, or none (`exists` is False; None if unknown).
 
-    `begin` is the entry that begins it, `created` the same if that is the recorded creation of the topic. `identified`
-    is the last entry that has the topic's id.
+    `begin` is its first entry, `created` the same entry if it is the creation of the topic. `identified` is the last
+    entry with the topic ID.
     """
 
     begin: HistoryEntry | None = None
@@ -34,7 +34,7 @@ class Incarnation:
 
 
 def facts_of(topic: str | None) -> dict[str, Any]:
-    """The id, the number of partitions and of replicas, from any form that a record has; what is unknown is None."""
+    """The ID, partitions and replicas, from any recorded format; None if unknown."""
     if topic is None:
         return {"id": None, "partitions": None, "replication": None}
     found = json.loads(topic)
@@ -46,13 +46,13 @@ def facts_of(topic: str | None) -> dict[str, Any]:
 
 
 def same_topic(one: str, other: str) -> bool:
-    """Whether two texts are about one topic with one shape; what only one of them has is not compared."""
+    """Whether two values describe the same topic with the same partitions; fields of only one are not compared."""
     pairs = zip(facts_of(one).values(), facts_of(other).values(), strict=True)
     return all(left is None or right is None or left == right for left, right in pairs)
 
 
 class TopicIncarnations:
-    """The incarnations of one name, in order; the last one is the present one, as far as the record goes."""
+    """The incarnations of one name in order; the last one is the current one, according to the record."""
 
     def __init__(self, entries: Iterable[HistoryEntry]) -> None:
         self.incarnations = [Incarnation()]
@@ -63,7 +63,7 @@ class TopicIncarnations:
         change, incarnation = entry.change, self.incarnations[-1]
         if change.kind is not ChangeKind.TOPIC:
             if incarnation.exists is False and change.after is not None:
-                incarnation = self._begin(entry)  # it was created again, and nobody recorded it
+                incarnation = self._begin(entry)  # it was recreated, which is not recorded
         elif change.after is None:
             incarnation.last = entry
             self._begin(entry).exists = False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PollCost(NamedTuple):
-    """What one poll takes: requests (about), resources, values, and seconds."""
+    """The cost of one poll: approximate requests, resources, values, and seconds."""
 
     requests: int
     resources: int
@@ -54,9 +54,9 @@ def poll_changes(
     interval: float,
     started: Callable[[PollCost], None],
 ) -> Iterator[HistoryEntry]:
-    """The differences between one poll and the next. What changes back in between is not seen.
+    """The differences between successive polls. A change that is reverted between two polls is not seen.
 
-    `started` is called after the first poll, with what it took.
+    `started` is called after the first poll, with its cost.
     """
     wanted = _SameKeys(keys) if keys else None
     began = time.monotonic()
@@ -79,7 +79,7 @@ def _changes(state: ClusterState) -> dict[ConfigName, Change]:
 
 
 def _transition(before: Change | None, now: Change | None) -> Change:
-    """From one state to the next; at least one of the two is there."""
+    """The change from one state to the next; at least one of the two is given."""
     last = now or before
     assert last is not None
     op = "delete" if now is None else "set"

@@ -27,7 +27,7 @@ def moment_text(moment: Moment) -> str:
 
 
 def name_text(name: ConfigName) -> str:
-    """A resource and a key as a message names them."""
+    """A resource and a key for messages."""
     from kconf.operations.display_names import display_names
 
     resource, key = name
@@ -36,13 +36,13 @@ def name_text(name: ConfigName) -> str:
 
 
 def author_text(attribution: Attribution) -> str:
-    """Why the author is not known; empty if they are."""
+    """Why the author is unknown; empty if known."""
     after = "" if attribution.outside_after is None else f" after {time_text(attribution.outside_after)}"
     match attribution.fit:
         case Fit.MATCHES | Fit.UNREADABLE:
             return ""
         case Fit.SEEN:
-            return f"changed outside kconf{after}" if after else "unknown: first seen by a snapshot"
+            return f"changed outside kconf{after}" if after else "unknown: first seen in a snapshot"
         case Fit.CHANGED_OUTSIDE:
             return f"changed outside kconf{after}"
         case Fit.RECREATED_OUTSIDE:
@@ -60,7 +60,7 @@ def author_text(attribution: Attribution) -> str:
 
 
 def entry_author(entry: HistoryEntry) -> str:
-    """Who made a change: the principal, and the user of the operating system; or why that is not known."""
+    """The author of a change: the principal and the operating system user, or why it is unknown."""
     if entry.caller.principal:
         return f"{entry.caller.principal} ({entry.os_user})" if entry.os_user else entry.caller.principal
     fits = {SNAPSHOT_ORIGIN: Fit.SEEN, OUTSIDE_ORIGIN: Fit.CHANGED_OUTSIDE}
@@ -68,7 +68,7 @@ def entry_author(entry: HistoryEntry) -> str:
 
 
 def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:
-    """What is not known about a value at a moment."""
+    """A note on what is unknown about a value at a moment."""
     if value.gap is None:
         assert value.seen_at is not None
         shown = "unset" if value.value is None else "what is shown"
@@ -87,7 +87,7 @@ def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:
 
 
 def unknown_notes(names: Sequence[ConfigName], moment: Moment) -> list[str]:
-    """One for each key, or one for all if there are many of them."""
+    """One note per key, or one for all if there are many."""
     if len(names) <= _MAX_NOTES:
         return [
             f"{name_text(each)} has no recorded value before {moment_text(moment)}; whether it changed is unknown"

@@ -1,8 +1,8 @@
 """Compares a KRaft cluster with its own metadata log, and its brokers with each other.
 
-Kafka 3.9 and 4.x may bring back configs of a deleted topic when a broker restarts (ghost configs): DescribeConfigs
-shows a value that the log does not have. A difference is reported only if the log says the same before and after the
-cluster was read, so that a change in between is not taken for one.
+Kafka 3.9 and 4.x may restore configs of a deleted topic when a broker restarts (ghost configs): DescribeConfigs shows a
+value that the log does not have. A difference is reported only if the log has the same value before and after the
+cluster was read, so that a concurrent change is not reported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Configs = dict[tuple[Resource, str], str]
 
 
 class Finding(NamedTuple):
-    """Something that is not as it should be, and what to do about it."""
+    """A problem, and what to do about it."""
 
     kind: str
     resource: Resource
@@ -66,7 +66,7 @@ class CheckResult(NamedTuple):
 
 
 def check_cluster(target: Target) -> CheckResult:
-    """Everything that can be checked with what the context has."""
+    """Check everything that the context allows."""
     if not target.has_controllers:
         state = read_state(target, ())
         note = "ghost configs were not checked: that requires the metadata log (--controllers HOST:PORT,…)"
@@ -86,12 +86,12 @@ def check_cluster(target: Target) -> CheckResult:
 
 
 def check_state(state: ClusterState) -> list[Finding]:
-    """What the state of a cluster alone shows."""
+    """The checks that need only the state of a cluster."""
     return [*_uneven(state), *_unknown(state)]
 
 
 def _catch_up(log: Follow) -> None:
-    """Read on until the log has everything that was committed when the cluster had been read."""
+    """Read the log up to the last offset that was committed when the cluster was read."""
     log.step()
     end = log.follower.high_watermark
     while log.follower.applied < end:
@@ -141,7 +141,7 @@ def _against_log(
 
 
 def _command(tool: str, *words: str) -> str:
-    """A command to be copied into a shell. Names and values come from the cluster, and may be hostile."""
+    """A command to copy into a shell, quoted: names and values come from the cluster and are not trusted."""
     return " ".join([tool, *map(quote, words)])
 
 
@@ -162,7 +162,7 @@ def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> F
 
 
 def _uneven(state: ClusterState) -> Iterator[Finding]:
-    """Keys whose value in effect is not the same on all brokers, though nobody set it for one of them."""
+    """Keys with different effective values on the brokers, although not set for a single broker."""
     brokers = {each: view for each, view in state.configs.items() if each.type is ResourceType.BROKER and each.name}
     by_key: dict[str, dict[str, str | None]] = {}
     for broker, view in brokers.items():
@@ -177,7 +177,7 @@ def _uneven(state: ClusterState) -> Iterator[Finding]:
 
 
 def _unknown(state: ClusterState) -> Iterator[Finding]:
-    """Keys that are set and that neither Kafka nor kconf knows: a misspelt one has no effect."""
+    """Keys that are set but unknown to Kafka and kconf: a misspelled key has no effect."""
     from kconf.configdef.lookup import known_key
     from kconf.model.entry import ValueType
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-_MOST_WAITING: Final = 100_000  # revisions that wait for a disk; then nothing more is read
+_MOST_WAITING: Final = 100_000  # revisions that may wait for a full disk; then reading stops
 _STALE: Final = 10.0  # seconds without a response
 
 
 class LogArchiver:
-    """`interval`: how long a change waits at most, in seconds, before it is in a file."""
+    """`interval`: the maximum number of seconds before a change is written to a file."""
 
     def __init__(self, follow: Follow, archive: LogArchive, cluster: str, interval: float) -> None:
         self.changes = 0
@@ -36,7 +36,7 @@ class LogArchiver:
 
     @property
     def lag(self) -> int:
-        """Offsets that are committed and not archived yet; 0 while nothing is known."""
+        """The number of committed offsets that are not archived yet; 0 while unknown."""
         return max(0, self._follow.follower.high_watermark - self._follow.follower.applied)
 
     @property
@@ -53,7 +53,7 @@ class LogArchiver:
 
     @property
     def skipped(self) -> int:
-        """Records that are not understood."""
+        """The number of records of unknown types."""
         return sum(self._follow.follower.image.skipped.values())
 
     def health(self) -> dict[str, object]:
@@ -68,7 +68,7 @@ class LogArchiver:
         }
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Follow until `stopped` is set; then write what waits. Raises what retries cannot resolve."""
+        """Follow until `stopped` is set; then write the rest. Raises errors that retries cannot resolve."""
         waiting = asyncio.create_task(stopped.wait())
         try:
             while not stopped.is_set():

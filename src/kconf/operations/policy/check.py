@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kconf.operations.planned_change import ChangePlan, PlannedChange
 
 TopicCounts = tuple[int | None, int | None]
-"""The number of partitions of a topic, and of replicas of each; None: no rule needs it."""
+"""The partitions and replicas of a topic; None if no rule needs them."""
 NO_COUNTS: Final[TopicCounts] = (None, None)
 
 
@@ -39,14 +39,14 @@ def load_policy(path: str) -> Rules:
 
 
 def with_verdicts(plan: ChangePlan, verdicts: Mapping[Resource, PolicyFindings]) -> ChangePlan:
-    """The plan, with the failures of resources that the policy refuses, and its warnings."""
+    """The plan with the policy's warnings, and failures for resources that it refuses."""
     failures = {each: verdict.failure for each, verdict in verdicts.items() if verdict.failure is not None}
     warnings = tuple(warning for verdict in verdicts.values() for warning in verdict.warnings)
     return plan._replace(failures={**plan.failures, **failures}, warnings=(*plan.warnings, *warnings))
 
 
 def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -> ChangePlan:
-    """Check the config changes of a plan. None: there is no policy."""
+    """Check the config changes of a plan. Without a policy, returns it unchanged."""
     if policy is None:
         return plan
     rules = load_policy(policy)
@@ -71,7 +71,7 @@ def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -
 
 
 def _check_risks(rules: Rules, plan: ChangePlan) -> ChangePlan:
-    """The plan, with the failures of resources whose risk a rule forbids; what one allows needs no option."""
+    """The plan with failures for resources whose risk a rule forbids. A risk that a rule allows needs no option."""
     if not rules.risk_rules:
         return plan
     from kconf.engine.policy.risk_rules import is_allowed
@@ -89,7 +89,7 @@ def _check_risks(rules: Rules, plan: ChangePlan) -> ChangePlan:
 
 
 def _checked_changes(rules: Rules, plan: ChangePlan) -> dict[Resource, list[PlannedChange]]:
-    """The config changes that a rule may be about."""
+    """The config changes that a rule may apply to."""
     kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
     found: dict[Resource, list[PlannedChange]] = {}
     for change in plan.changes:
@@ -99,7 +99,7 @@ def _checked_changes(rules: Rules, plan: ChangePlan) -> dict[Resource, list[Plan
 
 
 def subject_of(resource: Resource, view: View, shape: TopicCounts) -> Subject:
-    """A resource as rules see it: its effective values, and which of them are set at the resource itself."""
+    """A resource for rules: its effective values, and which of them are set on the resource itself."""
     from kconf.engine.policy.conditions import Subject
     from kconf.model.entry import own_source
 
@@ -109,7 +109,7 @@ def subject_of(resource: Resource, view: View, shape: TopicCounts) -> Subject:
 
 
 def _changed(resource: Resource, view: View, changes: Sequence[PlannedChange], shape: TopicCounts) -> Subject:
-    """A resource as rules would see it after the changes."""
+    """A resource for rules, after the changes."""
     from kconf.engine.policy.conditions import Subject
 
     now = subject_of(resource, view, shape)
@@ -143,7 +143,7 @@ def _shape(topic: TopicDescription) -> TopicCounts:
 
 
 def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> PolicyFindings:
-    """Check a topic that would be created, with the values that the cluster would give it."""
+    """Check a topic that would be created, with the values that it would get from the cluster."""
     from kconf.engine.policy.conditions import Subject
 
     configs = {key: value for key, value in topic.configs if value is not None}
@@ -158,7 +158,7 @@ def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Poli
 def check_growth(
     rules: Rules, admin: SyncAdminClient, grown: Mapping[Resource, tuple[int, int]]
 ) -> dict[Resource, PolicyFindings]:
-    """Check topics that would have so many partitions; the second number is the replication factor."""
+    """Check topics by their future partitions and replication factor."""
     from kconf.engine.policy.conditions import PARTITIONS
 
     described = admin.describe_configs(grown)

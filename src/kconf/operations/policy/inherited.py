@@ -1,4 +1,4 @@
-"""Rules about topics, evaluated on what topics inherit from brokers: a changed default binds as an override does."""
+"""Evaluates rules about topics on values inherited from brokers: rules apply to defaults as well as overrides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNKNOWN = ApiError(
 
 
 def check_inherited(rules: Rules, admin: SyncAdminClient, plan: ChangePlan) -> dict[Resource, PolicyFindings]:
-    """The verdicts on broker levels whose changes reach topics."""
+    """The results for broker-level changes that affect topics."""
     brokers: dict[Resource, set[str]] = {}
     for each in plan.changes:
         if each.resource.type is ResourceType.BROKER and not each.unchanged and each.resource not in plan.failures:
@@ -41,7 +41,7 @@ def check_inherited(rules: Rules, admin: SyncAdminClient, plan: ChangePlan) -> d
 
 
 def evaluate_defaults(rules: Rules, admin: SyncAdminClient) -> Iterator[tuple[Resource, list[Finding]]]:
-    """The findings on what topics to come would inherit from dynamic broker configs, broker by broker."""
+    """Check the values that new topics would inherit from dynamic broker configs, broker by broker."""
     keys = {name for rule in rules.rules if ResourceType.TOPIC in rule.types for name in rule.keys}
     inherited = InheritedSubjects(admin, rules, ())
     by_node: dict[int, list[str]] = {}
@@ -54,7 +54,7 @@ def evaluate_defaults(rules: Rules, admin: SyncAdminClient) -> Iterator[tuple[Re
 
 
 class InheritedSubjects:
-    """What topics inherit at each broker after the changes, and the topics themselves."""
+    """The values that topics inherit from each broker after the changes, and the topics themselves."""
 
     def __init__(self, admin: SyncAdminClient, rules: Rules, changes: Sequence[PlannedChange]) -> None:
         self._admin, self._rules, self._changes = admin, rules, changes
@@ -67,13 +67,13 @@ class InheritedSubjects:
         return self._inheritance.of_topics(key, self._changes)
 
     def at(self, node: int, keys: Collection[str]) -> dict[str, str]:
-        """The values that topics inherit at a broker, of all keys that the rules about some of them look at."""
+        """The values that topics inherit from a broker, for all keys used by rules about topics."""
         names = {name for rule in self._rules.about_inherited(keys) for name in rule.keys}
         found = {name: each for name in names for each in self.values(name) or () if each.node == node}
         return {name: each.new for name, each in found.items() if each.new is not None}
 
     def judge(self, resource: Resource, keys: Collection[str]) -> list[Finding] | None:
-        """None: the brokers or topics cannot be read."""
+        """The findings; None if brokers or topics cannot be read."""
         findings: dict[str, Finding] = {}
         try:
             if any(self.values(name) is None for name in keys):

@@ -1,4 +1,4 @@
-"""A policy evaluated on everything that a cluster has now."""
+"""Evaluates a policy on the current state of a whole cluster."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Evaluation(NamedTuple):
 
 
 class NotListed(NamedTuple):
-    """Resource types that the cluster cannot list (KIP-1142), so that they are not evaluated."""
+    """Resource types that the cluster cannot list (KIP-1142) and that are therefore not evaluated."""
 
     types: Sequence[ResourceType]
 
 
 def evaluate_cluster(admin: SyncAdminClient, rules: Rules) -> Iterator[Evaluation | NotListed]:
-    """Evaluate the rules on the resources of the types that they are about."""
+    """Evaluate the rules on all resources of their types."""
     kinds = rules.types
     if ResourceType.TOPIC in kinds:
         for names in _batches(sorted(admin.list_topics(internal=True))):
@@ -91,10 +91,10 @@ def _findings(rules: Rules, subject: Subject) -> list[Finding]:
 def evaluate_state(
     state: ClusterState, rules: Rules, remember_as: str | None = None
 ) -> Iterator[Evaluation | NotListed]:
-    """Evaluate the rules on a state that was read before: what is set on resources and what they inherit.
+    """Evaluate the rules on a state that was read before: values set on resources and inherited values.
 
-    What topics to come would inherit from brokers is not in a state. With a name of the rules to be remembered as, a
-    resource whose values are the same is not evaluated twice.
+    Values that new topics would inherit from brokers are not part of a state. With `remember_as`, a name for these
+    rules, results are cached: a resource whose values have not changed is not evaluated again.
     """
     kinds = rules.types
     unread = {each.what: each.failure for each in state.missing}
@@ -120,7 +120,7 @@ def evaluate_state(
 
 
 def _risks(subject: Subject) -> list[Risk]:
-    """The risks that a topic has now; those of a change are not to be seen."""
+    """The risks of a topic's current state, without those of changes."""
     if subject.resource.type is not ResourceType.TOPIC:
         return []
     return [

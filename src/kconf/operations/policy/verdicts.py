@@ -1,4 +1,4 @@
-"""What the findings of rules mean for a resource: refused, or warned about."""
+"""Converts findings of rules to failures and warnings for a resource."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PolicyFindings(NamedTuple):
 
 
 def verdict_of(findings: Iterable[Finding]) -> PolicyFindings:
-    """What an `error` rule finds is a failure, the rest are warnings."""
+    """Findings of `error` rules are failures, others are warnings."""
     from kconf.engine.policy.selectors import Severity
 
     found = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}

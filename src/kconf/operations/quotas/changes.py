@@ -1,4 +1,4 @@
-"""Changes of quotas, of one entity or of thousands, as a request that can be executed."""
+"""Builds change requests for quotas of one entity or thousands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QuotaChanges = Mapping[str, float | None]
 
 
 def parse_quotas(entity: QuotaEntity, arguments: Sequence[str]) -> dict[str, float | None]:
-    """KEY=VALUE for each; `none` removes."""
+    """Parse KEY=VALUE arguments; the value `none` removes a quota."""
     found: dict[str, float | None] = {}
     for argument in arguments:
         key, equals, text = argument.partition("=")
@@ -38,7 +38,7 @@ def parse_quotas(entity: QuotaEntity, arguments: Sequence[str]) -> dict[str, flo
 
 
 def parse_quota(entity: QuotaEntity, key: str, text: str) -> float | None:
-    """The number of a quota, which may have a unit; None: the quota is to be removed."""
+    """The value of a quota, which may have a unit; None removes the quota."""
     from kconf.configdef.units import raw_value
     from kconf.engine.quotas.alter import QUOTA_KEYS, quota_text
     from kconf.errors import InvalidRequest
@@ -61,7 +61,7 @@ def parse_quota(entity: QuotaEntity, key: str, text: str) -> float | None:
 def entity_request(
     command: str, admin: SyncAdminClient, entity: QuotaEntity, changes: QuotaChanges, reason: str | None
 ) -> ChangeRequest:
-    """Changes of one entity; without changes, all its quotas are removed."""
+    """Change the quotas of one entity; without changes, remove all of them."""
     levels = quota_levels(admin, entity)
     own = next(each for each in levels if each.entity == entity)
     stored = {each.entity: each.values for each in levels}
@@ -78,7 +78,7 @@ def quotas_request(
     *,
     confirm: bool = False,
 ) -> ChangeRequest:
-    """Changes of several entities; `stored` has the present quotas. The change of a default is always confirmed."""
+    """Change several entities; `stored` has the current quotas. Changing a default always needs confirmation."""
     present = _PresentQuotas(stored)
     by_resource = {entity.resource: (entity, changes) for entity, changes in wanted.items()}
 
@@ -107,7 +107,7 @@ class _PresentQuotas:
         self._stored, self._quotas = stored, StoredQuotas(stored)
 
     def changes(self, entity: QuotaEntity, new_quotas: QuotaChanges) -> list[PlannedChange]:
-        """What would change at the entity itself, and which values are in effect before and after."""
+        """The changes at the entity itself, and the effective values before and after."""
         own, resource, changes = self._stored.get(entity, {}), entity.resource, []
         for key, value in new_quotas.items():
             before, after = _text(own.get(key)), _text(value)
@@ -117,7 +117,7 @@ class _PresentQuotas:
         return changes
 
     def _inherited(self, entity: QuotaEntity, key: str) -> tuple[str, str | None]:
-        """The quota in effect for an entity without one of its own, and the level that it comes from."""
+        """The effective quota of an entity without its own quota, and its level."""
         from kconf.engine.quotas.precedence import level, who
         from kconf.model.quota import IP, QuotaEntity
 
@@ -139,7 +139,7 @@ def _text(value: float | None) -> str | None:
 def _alter(
     admin: SyncAdminClient, wanted: Mapping[QuotaEntity, QuotaChanges], *, validate_only: bool, reason: str | None
 ) -> dict[QuotaEntity, ApiError]:
-    """Users and clients with KIP-248; addresses with AlterClientQuotas."""
+    """Alter users and clients with KIP-248, IP addresses with AlterClientQuotas."""
     from kconf.model.quota import IP
 
     addresses = {each: changes for each, changes in wanted.items() if IP in dict(each.parts)}

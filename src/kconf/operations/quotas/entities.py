@@ -1,4 +1,4 @@
-"""Quota entities and the quotas that are set for them: by entity, and by level of precedence."""
+"""Quota entities and their quotas, by entity and by level of precedence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class QuotaLevel(NamedTuple):
-    """A level of precedence that matters for an entity, and the quotas that are set there."""
+    """A level of precedence that applies to an entity, and the quotas set there."""
 
     name: str
     entity: QuotaEntity
@@ -22,7 +22,7 @@ class QuotaLevel(NamedTuple):
 
 
 def quota_number(value: float) -> str:
-    """A quota as a text: whole numbers without a fraction."""
+    """A quota as text: whole numbers without a fraction."""
     return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
 
 
@@ -38,7 +38,7 @@ def level_name(source: QuotaSource) -> str:
 
 
 def check_keys(entity: QuotaEntity, wanted: Sequence[str]) -> list[str]:
-    """The quotas that an entity can have, or those that are wanted out of them."""
+    """The quotas that an entity can have, or the requested ones."""
     from kconf.engine.quotas.alter import keys_of
     from kconf.errors import InvalidRequest
 
@@ -55,7 +55,7 @@ def check_keys(entity: QuotaEntity, wanted: Sequence[str]) -> list[str]:
 
 
 def stored_quotas(admin: SyncAdminClient, wanted: QuotaEntity | None) -> dict[QuotaEntity, dict[str, float]]:
-    """All quotas, or those of an entity and of more specific ones, by name with the defaults first."""
+    """All quotas, or those of an entity and more specific ones, sorted by name with defaults first."""
     found = admin.describe_client_quotas(None if wanted is None else _at_least(wanted))
     return {each: found[each] for each in sorted(found, key=_order)}
 
@@ -67,14 +67,14 @@ def _at_least(entity: QuotaEntity) -> QuotaFilter:
 
 
 def _order(entity: QuotaEntity) -> tuple[int, list[tuple[str, bool, str]]]:
-    """Users, their clients, clients, addresses."""
+    """The sort order: users, users with clients, clients, IP addresses."""
     parts = dict(entity.parts)
     rank = 0 if "user" in parts else 1 if "client-id" in parts else 2
     return rank, [(kind, name is not None, name or "") for kind, name in reversed(entity.parts)]
 
 
 def quota_levels(admin: SyncAdminClient, entity: QuotaEntity) -> list[QuotaLevel]:
-    """What is set at each level that matters for an entity, the most specific first."""
+    """The quotas at each level that applies to an entity, the most specific first."""
     from kconf.engine.quotas.precedence import levels, who
     from kconf.model.quota import IP
 

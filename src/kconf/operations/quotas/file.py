@@ -1,8 +1,8 @@
 """Quotas in files: what `kconf quota export` writes and `kconf quota load` reads.
 
-YAML is the section `quotas:` of declarative files, CSV has a line for each entity. Both name the entity as the options
-do: `user`, `client-id`, `ip`, or `user-default: true` and so on; then the quotas by name, in YAML under `limits:`.
-`none` removes a quota, an empty cell does not change it.
+YAML is the section `quotas:` of declarative files; CSV has a line for each entity. Both name the entity like the
+options: `user`, `client-id`, `ip`, or `user-default: true` and so on. The quotas follow by name, in YAML under
+`limits:`. `none` removes a quota; an empty cell does not change it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ReadText = Callable[[], str]
 
 
 def read_quotas(path: str, kind: str | None, stdin: ReadText | None = None) -> list[QuotaFileRow]:
-    """All rows, or ConfigurationError with every line that is wrong."""
+    """All rows; raises ConfigurationError with every invalid line."""
     text, mistakes = _text(path, stdin), Mistakes()
     rows: Iterable[tuple[int, Mapping[str, str | None]]]
     is_csv = file_kind(path, kind) == "csv"
@@ -111,7 +111,7 @@ def _text(path: str, stdin: ReadText | None) -> str:
 
 
 def read_pairs(path: str, stdin: ReadText | None = None) -> list[tuple[str, str]]:
-    """Users with client ids from a CSV file, one of which may be empty."""
+    """Pairs of user and client ID from a CSV file; one of the two may be empty."""
     mistakes, found = Mistakes(), []
     for line, row in _csv_rows(path, _text(path, stdin), ("user", "client-id"), mistakes):
         user, client_id = row.get("user", ""), row.get("client-id", "")
@@ -125,7 +125,7 @@ def read_pairs(path: str, stdin: ReadText | None = None) -> list[tuple[str, str]
 def _csv_rows(
     path: str, text: str, columns: Collection[str], mistakes: Mistakes
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The cells of each line, with its number. The first line names the columns."""
+    """The cells of each line, with its number. The first line has the column names."""
     import csv
     from io import StringIO
 
@@ -151,7 +151,7 @@ def _csv_rows(
 
 
 def _check_header(path: str, header: Sequence[str], columns: Collection[str]) -> None:
-    """Without its columns no line of a file can be read, so that their mistakes are the only ones."""
+    """Check the column names. If they are wrong, no other line is checked."""
     if not header:
         raise ConfigurationError(f"{path} is empty; the first line must name the columns")
     mistakes = Mistakes()
@@ -164,7 +164,7 @@ def _check_header(path: str, header: Sequence[str], columns: Collection[str]) ->
 
 
 def _yaml_rows(path: str, text: str, mistakes: Mistakes) -> Iterator[tuple[int, dict[str, str | None]]]:
-    """Values as they are written, so that a user called 007 keeps the name; None: no value."""
+    """Values as strings, so that a user named 007 is not read as a number; None if there is no value."""
     root = compose(text, path)
     top = _pairs(path, root) if root is not None else {}
     if set(top) != {"quotas"} or top["quotas"].id != "sequence":

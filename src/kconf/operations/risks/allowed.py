@@ -1,4 +1,4 @@
-"""Which risks a command may take: `--allow-risk NAME,…`, and `--allow-data-loss` for data loss."""
+"""The risks that a command allows: `--allow-risk NAME,…`, and `--allow-data-loss` for data loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARK: Final = "! may delete data"
 
 
 def parse_risks(names: Iterable[str], *, data_loss: bool = False) -> frozenset[RiskName]:
-    """The risks of the options. A name may be a list with commas."""
+    """The risks named by the options. A value may be a comma-separated list."""
     found = {RiskName.DATA_LOSS} if data_loss else set()
     for name in (each.strip() for text in names for each in text.split(",")):
         if name not in list(RiskName):

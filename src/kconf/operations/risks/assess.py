@@ -1,4 +1,4 @@
-"""All risks of a plan, in one place: every command that changes something has its plan assessed here."""
+"""Finds all risks of a plan. Every command that changes something uses this."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class RiskFinder(Protocol):
-    """Made for a plan; finds the risks of one kind of each change."""
+    """Finds the risks of one kind for each change of a plan."""
 
     def of(self, change: PlannedChange) -> list[Risk]: ...
 
 
 def assess(admin: SyncAdminClient, plan: ChangePlan, usage: Sequence[UsageRow] = ()) -> ChangePlan:
-    """The plan, with the risks of its changes. Without `usage`, that of a quota below it is not known."""
+    """The plan with the risks of its changes. Quotas below the actual usage are found only with `usage`."""
     changes = plan.changes
     finders: list[RiskFinder] = [TopicRisks(admin, changes), LockoutRisks(admin, changes)]
     if usage:

@@ -1,4 +1,4 @@
-"""Changes that cannot be undone, as data may be deleted."""
+"""Finds changes that cannot be undone because data may be deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def flag_data_loss(change: PlannedChange) -> PlannedChange:
 
 
 def _is_unknown_key(change: PlannedChange) -> bool:
-    """Whether the resource has no such key, as a topic has no log.retention.ms: the cluster refuses it anyway."""
+    """Whether the resource type has no such key (a topic has no log.retention.ms): the cluster refuses it."""
     from kconf.configdef.lookup import known_key
 
     return known_key(change.resource.type, change.key) is None

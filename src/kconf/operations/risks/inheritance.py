@@ -1,9 +1,9 @@
-"""The value that a resource inherits, in the unit of its key: one resolver for OLD, NEW and the data-loss checks.
+"""Resolves the value that a resource inherits, in the unit of its key, for OLD, NEW and the data-loss checks.
 
-The synonyms of a describe are not enough. A key that falls back on several broker keys (retention.ms on
-log.retention.ms, log.retention.minutes, log.retention.hours) has no synonym for the weaker ones unless the first is
-set, and the cluster default has none at all. Then the brokers are asked. What they do not show, or do not agree on, is
-unknown: None.
+The synonyms in DescribeConfigs are not enough. A key with several broker keys (retention.ms: log.retention.ms,
+log.retention.minutes, log.retention.hours) has no synonyms for the later ones unless the first is set, and the cluster
+default has none at all. Then the configs of the brokers are read. A value that they do not show, or that differs among
+them, is unknown (None).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEVELS: Final = (Source.BROKER, Source.DEFAULT_BROKER, *_FROM_FILE)
 
 
 class KeyValue(NamedTuple):
-    """A value in the unit of the key that was asked for, and the key that it comes from."""
+    """A value in the unit of the requested key, and the key that it comes from."""
 
     value: str | None
     key: str = ""
@@ -40,7 +40,7 @@ _UNKNOWN: Final = KeyValue(None)
 
 
 class Inheritance:
-    """Resolves inherited values. Brokers are asked once per key, and only if the synonyms do not tell."""
+    """Resolves inherited values. Reads brokers once per key, and only if the synonyms are not enough."""
 
     def __init__(self, admin: SyncAdminClient) -> None:
         self._admin = admin
@@ -48,7 +48,7 @@ class Inheritance:
         self._views: dict[str, dict[int, View] | None] = {}
 
     def below(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
-        """The effective value without the resource's own."""
+        """The effective value without the resource's own override."""
         return self.below_with_key(resource, entry, key).value
 
     def below_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> KeyValue:
@@ -68,7 +68,7 @@ class Inheritance:
                 return KeyValue(key.default, key.name) if key is not None and synonyms else _UNKNOWN
 
     def effective(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
-        """The value that holds at a resource."""
+        """The effective value of a resource."""
         return self.effective_with_key(resource, entry, key).value
 
     def effective_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> KeyValue:
@@ -77,7 +77,7 @@ class Inheritance:
         return self.below_with_key(resource, entry, key)
 
     def _at_brokers(self, resource: Resource, key: ConfigKey) -> KeyValue:
-        """The value that all brokers have, or the one that is named, at the levels below the resource's own."""
+        """The value of all brokers, or of the named one, at the levels below the resource."""
         levels: Sequence[Source] = _LEVELS
         only = ""
         if resource.type is ResourceType.BROKER:
@@ -92,7 +92,7 @@ class Inheritance:
         return min(values) if len(same) == 1 and None not in same else _UNKNOWN
 
     def of_topics(self, key: ConfigKey, changes: Iterable[PlannedChange] = ()) -> list[InheritedValue] | None:
-        """What topics inherit for a key at each broker, before and after changes at broker level. None: unknown."""
+        """The values that topics inherit from each broker, before and after broker-level changes. None if unknown."""
         found = self._described(key)
         if found is None:
             return None
@@ -122,7 +122,7 @@ class Inheritance:
 
 
 class InheritedValue(NamedTuple):
-    """What topics inherit from one broker, before and after. `is_dynamic`: afterwards from a dynamic config."""
+    """The value that topics inherit from one broker, before and after. `is_dynamic`: the new one is dynamic."""
 
     node: int
     old: str | None
@@ -172,8 +172,9 @@ def topic_keys_of(broker_key: str) -> list[ConfigKey]:
 
 
 def with_inherited(admin: SyncAdminClient, found: Sequence[Difference]) -> list[Difference]:
-    """The differences with the effective values that a describe alone does not tell: what holds after a key is unset,
-    and what held before one is set on brokers."""
+    """Adds effective values that DescribeConfigs does not return: the value after a key is unset, and the value before
+    a key is set on brokers.
+    """
     unclear = [each for each in found if _is_unclear(each)]
     if not unclear:
         return list(found)
@@ -209,13 +210,13 @@ def _is_unclear(each: Difference) -> bool:
 
 
 def other_key(resource: Resource, key: str, found: KeyValue) -> str:
-    """The broker key that a value comes from, if it is not the one that was asked for: log.retention.hours, say."""
+    """The broker key that a value comes from, if it is not the requested one, for example log.retention.hours."""
     is_other = resource.type is ResourceType.BROKER and found.value is not None and found.key != key
     return found.key if is_other else ""
 
 
 def has_aliases(resource: Resource, name: str) -> bool:
-    """Whether a key has a weaker one in another unit."""
+    """Whether a key has an alias in another unit."""
     key = known_key(resource.type, name)
     return key is not None and len(key.fallbacks) > 1
 
@@ -225,7 +226,7 @@ def _aliases(key: ConfigKey) -> Iterable[BrokerFallback]:
 
 
 def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> KeyValue:
-    """The value at the strongest of the levels that a broker shows; the aliases are in the order of precedence."""
+    """The value at the highest level that a broker shows; aliases are in order of precedence."""
     entries = {entry.name: entry for entry in view.entries}
     for alias in _aliases(key):
         entry = entries.get(alias.name)
@@ -241,7 +242,7 @@ def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> KeyValue:
 
 
 def _converted(value: str | None, name: str, key: ConfigKey | None) -> str | None:
-    """A value of an alias in the unit of the key, None if it is no whole number of it; -1 is unlimited in any unit."""
+    """The value of an alias in the unit of the key; None if it is not a whole number. -1 is unlimited in any unit."""
     factors = {} if key is None else {each.name: each.factor for each in _aliases(key)}
     factor, own = factors.get(name, 1), 1 if key is None else factors.get(key.name, 1)
     if factor == own or value is None:

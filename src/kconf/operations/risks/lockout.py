@@ -1,6 +1,6 @@
-"""Connection limits that leave this machine, or the brokers themselves, without a connection.
+"""Finds connection limits that prevent this machine, or the brokers themselves, from connecting.
 
-Kafka applies such a limit at once. A client that has no connection left cannot take it back.
+Kafka applies such a limit immediately, and a client that cannot connect cannot undo it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LockoutRisks:
         return []
 
     def _without_override(self, change: PlannedChange) -> list[Risk]:
-        """No address can connect, except those with their own limit."""
+        """The risk that no address can connect, except those with their own limit."""
         overrides = next((each.new for each in self._changes if each.key == CONNECTION_OVERRIDES), None)
         if overrides is None:
             overrides = self._present_overrides(change)
@@ -67,7 +67,7 @@ class LockoutRisks:
         return Inheritance(self._admin).effective(change.resource, entry, key)
 
     def _about(self, host: str) -> str:
-        """Why it matters that a host gets no connection, or nothing."""
+        """Why it matters that a host cannot connect; empty if it does not."""
         addresses = _addresses(host)
         if not addresses:
             return f"{host} could no longer connect, and it may be this machine"
@@ -78,7 +78,7 @@ class LockoutRisks:
         return ""
 
     def _ours(self) -> set[str]:
-        """The addresses by which the brokers see this machine, as far as this machine can tell."""
+        """The known addresses of this machine as brokers see it."""
         return {each for host, port in self._hosts() if (each := _local_address(host, port)) is not None}
 
     def _brokers(self) -> set[str]:
@@ -106,7 +106,7 @@ def _addresses(host: str) -> set[str]:
 
 
 def _local_address(host: str, port: int) -> str | None:
-    """The address from which packets to a host are sent. Nothing is sent."""
+    """The local address that packets to a host would have. Sends nothing."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind, protocol) as found:

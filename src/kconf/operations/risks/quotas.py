@@ -1,4 +1,4 @@
-"""Quotas that would limit clients below their actual usage, which comes from the --usage file."""
+"""Finds quotas that would limit clients below their actual usage, which comes from the --usage file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _MOST_NAMED: Final = 3
 
 UsageKey = tuple[str, str, str]
-"""User, client id, key of the quota; "" is no user or no client id."""
+"""User, client ID and quota key; "" means no user or no client ID."""
 
 
 class QuotaRisks:
-    """Compares the quotas of a plan with what clients use of them."""
+    """Compares the quotas of a plan with the usage of clients."""
 
     def __init__(self, admin: SyncAdminClient, changes: Sequence[PlannedChange], usage: Sequence[UsageRow]) -> None:
         planned = [(QuotaEntity.from_resource(each.resource), each) for each in changes if _is_quota(each)]
@@ -53,7 +53,7 @@ class QuotaRisks:
         return [Risk(RiskName.QUOTA_BELOW_USAGE, f"{'; '.join(names[:_MOST_NAMED])}{more}")]
 
     def _compare(self, user: str, client_id: str, key: str) -> None:
-        """Note the figures, at every entity whose quota applies, if the quota in effect afterwards is a cut."""
+        """Record the figures for each entity whose effective quota would be below the usage."""
         before = next(iter(self._before.candidates(key, user, client_id)), None)
         after = next(iter(self._after.candidates(key, user, client_id)), None)
         if after is None or (before is not None and before.value <= after.value):
@@ -66,7 +66,7 @@ class QuotaRisks:
                 self._cut.setdefault((entity, key), {})[who] = text
 
     def _used(self, source: QuotaSource, key: str) -> dict[Bucket, float]:
-        """What those use together who share the measure of a quota."""
+        """The total usage of the clients that share a quota."""
         if (source, key) not in self._sums:
             sums = self._sums[source, key] = {}
             for (user, client_id, other), rate in self._usage.items():

@@ -1,4 +1,4 @@
-"""Risks for topics: by their own values, and by what they inherit from a broker level that changes."""
+"""Finds risks for topics, from their own values and from inherited values that change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.configdef.key import ConfigKey
 
-_MOST_NAMED: Final = 3  # topics in one sentence
+_MOST_NAMED: Final = 3  # topics named in a message
 _UNCLEAN: Final = "unclean.leader.election.enable"
 _ALWAYS: Final = (RiskName.UNCLEAN_LEADER_ELECTION,)  # at a broker level, whether or not a topic inherits it now
 
@@ -30,7 +30,7 @@ class _Topic(NamedTuple):
 
 
 class TopicRisks:
-    """Finds the risks of the changes of a plan. The cluster is asked only where a risk depends on it."""
+    """Finds the risks of a plan. Reads the cluster only if a risk depends on it."""
 
     def __init__(self, admin: SyncAdminClient, changes: Sequence[PlannedChange]) -> None:
         self._admin, self._changes = admin, changes
@@ -60,7 +60,7 @@ class TopicRisks:
         return topic_risks(change.key, old, change.new, self._replicas.get(change.resource.name))
 
     def _of_new_topic(self, change: PlannedChange) -> list[Risk]:
-        """A new topic has no producers yet that a tighter limit would stop, but it may have a risk from the start."""
+        """The risks of a new topic. It has no producers yet that a lower limit would stop."""
         configs = change.shown.get("configs") or {}
         replicas = change.shown.get("replication_factor")
         if not isinstance(replicas, int) or replicas < 1:
@@ -74,7 +74,7 @@ class TopicRisks:
         return risks + found[:1]
 
     def _default_replicas(self) -> int | None:
-        """The replication factor that the cluster gives a new topic, if its brokers agree."""
+        """The default replication factor of new topics, if all brokers have the same."""
         key = known_key(ResourceType.BROKER, "default.replication.factor")
         value = self._inheritance.below(Resource.brokers(), None, key)
         return int(value) if value is not None and value.isdigit() else None
@@ -98,7 +98,7 @@ class TopicRisks:
     # -- broker levels -----------------------------------------------------------------------------------------------
 
     def _of_brokers(self, change: PlannedChange, key: ConfigKey) -> list[Risk]:
-        """The risks for topics that inherit the key, each with the names of some."""
+        """The risks for topics that inherit the key, with some of their names."""
         values = self._inheritance.of_topics(key, self._changes)
         values = [InheritedValue(-1, None, change.new, True)] if values is None else values
         moved = [each for each in values if each.old is None or each.old != each.new]
@@ -134,7 +134,7 @@ class TopicRisks:
         return self._inheriting[key.name]
 
     def _read_inheriting(self, key: ConfigKey) -> list[_Topic] | None:
-        """The topics without a value of their own, or of one in the plan. None: not all of them can be read."""
+        """The topics that inherit the key after the plan. None if not all of them can be read."""
         try:
             listed = self._admin.list_topics(internal=True)
             resources = [each.resource for each in listed.values()]
@@ -155,7 +155,7 @@ class TopicRisks:
 
 
 def _risks_at(key: str, values: Iterable[InheritedValue], replicas: int | None) -> list[Risk]:
-    """The risks at any of the brokers, each once."""
+    """The risks at any of the brokers, without duplicates."""
     found = [risk for each in values for risk in topic_risks(key, each.old, each.new, replicas)]
     return list({each.name: each for each in found}.values())
 

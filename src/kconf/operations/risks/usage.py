@@ -16,7 +16,7 @@ _COLUMNS: Final = ("user", "client_id", "key", "rate")
 
 
 class UsageRow(NamedTuple):
-    """What a user with a client id uses of a quota; without `cluster`, on any cluster."""
+    """The usage of a quota by a user with a client ID; without `cluster`, on any cluster."""
 
     user: str
     client_id: str
@@ -26,7 +26,7 @@ class UsageRow(NamedTuple):
 
 
 def read_usage(path: str) -> list[UsageRow]:
-    """The rows of a CSV or Parquet file, or ConfigurationError with everything that is wrong in them."""
+    """The rows of a CSV or Parquet file; raises ConfigurationError with all invalid rows."""
     mistakes = Mistakes()
     found = []
     for number, each in _parquet_rows(path) if path.endswith(".parquet") else _csv_rows(path, mistakes):

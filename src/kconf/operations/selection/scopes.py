@@ -1,4 +1,4 @@
-"""Scopes: which resources a history, a diff, an export or a watch is about, as in declarative files.
+"""Scopes: select the resources of a history, diff, export or watch, as in declarative files.
 
 A scope is a resource type (`topic`), a name (`topic:orders`) or a glob (`topic:orders.*`). Without scopes: everything.
 """
@@ -25,14 +25,14 @@ def parse_scopes(arguments: Sequence[str], command: str) -> tuple[Scope, ...]:
 
 
 def types_of(scopes: Sequence[Scope]) -> list[ResourceType]:
-    """The resource types of the scopes, each once; none if there are no scopes."""
+    """The resource types of the scopes, without duplicates; none if there are no scopes."""
     from kconf.engine.declarative.model import SCOPES
 
     return list(dict.fromkeys(SCOPES[each.word] for each in scopes))
 
 
 def in_scope(scopes: Sequence[Scope], resource: Resource, key: str = "") -> bool:
-    """Whether a resource is covered. The key matters for ACLs only, which are covered by their principal."""
+    """Whether a resource is in scope. The key matters only for ACLs, which are selected by their principal."""
     if not scopes:
         return True
     names: Iterable[str] = (resource.name,)

@@ -35,7 +35,7 @@ class NothingMatches(ConfigurationError):
 
 
 class Selector(NamedTuple):
-    """Some resources of one type: those called `names`, or those that `pattern` matches."""
+    """Resources of one type: those in `names`, or those that match `pattern`."""
 
     text: str
     type: ResourceType
@@ -44,12 +44,12 @@ class Selector(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether it is one named resource. A default is not: it applies to many."""
+        """Whether it is one named resource. A default is not, because it applies to many."""
         return self.pattern is None and len(self.names) == 1 and self.names != ("",)
 
     @property
     def resources(self) -> list[Resource]:
-        """The resources that it names, without those that a pattern matches."""
+        """The named resources, without those that match a pattern."""
         return [Resource(self.type, each) for each in self.names]
 
     def matches(self, name: str) -> bool:
@@ -67,12 +67,12 @@ def is_regex(text: str) -> bool:
 
 
 def is_selector(argument: str) -> bool:
-    """Whether an argument names resources: it begins with a resource type."""
+    """Whether an argument is a selector: it begins with a resource type."""
     return argument == BROKERS or (argument.partition(":")[0] in TYPES and ":" in argument)
 
 
 def parse_selector(argument: str, stdin: ReadText | None = None) -> Selector:
-    """One argument as a selector; `stdin` is where the names of `@-` come from, if they may."""
+    """Parse an argument; `stdin` reads the names of `@-`, if that is allowed."""
     kind_word, colon, name = ("broker:default" if argument == BROKERS else argument).partition(":")
     kind = TYPES.get(kind_word)
     if kind is None or not colon:
@@ -106,7 +106,7 @@ def parse_selectors(arguments: Iterable[str], stdin: ReadText | None = None) -> 
 
 
 def is_one_resource(selectors: Sequence[Selector]) -> bool:
-    """Whether it is one named resource, which changes without confirmation."""
+    """Whether it is one named resource, which is changed without confirmation."""
     return len(selectors) == 1 and selectors[0].is_one
 
 
@@ -131,7 +131,7 @@ def _check_regex(argument: str, pattern: str) -> None:
 
 
 def _names_in(path: str, stdin: ReadText | None) -> list[str]:
-    """One name per line, each once; empty lines and lines that begin with # are left out."""
+    """One name per line, without duplicates; empty lines and lines that begin with # are ignored."""
     try:
         if path == "-" and stdin is not None:
             lines = stdin().splitlines()
@@ -148,7 +148,7 @@ def _names_in(path: str, stdin: ReadText | None) -> list[str]:
 
 
 def resolve(admin: SyncAdminClient, selectors: Sequence[Selector]) -> list[Resource]:
-    """The resources that are selected, each once. A pattern that matches nothing is an error."""
+    """The selected resources, without duplicates. A pattern that matches nothing is an error."""
     found: dict[Resource, None] = {}
     for each in selectors:
         if each.pattern is None:
@@ -162,7 +162,7 @@ def resolve(admin: SyncAdminClient, selectors: Sequence[Selector]) -> list[Resou
 
 
 def _is_selected(selector: Selector, name: str) -> bool:
-    """Internal topics are not matched by accident: only by a pattern that begins with two underscores."""
+    """Whether a name is selected. Internal topics match only a pattern that begins with two underscores."""
     if selector.type is ResourceType.TOPIC and name in INTERNAL_TOPICS:
         return (selector.pattern or "").lstrip("/^").startswith("__") and selector.matches(name)
     return selector.matches(name)

@@ -1,4 +1,4 @@
-"""Names and patterns in scopes that neither a cluster nor its record has: misspelled, most likely."""
+"""Finds names and patterns in scopes that match nothing, because they are probably misspelled."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 Name = tuple[Resource, str]
-"""A resource and a key, as a record names them."""
+"""A resource and a key of a record."""
 
 
 def named_topics(scopes: Iterable[Scope]) -> list[Resource]:
-    """The topics that scopes name without a pattern."""
+    """The topics that scopes name literally."""
     texts = [each.text for scope in scopes if scope.word == "topic" for each in scope.names.patterns]
     return [Resource.topic(each) for each in texts if not _is_pattern(each)]
 
@@ -32,7 +32,7 @@ def named_topics(scopes: Iterable[Scope]) -> list[Resource]:
 def check_scopes(
     targets: Sequence[Target], scopes: Sequence[Scope], known: Collection[Name], *, has_record: bool = True
 ) -> None:
-    """Raise for the first scope that covers nothing: not what is `known`, nor what one of the clusters has."""
+    """Raise an error for the first scope that matches nothing in `known` or on one of the clusters."""
     where = "neither on the cluster nor in its history" if has_record else "not on the cluster"
     for scope in scopes:
         if scope.names.patterns and not _covers(scope, known):
@@ -50,7 +50,7 @@ def _check_scope(targets: Sequence[Target], scope: Scope, known: Collection[Name
     for target in targets:
         found = _names_on(target, kind)
         if found is None or any(map(scope.names.matches, found)):
-            return  # it is there, or that cannot be known
+            return  # it exists, or that is unknown
         names.update(found)
     text = scope.names.patterns[0].text
     if _is_pattern(text):
@@ -76,7 +76,7 @@ def _unknown(scope: Scope, where: str, names: Sequence[str]) -> KafkaError:
 
 
 def _check_visible(targets: Sequence[Target], name: str) -> None:
-    """Raise if a topic may be there: the caller may not see it."""
+    """Raise an error if a topic may exist but the caller may not describe it."""
     for target in targets:
         with target.open() as admin:
             failure = admin.describe_topics([name]).failures.get(name)
@@ -85,7 +85,7 @@ def _check_visible(targets: Sequence[Target], name: str) -> None:
 
 
 def _names_on(target: Target, kind: ResourceType) -> set[str] | None:
-    """The names by which a scope may mean a resource; None if they cannot be read."""
+    """The names that a scope can match; None if they cannot be read."""
     if kind in TYPES.values():
         try:
             with target.open() as admin:

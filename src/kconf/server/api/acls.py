@@ -1,7 +1,8 @@
 """DescribeAcls (29), CreateAcls (30), DeleteAcls (31), versions 0 to 3.
 
-Without an authorizer every response is SECURITY_DISABLED. An enum byte of 0 makes a request invalid, as in Kafka; an
-unknown number fails its element, or matches nothing in a describe. In version 0 the pattern type is LITERAL.
+Without an authorizer every response is SECURITY_DISABLED. As in Kafka, an enum value of 0 makes the whole request
+invalid. Any other unknown value fails its element, or matches nothing in a describe. In version 0 the pattern type is
+LITERAL.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def _filter(each: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
 
 
 def _known(kind: type[E], number: int) -> E:
-    """A number beyond the known ones reads as UNKNOWN; UNKNOWN itself may not be sent."""
+    """Convert a number to an enum. Numbers beyond the known ones become UNKNOWN; 0 (UNKNOWN) is refused."""
     if number == 0:
         raise RemoteProtocolError(
             "an ACL request contains an unknown resource type, pattern type, operation or permission"

@@ -1,8 +1,8 @@
-"""AlterConfigs (33), and what it shares with IncrementalAlterConfigs and KIP-21's AlterConfig.
+"""AlterConfigs (33), and functions shared with IncrementalAlterConfigs and KIP-21's AlterConfig.
 
-AlterConfigs replaces all overrides of a resource. It does not know loggers, as in Kafka. KIP-248's form of versions 0
-and 1 has one boolean more, `incremental_update`; ignored like other surplus bytes it would wipe what it is to keep, so
-that form is refused.
+AlterConfigs replaces all overrides of a resource. As in Kafka, it does not support loggers. KIP-248 added a boolean,
+`incremental_update`, to versions 0 and 1. Such a request is refused, because ignoring the boolean would remove
+overrides that the client wants to keep.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kconf.service import State
 from kconf.util.slices import in_slices
 
 _TYPES = {int(kind): kind for kind in ResourceType}
-MAX_REASON = 4096  # characters; it stays in the journal
+MAX_REASON = 4096  # characters; the reason is stored in the journal
 REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason must not exceed {MAX_REASON} characters")
 
 _FIRST_FLEXIBLE = 2
@@ -56,7 +56,7 @@ async def handle(context: ServerContext, request: AlterConfigsRequest, call: Api
 
 
 def _op(config: AlterableConfig, *, incremental: bool) -> AlterConfigOp:
-    """KIP-248's incremental update: an empty value deletes."""
+    """The operation for a key. In KIP-248's incremental update, an empty value deletes the key."""
     return AlterConfigOp(OpType.DELETE if incremental and config.value == "" else OpType.SET, config.name, config.value)
 
 
@@ -73,9 +73,9 @@ async def alter(
     validate_only: bool,
     known_deletions: bool = False,
 ) -> Outcomes:
-    """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log.
+    """Submit alterations of all resources except loggers, and record refusals and dry runs in the audit log.
 
-    What a gateway does not know is refused: no plan can be made on it.
+    Changes of resources whose state a gateway does not know are refused.
     """
     unknown = context.service.store.unknown
     if unknown.kinds or unknown.resources:
@@ -132,7 +132,7 @@ async def alter(
 def _reread_key_stores(
     security: ListenerSecurity, check: StartCheck, requested: Sequence[ResourceAlterations], outcomes: Outcomes
 ) -> None:
-    """As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again."""
+    """Reload key stores whose location was set, even to the same value, as in Kafka."""
     for each, outcome in zip(in_slices(requested), outcomes, strict=True):
         if outcome is None and each.resource.type == ResourceType.BROKER:
             security.reread(check, {op.key for op in each.alterations})

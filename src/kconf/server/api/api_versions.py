@@ -1,7 +1,7 @@
-"""ApiVersions (18): the APIs and versions of this server. Any version is answered, so all clients find a common one.
+"""ApiVersions (18): the APIs and versions of this server. Every version is answered, so that clients can negotiate one.
 
-From version 5 on a client may name the cluster and the node that it means to reach (KIP-1242). As in Kafka 4.4: one
-without the other is an invalid request, and another cluster or node is answered with REBOOTSTRAP_REQUIRED, so that the
+From version 5, a client may send the cluster id and node id that it expects (KIP-1242). As in Kafka 4.4, one without
+the other is an invalid request. If the cluster or node is another one, the response is REBOOTSTRAP_REQUIRED, and the
 client goes back to its bootstrap servers.
 """
 
@@ -34,7 +34,7 @@ def handle(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest
     store = context.service.store
     if not (levels := supported_features(store)):
         return ApiVersionsResponse(0, SERVED)
-    # As in Kafka: features whose lowest level is 0 are left out before version 4, and a level of 0 is not finalized.
+    # As in Kafka, features whose lowest level is 0 are left out before version 4, and level 0 is not finalized.
     supported = [SupportedFeatureKey(name, *each) for name, each in levels.items() if each[0] or call.version >= 4]
     finalized = [FinalizedFeatureKey(name, each, each) for name, each in finalized_features(store).items()]
     epoch = context.service.state.snapshot.revision if finalized else -1
@@ -57,7 +57,10 @@ def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
 
 
 def _is_here(context: ServerContext, cluster_id: str, node_id: int, port_of: int | None) -> bool:
-    """Whether this server is that node. Beside real brokers it answers for all of them, but on the port of one."""
+    """Whether this server is the expected node.
+
+    With real brokers it answers for all of them, except on a broker's port.
+    """
     if cluster_id != context.cluster_id:
         return False
     if port_of is not None:
@@ -67,6 +70,6 @@ def _is_here(context: ServerContext, cluster_id: str, node_id: int, port_of: int
 
 
 def unsupported() -> ApiVersionsResponse:
-    """The response, in version 0, to a version that is not served."""
+    """The response, in version 0, to an unsupported version."""
     api = APIS[API_VERSIONS]
     return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(API_VERSIONS, api.min, api.max)])

@@ -1,7 +1,7 @@
 """DescribeClientQuotas (48) and AlterClientQuotas (49), KIP-546.
 
-A describe is answered from the quota manager's index; an entity's bytes are encoded once and cached with its row, so
-that describing all of 100,000 entities is joining them.
+A describe is answered from the quota manager's index. Each entity is encoded once and cached, so that a describe of
+100,000 entities only joins bytes.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ _BUCKETS: Final = 8
 
 
 def _in_kafkas_order(entity: QuotaEntity) -> Sequence[tuple[str, str | None]]:
-    """The parts in the order of Kafka's hash map, by their types: a client-id, a user, an ip."""
+    """The parts of an entity in the order of Kafka's hash map: client-id, user, ip."""
     if len(entity.parts) > _BUCKETS:
         return entity.parts
     return sorted(entity.parts, key=lambda part: _bucket(part[0]))
 
 
 def _bucket(kind: str) -> int:
-    """Where Java's hash map has a short text."""
+    """The bucket of a short string in a Java HashMap."""
     value = 0
     for each in kind[:32]:
         value = (31 * value + ord(each)) & 0xFFFFFFFF
@@ -121,7 +121,7 @@ async def handle_alter(
 
 
 def _alteration(entry: AlteredQuota) -> ClientQuotaAlteration:
-    # As in Kafka: of a type that is in an entity twice, the last one counts.
+    # As in Kafka, if an entity has a type twice, the last one counts.
     entity = QuotaEntity.of({part.entity_type: part.entity_name for part in in_slices(entry.entity)})
     return ClientQuotaAlteration(
         entity, tuple(ClientQuotaOp(each.key, None if each.remove else each.value) for each in in_slices(entry.ops))
@@ -131,7 +131,7 @@ def _alteration(entry: AlteredQuota) -> ClientQuotaAlteration:
 async def alter(
     context: ServerContext, requested: Sequence[ClientQuotaAlteration], call: ApiRequest, *, validate_only: bool
 ) -> QuotaOutcomes:
-    """Submit alterations. Host names of ip entities are looked up before, since planning never waits."""
+    """Submit alterations. Host names of ip entities are resolved first, since planning must not block."""
     hosts = await _known_hosts(requested)
 
     def plan(state: State, _hooks: PolicyHooks) -> Plan[QuotaOutcomes]:
@@ -162,7 +162,7 @@ def _audit(
 
 
 async def _known_hosts(requested: Sequence[ClientQuotaAlteration]) -> frozenset[str]:
-    """The host names of ip entities that have an address."""
+    """The host names of ip entities that can be resolved."""
     parts = [part for each in in_slices(requested) for part in in_slices(each.entity.parts)]
     names = sorted({name for kind, name in in_slices(parts) if kind == IP and name and not is_address(name)})
     if not names:

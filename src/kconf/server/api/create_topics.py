@@ -76,9 +76,9 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
 
 
 def _created(outcome: Created, resolver: ConfigResolver, call: ApiRequest) -> CreatableTopicResult:
-    """KIP-525: a caller that may describe the topic's configs gets them, with partitions and replication factor."""
+    """The result for a created topic. Callers that may describe its configs get them in the response (KIP-525)."""
     topic = outcome.topic
-    result = CreatableTopicResult(topic.name, topic.id.bytes)  # in a dry run too, as in Kafka
+    result = CreatableTopicResult(topic.name, topic.id.bytes)  # also in a dry run, as in Kafka
     if call.version >= 5:
         if call.authorize(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, topic.name):
             result.num_partitions = topic.partitions
@@ -90,7 +90,7 @@ def _created(outcome: Created, resolver: ConfigResolver, call: ApiRequest) -> Cr
 
 
 def _configs(resolver: ConfigResolver, overrides: Overrides, version: int) -> list[bytes]:
-    """The entries of KIP-525, encoded, by name: those that all topics have, and this topic's overrides."""
+    """The encoded config entries of KIP-525, ordered by name."""
     common: dict[str, bytes] | None = resolver.memo.get(("created", version))
     if common is None:
         common = {name: _entry(name, *value, version) for name, value in resolver.created.items()}

@@ -1,8 +1,7 @@
-"""DescribeConfigs: any number of resources, answered from one snapshot.
+"""DescribeConfigs (32): any number of resources, answered from one snapshot.
 
-The bytes of an entry are encoded once and cached with it; a resource's entries are joined once per View and cached with
-that, so that a topic costs a few appends, and topics with the same overrides share their bytes
-(protocol/describe_configs_encoding.py).
+Each entry is encoded once and cached. The entries of a resource are joined once per View and cached there, so that a
+topic costs a few appends, and topics with the same overrides share their bytes (protocol/describe_configs_encoding.py).
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNK
 def handle(
     context: ServerContext, request: DescribeConfigsRequest, call: ApiRequest
 ) -> list[bytes] | Coroutine[Any, Any, list[bytes]]:
-    """The encoded body of the response, in parts; a coroutine if brokers are asked."""
+    """The encoded body of the response, in parts. A coroutine if brokers have to be queried."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     state = context.service.state
     if any(each.resource_type not in _TYPES for each in in_slices(request.resources)):
-        # As in Kafka: one unknown type fails every resource of the request.
+        # As in Kafka, one unknown type fails every resource of the request.
         failure = ApiError(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
         failed = [_failed(form, each, failure) for each in in_slices(request.resources)]
         return response_parts(form, failed, state.snapshot.revision, stale=context.service.is_stale)
@@ -59,7 +58,7 @@ def handle(
 async def _ask_brokers(
     description: _Description, wanted: Sequence[DescribeConfigsResource], context: ServerContext
 ) -> list[bytes]:
-    """Ask the real brokers for what only they know, then describe."""
+    """Read static configs and loggers from the real brokers, then describe."""
     named = [(each.resource_type, context.brokers.find(each.resource_name)) for each in wanted]
     await context.brokers.load_static(
         number for kind, number in named if kind == ResourceType.BROKER and number is not None
@@ -79,14 +78,14 @@ async def _levels(context: ServerContext, number: int) -> View | KafkaError:
 
 
 class _Description:
-    """A response under way, all of it from one state."""
+    """Builds a response from one state."""
 
     def __init__(self, context: ServerContext, state: State, form: Form, call: ApiRequest) -> None:
         self._context, self._state, self._form, self._call = context, state, form, call
         self._stale = context.service.is_stale
         self._results: list[tuple[bytes, bytes]] = []
         self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
-        self.levels: dict[int, View | KafkaError] = {}  # of the loggers of real brokers
+        self.levels: dict[int, View | KafkaError] = {}  # logger levels of real brokers
 
     def add(self, wanted: Sequence[DescribeConfigsResource]) -> None:
         for each in in_slices(wanted):
@@ -107,9 +106,9 @@ class _Description:
         return head, _tail(view, wanted.configuration_keys, self._form)
 
     def _view(self, resource: Resource) -> View:
-        """This server's, or that of the broker that it answers for."""
+        """The View of a resource: of this server, or of the broker that it answers for."""
         if resource.type in _OF_BROKERS:
-            if self._call.node is not None:  # a gateway answers as the broker that was named
+            if self._call.node is not None:  # a gateway answers for the addressed broker
                 check_node(resource.name, self._call.node, "", empty=resource.type == ResourceType.BROKER)
             number = self._context.brokers.find(resource.name)
             if number is not None and resource.type == ResourceType.BROKER:
@@ -127,7 +126,7 @@ class _Description:
 
 
 def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:
-    """Clients refuse a response that has a resource twice, so a repeated one is answered once."""
+    """Remove repeated resources, since clients refuse a response that contains a resource twice."""
     if len(resources) == 1:
         return resources
     first: dict[tuple[int, str], DescribeConfigsResource] = {}

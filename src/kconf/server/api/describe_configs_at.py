@@ -1,7 +1,7 @@
 """DescribeConfigsAt (30001): the overrides that resources had at a revision or a time.
 
-Every change after that is undone from the current state; the newest first, one revision at a time, so that a long
-history takes time and no memory. Needs DESCRIBE_CONFIGS on the cluster, as the journal does.
+Starts from the current state and undoes every later change, newest first, one revision at a time, so that memory use
+does not grow with the length of the history. Requires DESCRIBE_CONFIGS on the cluster, like reading the journal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WITH_HISTORY = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BR
 
 
 class StateAt:
-    """One resource while changes are undone."""
+    """The state of one resource while changes are undone."""
 
     def __init__(self, resource: Resource, state: State) -> None:
         snapshot = state.snapshot
@@ -84,11 +84,11 @@ async def _revision(context: ServerContext, request: DescribeConfigsAtRequest) -
             raise InvalidRequest(f"revision {request.revision} does not exist yet; the last is {current}")
         return request.revision
     if request.time_ms < 0:
-        raise InvalidRequest("pass a revision or a time")
+        raise InvalidRequest("specify a revision or a time")
     if request.time_ms >= context.service.now():
-        return current  # also if the clock was ahead when it was committed, and has been set back since
+        return current  # even if the clock was ahead at commit time and was set back later
     found = await context.feed.read(lambda reader: reader.revision_at(request.time_ms))
-    return min(found, current)  # a commit that is not visible yet does not count
+    return min(found, current)  # ignore commits that are not visible yet
 
 
 def _known(resources: Sequence[ResourceAt]) -> list[Resource]:

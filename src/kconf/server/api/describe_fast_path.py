@@ -1,10 +1,9 @@
 """The fast path for the most frequent request: DescribeConfigs of one topic, all keys.
 
-Such a request has the same bytes for every topic except for the name, and so has its response except for the name and
-the entries, which are cached in encoded form with the topic's View. The response is put together from slices and cached
-parts, without decoding the request. Views are cached by topic name; a commit drops the topics that it changes, and a
-change of a broker level drops all of them.
-Any other request goes on to the router, which must give the same bytes.
+Such requests differ only in the topic name, and the responses only in the name and the entries, which are cached in
+encoded form with the topic's View. The response is built from slices and cached parts, without decoding the request.
+Views are cached by topic name. A commit evicts the topics that it changes; a change of broker configs evicts all. Any
+other request goes to the router, which must return the same bytes.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from kconf.service import Service, State
 _DESCRIBE_CONFIGS: Final = 32
 _VERSIONS: Final = range(5)
 _FLEXIBLE: Final = 4
-_SHORT: Final = 127  # names that are shorter have their length in one byte of a varint
+_SHORT: Final = 127  # the varint length of a shorter name is one byte
 _LONG: Final = 1 << 15
 
 
 class _Layout(NamedTuple):
-    """The fixed bytes of one version: before the name's length, after the name, and in the response before it."""
+    """The fixed bytes of one request version and its response, around the topic name."""
 
-    before: bytes  # from the end of the client id
-    wide: int  # bytes of the name's length
-    longest: int  # names that are shorter can be read
-    forms: dict[bytes, Form]  # by what comes after the name
-    head: bytes  # of the response, from the correlation id to the name's length
+    before: bytes  # bytes from the end of the client id to the name's length
+    wide: int  # size of the name's length field
+    longest: int  # exclusive limit of the name's length
+    forms: dict[bytes, Form]  # by the bytes after the name
+    head: bytes  # response bytes from the correlation id to the name's length
 
 
 def _layout(version: int) -> _Layout:
@@ -60,28 +59,28 @@ _FLEXIBLE_FORM: Final = Form(_FLEXIBLE, False, False)
 _LAYOUTS: Final = {
     _DESCRIBE_CONFIGS.to_bytes(2, "big") + version.to_bytes(2, "big"): _layout(version) for version in _VERSIONS
 }
-"""By the first four bytes of a frame: API key and version."""
+"""Layouts by the first four bytes of a frame: API key and version."""
 
 
 class DescribeFastPath:
-    """Answers what it can from cached bytes, and passes the rest to `otherwise`."""
+    """Answers from cached bytes if possible, and passes all other requests to `otherwise`."""
 
     def __init__(self, service: Service, counters: Counters, otherwise: Handle) -> None:
         self._service, self._counters, self._otherwise = service, counters, otherwise
-        self._views: dict[bytes, View] = {}  # of existing topics, by name
+        self._views: dict[bytes, View] = {}  # Views of existing topics, by name
         self._can_be_stale = service.can_be_stale
         self._use(service.state)
-        service.subscribe(self.on_commit, first=True)  # no stale View, even if another subscriber fails
+        service.subscribe(self.on_commit, first=True)  # evict stale Views even if another subscriber fails
 
     def on_commit(self, revisions: Iterable[Revision]) -> None:
-        """Drop what is no longer true."""
+        """Evict the Views of changed topics."""
         for revision in revisions:
             for change in revision.changes:
                 if change.resource.type == ResourceType.TOPIC:
                     self._views.pop(change.resource.name.encode(), None)
 
     def _use(self, state: State) -> None:
-        """Answer from this state from now on."""
+        """Use this state from now on."""
         self._state, self._resolver = state, state.resolver
         self._unknown = self._service.store.unknown
         self._end = response_end(_FLEXIBLE_FORM, state.snapshot.revision)
@@ -89,7 +88,7 @@ class DescribeFastPath:
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
     ) -> Response | Awaitable[Response]:
-        # One long function: a call is a good part of what a hit costs.
+        # One long function, since calls are a large part of the cost of a hit.
         layout = _LAYOUTS.get(data[start : start + 4])
         if layout is None or stop - start < 10 or (self._can_be_stale and self._service.is_stale):
             return self._otherwise(connection, data, start, stop)
@@ -121,7 +120,7 @@ class DescribeFastPath:
         return self._otherwise(connection, data, start, stop)
 
     def _view(self, state: State, raw: bytes, authorize: Authorize) -> View | None:
-        """The View of a topic; None if there is no such topic, or the caller may not describe it."""
+        """The View of a topic, or None if it does not exist or the caller may not describe it."""
         view = self._views.get(raw)
         if view is None:
             if self._unknown.resources and Resource.topic(raw.decode("utf-8", "replace")) in self._unknown.resources:

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (75): topics by name, page by page."""
+"""DescribeTopicPartitions (75): topics by name, in pages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def handle(
 
 
 def _wanted(state: State, request: DescribeTopicPartitionsRequest, call: ApiRequest) -> tuple[list[str], int]:
-    """The names, sorted, from the cursor on, and the first partition."""
+    """The sorted topic names from the cursor on, and the first partition."""
     if request.topics:
         names = sorted({each.name for each in in_slices(request.topics)})
     else:

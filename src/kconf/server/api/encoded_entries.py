@@ -1,4 +1,4 @@
-"""The bytes of entries and Views in a DescribeConfigs response: encoded once, cached with what they were made from."""
+"""Encoded entries and Views of DescribeConfigs responses, cached in the entry or View that they belong to."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from kconf.model.entry import Entry, View
 from kconf.protocol.describe_configs_encoding import Form, encode_entry, result_tail
 
-_MAX_FORMS: Final = 4  # cached per View; clients use one or two
+_MAX_FORMS: Final = 4  # cached forms per View; clients use one or two
 
 
 def tail_of(view: View, form: Form) -> bytes:
-    """All entries of a View, joined and cached."""
+    """All encoded entries of a View, joined and cached."""
     tail: bytes | None = view.memo.get(form)
     if tail is None:
         if len(view.memo) >= _MAX_FORMS:

@@ -1,9 +1,9 @@
-"""Holds a request back until this server has reached the revision that it names, and refuses what would be stale.
+"""Delays a request until this server has reached the required revision, and refuses stale reads.
 
-A client that has an acknowledgement from one server may ask another one, which applies the change a moment later. The
-request names the revision then (a tag of its header), and waits here for it, but not longer than
-`read.revision.max.wait.ms`. With `refuse.stale.reads`, nothing is answered while changes of other servers may be
-missing. Both are answered with REQUEST_TIMED_OUT, which clients retry.
+A client that changed something on one server may read from another one, which applies the change a moment later. Such a
+request has the required revision in a header tag and waits here for it, at most `read.revision.max.wait.ms`. With
+`refuse.stale.reads`, requests fail while changes by other servers may be missing. In both cases the error is
+REQUEST_TIMED_OUT, which clients retry.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FreshnessGate:
         service.subscribe(self._committed)
 
     def is_open(self, header: Header) -> bool:
-        """Whether a request can be answered at once."""
+        """Whether a request can be answered immediately."""
         if header.required_revision > self._service.state.snapshot.revision or self._refuses_stale:
             return header.api_key in _ABOUT_THE_CONNECTION or self._can_answer(header)
         return True
@@ -47,7 +47,7 @@ class FreshnessGate:
         return reached and not (self._refuses_stale and self._service.is_stale)
 
     async def answer(self, api: Api, header: Header, request: Any, handler: Callable[[], Any]) -> Any:
-        """What the handler answers as soon as it may, or a refusal."""
+        """Wait for the required revision and call the handler, or return an error response."""
         if header.required_revision > self._service.state.snapshot.revision:
             await self._wait(header.required_revision)
         if not self._can_answer(header):
@@ -71,8 +71,11 @@ class FreshnessGate:
 
 
 def _refusal(api: Api, header: Header, request: Any) -> Any:
-    """A response without an error code would mean that there is nothing: the connection is closed instead."""
+    """The error response.
+
+    If the API has no error code, an empty response would be wrong, so the connection is closed.
+    """
     is_metadata = header.api_key == _METADATA and header.version < _WITH_ERROR_CODE
     if is_metadata or (api.name == "DescribeTopicPartitions" and not request.topics):
-        raise RemoteProtocolError(f"{api.name} cannot be answered now: changes of other servers may be missing")
+        raise RemoteProtocolError(f"{api.name} cannot be answered now: changes by other servers may be missing")
     return error_response(api, request, ErrorCode.REQUEST_TIMED_OUT)

@@ -1,7 +1,7 @@
-"""Handlers of a gateway that differ from those of a server with its own state: who leads is asked of the brokers.
+"""Handlers of a gateway that differ from those of a server with its own state: leaders are read from the brokers.
 
-Everything else in these responses is that of the followed state, so that a client sees what it has created. A partition
-that the brokers do not know yet has no leader; while they do not respond, none has.
+Everything else in these responses comes from the followed state, so that a client sees what it has created. A partition
+that the brokers do not know yet has no leader. If the brokers do not respond, no partition has a leader.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _unanswered: Final = RateLimitedLogger(getLogger(__name__))
 
 
 async def _unless_away(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
-    """What the brokers answer; None if they do not. What the followed state tells is answered without them."""
+    """The response of the brokers, or None if they do not respond."""
     assert context.upstream is not None
     if not context.service.store.is_reachable:
         return None
@@ -77,9 +77,9 @@ async def handle_describe_topic_partitions(
 
 
 def handle_api_versions(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
-    """What is governed or passed on, in versions that the brokers have too, and the features of the cluster.
+    """The APIs that the gateway governs or forwards, in versions that the brokers support, and the cluster's features.
 
-    A client that names a broker means it in all requests of the connection (KIP-1242).
+    If a client sends the id of a broker, all requests of the connection are for that broker (KIP-1242).
     """
     failure = api_versions.refusal(context, request, call)
     if failure is not None:
@@ -90,7 +90,7 @@ def handle_api_versions(context: ServerContext, request: ApiVersionsRequest, cal
     found = upstream_of(context).brokers.described()
     if found is None:
         return ApiVersionsResponse(0, served)
-    # As in Kafka: features whose lowest level is 0 are left out before version 4.
+    # As in Kafka, features whose lowest level is 0 are left out before version 4.
     supported = [each for each in found.supported_features if each.min_version or call.version >= 4]
     return ApiVersionsResponse(
         0, served, 0, supported, found.finalized_features_epoch, found.finalized_features, found.zk_migration_ready
@@ -103,4 +103,4 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Any]]] = {
     75: handle_describe_topic_partitions,
     **relay_checks.HANDLERS,
 }
-"""In place of those of a server with its own state."""
+"""Replace the handlers of a server with its own state."""

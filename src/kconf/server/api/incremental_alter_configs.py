@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (44).
 
-The levels of loggers are not state: their resources are altered here, the others by the service, and the response has
-all of them in the order of the request.
+Logger levels are not part of the state: they are altered here, all other resources by the service. The response has all
+of them in the order of the request.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def _alter_logger(
             raise NotAuthorized
         if requested.expected > -1:
             raise InvalidRequest("logger levels have no revision to compare with")
-        if call.node is not None:  # a gateway answers as the broker that was named
+        if call.node is not None:  # a gateway answers for the addressed broker
             check_node(name, call.node, "")
         broker = context.brokers.find(name)
         if broker is not None:

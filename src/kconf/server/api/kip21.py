@@ -1,10 +1,10 @@
-"""AlterConfig (2100) and DescribeConfig (2101): KIP-21's own requests, over the same engine as Kafka's.
+"""AlterConfig (2100) and DescribeConfig (2101): KIP-21's requests, with the same engine as Kafka's own.
 
-Entities are topics and clients. A client's configs are its quotas, producer_byte_rate and consumer_byte_rate; deleting
-one leaves the client with the default quota at once. An empty name is no client: the KIP has no default entity.
+Entities are topics and clients. A client's configs are its quotas, producer_byte_rate and consumer_byte_rate; if one is
+deleted, the default quota applies immediately. An empty client name is invalid: the KIP has no default entity.
 
-The KIP's errors: InvalidEntity (42) for a wrong type or name, InvalidEntityConfig (40) for a wrong key or value. A
-key that is both added and deleted, or added twice, is InvalidEntityConfig, and so is an unknown key to delete.
+The KIP's errors: InvalidEntity (42) for a wrong type or name, InvalidEntityConfig (40) for a wrong key or value. A key
+that is both added and deleted, or added twice, is InvalidEntityConfig, and so is an unknown key to delete.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def handle_alter(context: ServerContext, request: AlterConfigRequest, call
 
 
 async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntity], call: ApiRequest) -> dict[str, int]:
-    """The code of each client by its name."""
+    """The error code of each client, by name."""
     repeated = {name for name, count in Counter(each.entity_name for each in in_slices(entities)).items() if count > 1}
     codes: dict[str, int] = dict.fromkeys(repeated, ErrorCode.INVALID_REQUEST)
     requested: list[ClientQuotaAlteration] = []
@@ -99,7 +99,7 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
         if failure is None:
             code: int = ErrorCode.NONE
         elif failure.code == ErrorCode.INVALID_REQUEST:
-            code = ErrorCode.INVALID_CONFIG  # the entity is valid, so it was the value
+            code = ErrorCode.INVALID_CONFIG  # the entity is valid, so the value is not
         else:
             code = failure.code
         codes[name or ""] = code

@@ -1,8 +1,8 @@
-"""DescribeQuotas (24800) and AlterQuotas (24801): KIP-248's own requests, over the same engine as KIP-546's.
+"""DescribeQuotas (24800) and AlterQuotas (24801): KIP-248's requests, with the same engine as KIP-546.
 
-A describe resolves the quota in force for an entity, with the level that it comes from. A user alone means the user
-without any client id; a client id alone means any user. Quotas are doubles: 100.5 bytes per second are kept where the
-store is not Kafka's, whose brokers read whole numbers only.
+A describe returns the effective quota of an entity and the level that it comes from. A user alone means the user
+without a client id; a client id alone means any user. Quotas are doubles, such as 100.5 bytes per second; in Kafka's
+ZooKeeper layout they are whole numbers, because brokers read only those.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from kconf.service import State
 from kconf.util.slices import in_slices
 
 _MAX_SHIFTS: Final = 1000
-_MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen lately
+_MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all recently seen clients
 
 
 def handle_describe(context: ServerContext, request: DescribeQuotasRequest, call: ApiRequest) -> DescribeQuotasResponse:
@@ -90,7 +90,7 @@ def _resolved(kind: int, candidates: Sequence[QuotaCandidate]) -> ResolvedQuota:
 
 
 def _parts(resources: Sequence[QuotaResource]) -> dict[str, Name]:
-    """Types and names; an empty name is the default."""
+    """Entity types and names. An empty name is the default entity."""
     parts: dict[str, Name] = {}
     for each in in_slices(resources):
         kind = ENTITY_TYPES.get(each.type)
@@ -111,7 +111,7 @@ def _checked_type(kind: int) -> int:
 
 
 async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call: ApiRequest) -> AlterQuotasResponse:
-    """Each quota has its own error (KIP-248), and the others of its entity are altered."""
+    """Alter quotas. Each quota has its own error (KIP-248); the other quotas of its entity are still altered."""
     requested = [_requested(each, call) for each in in_slices(request.resources)]
     if request.reason is not None:
         if len(request.reason) > MAX_REASON:
@@ -134,13 +134,13 @@ async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call
 
 
 def _completed(refused: Sequence[ApiError | None], planned: Sequence[ApiError | None]) -> list[ApiError | None]:
-    """The outcomes of all quotas of a resource, from those that were not planned and those that were."""
+    """The outcomes of all quotas of a resource: of those refused before planning and of those planned."""
     rest = iter(planned)
     return [next(rest) if each is None else each for each in refused]
 
 
 class _Requested(NamedTuple):
-    """A resource of the request: what can be planned of it, and for each quota why it cannot (None: it is planned)."""
+    """A resource of the request: the alteration to plan, and for each quota the error, or None if it is planned."""
 
     resource: AlteredQuotaResource
     alteration: ClientQuotaAlteration | None
@@ -187,7 +187,7 @@ async def _alter(
 def _audit(
     context: ServerContext, requested: _Requested, codes: Sequence[ApiError | None], call: ApiRequest, *, dry_run: bool
 ) -> None:
-    """One entry of a dry run, and one for each error, with the quotas that have it."""
+    """Record one entry for a dry run, and one per error with the quotas that it applies to."""
     resource, keys = _named(requested.resource), _keys(requested.resource)
     by_code: dict[int, tuple[ApiError | None, list[str]]] = {}
     for key, failure in zip(in_slices(keys), codes, strict=True):
@@ -198,7 +198,7 @@ def _audit(
 
 
 def _named(resource: AlteredQuotaResource) -> Resource:
-    """The entity of a refused alteration, as far as it can be read."""
+    """The entity of a refused alteration, or UNKNOWN if it is invalid."""
     try:
         return QuotaEntity.of(_parts(resource.quota_resources)).resource
     except KafkaError:
@@ -223,7 +223,7 @@ def _altered(resource: AlteredQuotaResource, outcomes: Sequence[ApiError | None]
 
 
 def _shifts(context: ServerContext, alteration: ClientQuotaAlteration) -> list[ShiftedQuota]:
-    """The clients seen lately that would get another quota."""
+    """The recently seen clients whose quota would change."""
     quotas = context.quotas
     found = what_if(quotas.index, [alteration], quotas.seen)
     return [_shift(each) for each, _ in zip(found, range(_MAX_SHIFTS), strict=False)]

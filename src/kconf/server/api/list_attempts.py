@@ -1,4 +1,4 @@
-"""ListAttempts (30002): refusals and dry runs, from the audit log."""
+"""ListAttempts (30002): refused requests and dry runs, from the audit log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kconf.server.api.list_config_changes import REFUSED, may_read_journal
 from kconf.server.context import ApiRequest, ServerContext, journal_error
 from kconf.util.slices import in_slices
 
-MAX_ATTEMPTS = 10_000  # in one response
+MAX_ATTEMPTS = 10_000  # entries in one response
 
 
 async def handle(context: ServerContext, request: ListAttemptsRequest, call: ApiRequest) -> ListAttemptsResponse:

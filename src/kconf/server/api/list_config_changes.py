@@ -1,6 +1,6 @@
 """ListConfigChanges (30000): the journal, by long poll.
 
-It needs DESCRIBE_CONFIGS on the cluster, since the journal has the changes of all resources.
+Requires DESCRIBE_CONFIGS on the cluster, since the journal contains the changes of all resources.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kconf.server.journal.change_feed import Page
 from kconf.util.slices import in_slices
 
 MAX_FILTERS = 10_000
-MAX_CHARACTERS = 1 << 20  # of the names in the filters of a reader, which are held while it waits
+MAX_CHARACTERS = 1 << 20  # in the filters of a reader, which are in memory while it waits
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
 _TOO_MANY = (
     f"a filter may contain up to {MAX_FILTERS} resources and {MAX_CHARACTERS} characters; request whole types, or "
@@ -32,7 +32,7 @@ async def handle(
         return ListConfigChangesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=_TOO_MANY)
     after = request.after if request.after >= 0 else feed.current
     if after > feed.current:
-        # A store that was restored to an older state: to wait would skip the changes that it makes from now on.
+        # The store may have been restored to an older state; waiting would skip its next changes.
         message = f"revision {after} does not exist yet; the last is {feed.current}"
         return _out_of_range(context, request, message, context.service.store.oldest())
     wanted = frozenset((each.resource_type, each.resource_name) for each in in_slices(request.filters))
@@ -50,7 +50,7 @@ async def handle(
 
 
 def _listed(page: Page, epoch: int) -> list[bytes]:
-    """The encoded body of the response, in parts, of which readers share the longest."""
+    """The encoded body of the response, in parts. Readers share the longest part."""
     places = (page.oldest, page.current, page.next_after)
     empty = encode(ListConfigChangesResponse(0, 0, None, *places), 0, True)
     head, no_revisions = empty[:-2], empty[-2:-1]

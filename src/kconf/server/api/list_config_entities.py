@@ -1,6 +1,6 @@
 """ListConfigEntities (24802): which users and clients have quotas.
 
-KIP-248 writes "." where every name is asked for (`type:CLIENT name:.`); null means the same.
+As in KIP-248, the name "." means all names (`type:CLIENT name:.`); null means the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: Api
             raise NotAuthorized(NotAuthorized.stock)
         wanted = {each.type: None if each.name == _EVERY else each.name for each in in_slices(request.entities)}
         if not wanted or len(wanted) < len(request.entities) or not wanted.keys() <= {_USER, _CLIENT}:
-            raise InvalidRequest("request users (5), clients (6), or both, each type once")
+            raise InvalidRequest("specify users (5), clients (6), or both, each type once")
     except KafkaError as error:
         failure = error.failure()
         return ListConfigEntitiesResponse(error_code=failure.code, error_message=failure.message)
@@ -42,7 +42,10 @@ def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: Api
 
 
 def _found(index: QuotaIndex, wanted: dict[int, str | None]) -> Iterator[list[tuple[int, Name]]]:
-    """The entities, None for the default. `wanted`: type → a name, "" for the default, None for every one."""
+    """The matching entities, with None for the default.
+
+    `wanted` maps a type to a name, "" for the default or None for all.
+    """
     if _USER not in wanted:
         yield from ([(_CLIENT, name)] for name in clients(index) if _is(wanted[_CLIENT], name))
         return

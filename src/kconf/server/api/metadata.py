@@ -1,8 +1,8 @@
-"""Metadata (3): the brokers and the topics.
+"""Metadata (3): brokers and topics.
 
-Clients get the address at which they reached this server, and of the other servers on the store the address of the same
-listener. If there are real brokers, those are listed instead, all at this server's address: it answers for them. The
-leader of a partition is nominal: the first replica that is alive.
+Clients get the address to which they are connected, and for other servers of the store the address of the same
+listener. If there are real brokers, they are listed instead, all at this server's address, since it answers for them.
+The leader of a partition is nominal: its first live replica.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def handle(context: ServerContext, request: MetadataRequest, call: ApiRequest) -
 
 
 def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int, str | None]]:
-    """Id, host, port and rack of every broker, at the address where this caller can reach it."""
+    """Id, host, port and rack of every broker, as advertised to this caller."""
     here = (call.host, call.port)
     members = context.service.store.members
     if members.brokers:
@@ -72,12 +72,12 @@ def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int,
 
 
 def controller(context: ServerContext) -> int:
-    """The node that takes changes: this server, or the first broker that it answers for."""
+    """The controller id in responses: this server, or the first broker that it answers for."""
     return context.node_id if context.node_id in context.broker_ids else context.broker_ids[0]
 
 
 def leadership(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, int, Sequence[int], Sequence[int]]:
-    """Of a partition: an error code, the leader, the in-sync replicas and the offline ones."""
+    """The error code, leader, in-sync replicas and offline replicas of a partition."""
     if all(each in alive for each in replicas):
         return 0, replicas[0], replicas, ()
     online = [each for each in replicas if each in alive]
@@ -86,7 +86,10 @@ def leadership(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, 
 
 
 def _request_error(request: MetadataRequest, version: int) -> int:
-    """As in Kafka: an id in a version without ids, or neither name nor id, fails the request as a whole."""
+    """The error code of the whole request.
+
+    As in Kafka, an id in a version without ids, or neither name nor id, is an error.
+    """
     wanted = request.topics or ()
     with_id = any(each.topic_id != NO_UUID for each in in_slices(wanted))
     nameless = any(each.name is None for each in in_slices(wanted))
@@ -104,7 +107,7 @@ def _topics(
         visible = (name for name in in_slices(known) if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
         return [_topic(context, known[name], call, asked) for name in visible]
     if any(each.topic_id != NO_UUID for each in in_slices(request.topics)):
-        # As in Kafka: if an element has an ID, elements with only a name are ignored.
+        # As in Kafka, if an element has an id, elements with only a name are ignored.
         wanted = in_slices(request.topics)
         return [_by_id(context, state, each, call, asked) for each in wanted if each.topic_id != NO_UUID]
     names = dict.fromkeys(each.name for each in in_slices(request.topics) if each.name is not None)
@@ -149,7 +152,7 @@ def _may_create(name: str, call: ApiRequest) -> bool:
 
 
 def _create_in_background(context: ServerContext, name: str, call: ApiRequest) -> None:
-    """As in Kafka: this response reports the topic as unknown, the next one has it."""
+    """Auto-create a topic. As in Kafka, this response reports it as unknown, and the next one includes it."""
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[dict[str, Created | ApiError]]:
         return plan_create_topics(state.snapshot, [NewTopic(name)], context.cluster(state), gate=hooks)
@@ -192,5 +195,5 @@ def cluster_operations(call: ApiRequest) -> int:
 
 
 def operations(call: ApiRequest, among: Iterable[int], kind: AclType, name: str) -> int:
-    """The operations that the caller is authorized for, as bits."""
+    """The operations that the caller is authorized for, as a bit field."""
     return sum(1 << each for each in among if call.authorize(Operation(each), kind, name))

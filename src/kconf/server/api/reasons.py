@@ -1,4 +1,4 @@
-"""The reason of a change (tag 40002 of a request): for the journal, of limited length."""
+"""The reason for a change (tag 40002 of a request), which is stored in the journal. Its length is limited."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kconf.server.context import ApiRequest
 
 
 def with_reason(call: ApiRequest, reason: str | None) -> ApiRequest:
-    """The call, with the reason of the request for the journal. Raises KafkaError if the reason is too long."""
+    """Add the reason to the request context. Raises KafkaError if it is too long."""
     if reason is None:
         return call
     if len(reason) > MAX_REASON:

@@ -1,12 +1,14 @@
-"""APIs of a gateway: those that it governs, those that it passes on, and those that it refuses.
+"""Decides which requests a gateway governs, forwards or refuses, and forwards them.
 
-Passed on as they are, in any version that the broker has, are requests about groups, offsets, log directories and
-transactions, from an allow list. That needs a cluster without an authorizer: under the gateway's own account anybody
-would have its rights. If there is one, such a request passes only if kconf decodes it and makes Kafka's own checks for
-the caller (relay_checks/). Responses with addresses are always decoded (FindCoordinator, DescribeQuorum).
+Requests about groups, offsets, log directories and transactions are forwarded unchanged, from an allow list, in any
+version that the broker supports. This requires a cluster without an authorizer, since every caller would have the
+rights of the gateway's principal. With an authorizer, a request is forwarded only if kconf can decode it and performs
+Kafka's authorization checks for the caller (relay_checks/). Responses that contain addresses are always decoded
+(FindCoordinator, DescribeQuorum).
 
-Never passed on: Produce, Fetch and what producers and consumers send; what brokers send each other; delegation tokens,
-features, voters, the removal of brokers, reassignments; DeleteRecords, since no policy could prevent the loss.
+Never forwarded: Produce, Fetch and other requests of producers and consumers; requests between brokers; delegation
+tokens, features, voters, the removal of brokers, reassignments; DeleteRecords, since no policy could prevent the data
+loss.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from kconf.server.request_handler import Response
 
 OF_ONE_BROKER: Final = frozenset(
     [
-        2,  # ListOffsets: of the leader
-        8,  # OffsetCommit, and so on: of the coordinator of the group
+        2,  # ListOffsets: to the leader
+        8,  # OffsetCommit and the following: to the coordinator of the group
         9,  # OffsetFetch
         13,  # LeaveGroup: an administrator may remove members
         15,  # DescribeGroups
@@ -35,7 +37,7 @@ OF_ONE_BROKER: Final = frozenset(
         35,  # DescribeLogDirs
         42,  # DeleteGroups
         47,  # OffsetDelete
-        61,  # DescribeProducers: of the leader
+        61,  # DescribeProducers: to the leader
         65,  # DescribeTransactions
         66,  # ListTransactions
         69,  # ConsumerGroupDescribe
@@ -48,15 +50,18 @@ OF_ONE_BROKER: Final = frozenset(
 )
 OF_ANY_BROKER: Final = frozenset([43, 46])  # ElectLeaders, ListPartitionReassignments
 RELAYED: Final = OF_ONE_BROKER | OF_ANY_BROKER
-_OWN: Final = frozenset([17, API_VERSIONS, 36])  # between the client and the gateway, whatever the brokers have
-_REFUSED: Final = frozenset([57])  # UpdateFeatures: a kconf server answers it, a gateway never changes features
-_EXTENSIONS: Final = 1000  # keys from here on are kconf's
+_OWN: Final = frozenset([17, API_VERSIONS, 36])  # between client and gateway, independent of the brokers
+_REFUSED: Final = frozenset([57])  # UpdateFeatures: a gateway never changes features
+_EXTENSIONS: Final = 1000  # API keys from here on are kconf's extensions
 _AUTHORIZER: Final = "authorizer.class.name"
 
 
 def is_open(context: ServerContext) -> bool:
-    """Whether a request needs no check here: the brokers see the caller and check it, or nobody has fewer rights than
-    the gateway, since neither the cluster nor the gateway has an authorizer."""
+    """Whether the gateway does not need to authorize requests.
+
+    This is so if the brokers authorize the caller themselves, or if neither the cluster nor the gateway has an
+    authorizer.
+    """
     if upstream_of(context).brokers.acts_as_users:
         return True
     static = context.service.store.brokers_static
@@ -66,14 +71,14 @@ def is_open(context: ServerContext) -> bool:
 
 
 def passes(context: ServerContext, connection: ConnectionContext | None, key: int) -> bool:
-    """Whether requests are passed on undecoded. If no broker is named, they are decoded: to be refused."""
+    """Whether requests are forwarded undecoded. If the client addresses no broker, they are decoded and refused."""
     if key not in RELAYED or not is_open(context):
         return False
     return key in OF_ANY_BROKER or node_of(context, connection) is not None
 
 
 def versions_of(context: ServerContext, connection: ConnectionContext | None, key: int) -> tuple[int, int] | None:
-    """The versions of an API that are served on a connection; None: not served."""
+    """The versions of an API on a connection, or None if it is not supported."""
     ours = _decoded().get(key)
     if key in _OWN or key >= _EXTENSIONS:
         return ours
@@ -89,7 +94,7 @@ def versions_of(context: ServerContext, connection: ConnectionContext | None, ke
 
 
 def served(context: ServerContext, connection: ConnectionContext | None) -> list[ApiVersion]:
-    """For the response to ApiVersions."""
+    """The APIs and versions for an ApiVersions response."""
     found = {key: versions_of(context, connection, key) for key in sorted(_decoded().keys() | RELAYED)}
     return [ApiVersion(key, *versions) for key, versions in found.items() if versions is not None]
 
@@ -98,7 +103,7 @@ _ours: dict[int, tuple[int, int]] = {}
 
 
 def _decoded() -> dict[int, tuple[int, int]]:
-    """Everything that a gateway has a handler for; router.py fills `SERVED` when it is imported."""
+    """The APIs for which a gateway has a handler. router.py fills `SERVED` when it is imported."""
     if not _ours:
         served = (each for each in api_versions.SERVED if each.api_key not in _REFUSED)
         _ours.update({each.api_key: (each.min_version, each.max_version) for each in served})
@@ -107,14 +112,14 @@ def _decoded() -> dict[int, tuple[int, int]]:
 
 
 class Relay:
-    """Passes requests on, undecoded."""
+    """Forwards requests undecoded."""
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
 
     @staticmethod
     def may_serve(key: int, version: int) -> bool:
-        """Whether a frame that begins like this may be answered on some connection."""
+        """Whether requests with this API key and version may be answered on some connection."""
         return key in RELAYED or (key in _decoded() and APIS[key].serves(version))
 
     def serves(self, connection: ConnectionContext, key: int, version: int) -> bool:
@@ -122,7 +127,7 @@ class Relay:
         return versions is not None and versions[0] <= version <= versions[1]
 
     def handle(self, connection: ConnectionContext, frame: bytes) -> Coroutine[Any, Any, Response] | None:
-        """None: the request is not one to pass on undecoded, or not in this version. Raises UpstreamAway."""
+        """Forward a request. None if it cannot be forwarded undecoded in this version. Raises UpstreamAway."""
         key, version, _ = HEAD.unpack_from(frame, 0)
         if not passes(self._context, connection, key) or not self.serves(connection, key, version):
             return None

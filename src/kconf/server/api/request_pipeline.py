@@ -1,4 +1,4 @@
-"""The way of a request through the APIs: throttling around the fast path around the router."""
+"""Combines throttling, the fast path and the router, in this order."""
 
 from __future__ import annotations
 

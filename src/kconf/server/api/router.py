@@ -1,13 +1,16 @@
-"""From a frame to its response: find the handler, decode the request, call it, encode the response.
+"""Routes a request: decodes it, calls the handler of the API, and encodes the response.
 
-To add an API: its message in protocol/messages, a handler in a module of this package, and its line in `HANDLERS`.
-This is the one place that catches everything: a request that cannot be decoded closes the connection; one whose handler
-fails unexpectedly is logged and answered with UNKNOWN_SERVER_ERROR, without detail (error_responses.py).
+To add an API, add its message to protocol/messages, a handler to this package, and a line to `HANDLERS`. The handlers
+of the most frequent requests are imported at the start, the others at their first request. All exceptions are caught
+here: a request that cannot be decoded closes the connection. If a handler fails unexpectedly, the error is logged, and
+the response is UNKNOWN_SERVER_ERROR without details (error_responses.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
+from importlib import import_module
 from logging import getLogger
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -19,43 +22,7 @@ from kconf.protocol.codec.fields import fields_of
 from kconf.protocol.codec.serde import decode_part, encode, encode_in_parts
 from kconf.protocol.headers import HEAD, LENGTH, Header, ResponseTags, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
-from kconf.server.api import (
-    acls,
-    alter_configs,
-    api_versions,
-    client_quotas,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_cluster,
-    describe_configs,
-    describe_configs_at,
-    describe_topic_partitions,
-    incremental_alter_configs,
-    kip21,
-    kip248_quotas,
-    list_attempts,
-    list_config_changes,
-    list_config_entities,
-    list_config_resources,
-    metadata,
-    scram_credentials,
-    unexpected_sasl,
-    unknown_state,
-    update_features,
-)
-from kconf.server.api.data_plane import (
-    coordinators,
-    delegation_tokens,
-    elections,
-    group_offsets,
-    groups,
-    log_dirs,
-    messages,
-    offsets,
-    reassignments,
-    transactions,
-)
+from kconf.server.api import api_versions, describe_configs, incremental_alter_configs, metadata
 from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
 from kconf.server.connection_context import ConnectionContext
@@ -71,68 +38,85 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 Result = Any
-"""What a handler returns: the response message, or its encoded body as a list of parts; or a coroutine of either."""
+"""What a handler returns: the response message or its encoded body as a list of parts, or a coroutine of either."""
+
+
+class DeferredHandler:
+    """`module.function` of this package, which is imported with the first request: most servers never get one."""
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+    @cached_property
+    def function(self) -> Handler:
+        module, _, function = self.name.rpartition(".")
+        return cast(Handler, getattr(import_module(f"kconf.server.api.{module}"), function))
+
+    def __call__(self, context: ServerContext, request: Any, call: ApiRequest) -> Any:
+        return self.function(context, request, call)
+
 
 DATA_PLANE: Final[dict[int, Handler]] = {
-    0: messages.handle_produce,
-    1: messages.handle_fetch,
-    2: offsets.handle_list,
-    9: group_offsets.handle_fetch,
-    10: coordinators.handle,
-    15: groups.handle_describe,
-    21: offsets.handle_delete,
-    35: log_dirs.handle,
-    41: delegation_tokens.handle,
-    42: groups.handle_delete,
-    43: elections.handle,
-    45: reassignments.handle_alter,
-    46: reassignments.handle_list,
-    47: group_offsets.handle_delete,
-    61: transactions.handle_producers,
-    65: transactions.handle_describe,
-    66: transactions.handle_list,
-    69: groups.handle_consumer_groups,
+    0: DeferredHandler("data_plane.messages.handle_produce"),
+    1: DeferredHandler("data_plane.messages.handle_fetch"),
+    2: DeferredHandler("data_plane.offsets.handle_list"),
+    9: DeferredHandler("data_plane.group_offsets.handle_fetch"),
+    10: DeferredHandler("data_plane.coordinators.handle"),
+    15: DeferredHandler("data_plane.groups.handle_describe"),
+    21: DeferredHandler("data_plane.offsets.handle_delete"),
+    35: DeferredHandler("data_plane.log_dirs.handle"),
+    41: DeferredHandler("data_plane.delegation_tokens.handle"),
+    42: DeferredHandler("data_plane.groups.handle_delete"),
+    43: DeferredHandler("data_plane.elections.handle"),
+    45: DeferredHandler("data_plane.reassignments.handle_alter"),
+    46: DeferredHandler("data_plane.reassignments.handle_list"),
+    47: DeferredHandler("data_plane.group_offsets.handle_delete"),
+    61: DeferredHandler("data_plane.transactions.handle_producers"),
+    65: DeferredHandler("data_plane.transactions.handle_describe"),
+    66: DeferredHandler("data_plane.transactions.handle_list"),
+    69: DeferredHandler("data_plane.groups.handle_consumer_groups"),
 }
-"""About messages, groups and replicas: what a cluster without messages answers."""
+"""APIs about messages, groups and replicas, for a cluster without messages."""
 
 HANDLERS: Final[dict[int, Handler]] = {
     **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
-    16: groups.handle_list,  # beside brokers too: tools that list groups with configs ask for it first
-    17: unexpected_sasl.handle_handshake,
+    # Also with real brokers: tools that list groups with configs call it first.
+    16: DeferredHandler("data_plane.groups.handle_list"),
+    17: DeferredHandler("unexpected_sasl.handle_handshake"),
     API_VERSIONS: api_versions.handle,
-    19: create_topics.handle,
-    20: delete_topics.handle,
-    29: acls.handle_describe,
-    30: acls.handle_create,
-    31: acls.handle_delete,
+    19: DeferredHandler("create_topics.handle"),
+    20: DeferredHandler("delete_topics.handle"),
+    29: DeferredHandler("acls.handle_describe"),
+    30: DeferredHandler("acls.handle_create"),
+    31: DeferredHandler("acls.handle_delete"),
     32: describe_configs.handle,
-    33: alter_configs.handle,
-    36: unexpected_sasl.handle_authenticate,
-    37: create_partitions.handle,
+    33: DeferredHandler("alter_configs.handle"),
+    36: DeferredHandler("unexpected_sasl.handle_authenticate"),
+    37: DeferredHandler("create_partitions.handle"),
     44: incremental_alter_configs.handle,
-    48: client_quotas.handle_describe,
-    49: client_quotas.handle_alter,
-    50: scram_credentials.handle_describe,
-    51: scram_credentials.handle_alter,
-    57: unless_beside_brokers(57, update_features.handle),
-    60: describe_cluster.handle,
-    74: list_config_resources.handle,
-    75: describe_topic_partitions.handle,
-    2100: kip21.handle_alter,
-    2101: kip21.handle_describe,
-    24800: kip248_quotas.handle_describe,
-    24801: kip248_quotas.handle_alter,
-    24802: list_config_entities.handle,
-    LIST_CONFIG_CHANGES: list_config_changes.handle,
-    30001: describe_configs_at.handle,
-    30002: list_attempts.handle,
+    48: DeferredHandler("client_quotas.handle_describe"),
+    49: DeferredHandler("client_quotas.handle_alter"),
+    50: DeferredHandler("scram_credentials.handle_describe"),
+    51: DeferredHandler("scram_credentials.handle_alter"),
+    57: unless_beside_brokers(57, DeferredHandler("update_features.handle")),
+    60: DeferredHandler("describe_cluster.handle"),
+    74: DeferredHandler("list_config_resources.handle"),
+    75: DeferredHandler("describe_topic_partitions.handle"),
+    2100: DeferredHandler("kip21.handle_alter"),
+    2101: DeferredHandler("kip21.handle_describe"),
+    24800: DeferredHandler("kip248_quotas.handle_describe"),
+    24801: DeferredHandler("kip248_quotas.handle_alter"),
+    24802: DeferredHandler("list_config_entities.handle"),
+    LIST_CONFIG_CHANGES: DeferredHandler("list_config_changes.handle"),
+    30001: DeferredHandler("describe_configs_at.handle"),
+    30002: DeferredHandler("list_attempts.handle"),
 }
 
-LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
-MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
+LARGE: Final = 4 << 10  # bytes; larger requests are processed in slices (util/slice_scheduler.py)
+MANY: Final = 1000  # resources; longer lists are built and freed in slices
 LISTS: Final = frozenset({3, 29, 43, 48, 50, 74, 75, 24802})
-"""APIs whose smallest request may ask for everything there is."""
+"""APIs for which a small request can have a large response."""
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
 
@@ -146,14 +130,14 @@ class Router:
         self._handlers = HANDLERS
         self._relay: Relay | None = None
         if context.upstream is not None:
-            from kconf.server.api import gateway  # here, since it doubles the time that imports take
+            from kconf.server.api import gateway, unknown_state  # imported here, since it doubles the import time
             from kconf.server.api.relay import Relay
 
             self._handlers = unknown_state.guarded(HANDLERS | gateway.HANDLERS)
             self._relay = Relay(context)
 
     def is_served(self, api_key: int, version: int) -> bool:
-        """Whether a frame with this head may be answered at all. ApiVersions can, in any version."""
+        """Whether this API key and version can be answered. ApiVersions can, in any version."""
         if api_key == API_VERSIONS:
             return True
         if self._relay is not None:
@@ -167,21 +151,21 @@ class Router:
         key = HEAD.unpack_from(frame, 0)[0]
         if self._relay is not None and (relayed := self._relay.handle(connection, frame)) is not None:
             return relayed
-        if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
+        if len(frame) > LARGE and key != API_VERSIONS:  # also answered before authentication, and never waits
             return self._in_slices(connection, frame)
         if key in LISTS and self._context.upstream is None and self._has_much():
-            # Their handlers do not wait.
+            # These handlers never wait.
             answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
             return self._context.scheduler.call(connection.principal, answer)
         return self._answer(connection, frame)
 
     def _has_much(self) -> bool:
-        """Whether a list may be long; to begin work in slices takes 20 µs."""
+        """Whether a list may be long. Starting work in slices takes 20 µs, so it is not done for short ones."""
         snapshot = self._context.service.state.snapshot
         return len(snapshot.topics) + len(snapshot.configs) > MANY
 
     async def _in_slices(self, connection: ConnectionContext, frame: bytes) -> Response:
-        """Decode, handle and encode a large request without keeping others waiting."""
+        """Decode, handle and encode a large request without blocking others."""
         scheduler = self._context.scheduler
         async with scheduler.admitted(connection.principal, len(frame), connection.wait_for_turn) as leave:
             connection.long_poll.on_wait = leave
@@ -220,7 +204,7 @@ class Router:
 
 
 def _not_served(key: int, version: int, correlation: int) -> Response:
-    """A client that asks for a version of ApiVersions that we do not have gets ours; any other request is refused."""
+    """The response to an unsupported version of ApiVersions. Any other request raises RemoteProtocolError."""
     if key != API_VERSIONS:
         raise RemoteProtocolError(f"API {key} version {version} is not supported")
     return _whole(response(APIS[key], 0, correlation, encode(api_versions.unsupported(), 0, False)))
@@ -241,7 +225,7 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header, surplu
 
 
 class _Dispatch:
-    """One call of a handler: its result, or the exception that it raises, becomes the response."""
+    """One call of a handler. Converts its result or exception to the response."""
 
     __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale")
 
@@ -257,7 +241,7 @@ class _Dispatch:
             return self.failed(error)
 
     def failed(self, error: Exception) -> Response:
-        """The response to a request whose handler failed; raises RemoteProtocolError again."""
+        """The response to a request whose handler failed. RemoteProtocolError is raised again."""
         if isinstance(error, RemoteProtocolError):
             raise error
         log.error("internal error in a request api=%s version=%d", self._api.name, self._header.version, exc_info=error)
@@ -280,13 +264,13 @@ class _Dispatch:
         return _whole(response(api, version, correlation, b"".join(body), tags))
 
     def _tags(self) -> bytes:
-        """Our own, in the header of the response to a client that sent one."""
+        """kconf's tags in the response header, for clients that sent one in the request."""
         service = self._service
         return ResponseTags(service.state.snapshot.revision, self._was_stale or service.is_stale).encoded()
 
 
 def _discard(message: Any) -> None:
-    """Free a large message in slices; to free 250,000 elements at once takes 100 ms. Short lists may be shared."""
+    """Free a large message in slices: freeing 250,000 elements at once takes 100 ms. Short lists may be shared."""
     for field in fields_of(type(message)):
         value = getattr(message, field.name)
         if isinstance(value, list) and len(value) > MANY:

@@ -1,4 +1,4 @@
-"""Where the throttle time is in the frame of a response: the first field of the body, almost always."""
+"""Finds the throttle time in a response frame. It is almost always the first field of the body."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Final, NamedTuple
 from kconf.protocol.apis import APIS
 from kconf.protocol.codec.fields import fields_of
 
-AFTER_NO_TAGS: Final = 9  # where the body of a flexible response begins whose header has no tags
+AFTER_NO_TAGS: Final = 9  # start of the body in a flexible response without header tags
 AFTER_HEADER: Final = 8
 
 
 class _Known(NamedTuple):
-    """Of an API that is not decoded: since which version it has a throttle time, which are flexible, the last known."""
+    """An API that is not decoded: its first version with a throttle time, first flexible version, and last known
+    version.
+    """
 
     since: int
     flexible: int
@@ -33,7 +35,7 @@ _OPAQUE: Final = {
 
 @cache
 def throttle_time_offset(key: int, version: int) -> int | None:
-    """From the beginning of the frame, its length included; None where there is none, or it is not known."""
+    """The offset of the throttle time, including the length prefix, or None if there is none or it is unknown."""
     api = APIS.get(key)
     if api is None:
         known = _OPAQUE.get(key)

@@ -1,9 +1,8 @@
-"""Throttling, while any client has a request quota: requests are timed, and responses carry the throttle time.
+"""Throttling: while any client has a request quota, requests are timed, and responses have a throttle time.
 
-As in Kafka the response is sent at once and the connection is not read for the throttle time: `mute_ms` of the
-connection's context is set here and obeyed by the connection. Parts that responses share are not changed: the part with
-the throttle time is replaced. What counts is the time that a request takes in the event loop's thread; planning and
-committing do not count, since the writer works for many clients at once.
+As in Kafka, the response is sent immediately, and then the connection is muted for the throttle time (`mute_ms` of its
+context). Shared parts of a response are not modified: the part with the throttle time is replaced. Only the time in the
+event loop's thread counts. Planning and committing do not, since the writer works for many clients at once.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _MAX_HEAD: Final = 64
 
 
 class Throttling:
-    """Wraps a handler of requests."""
+    """Wraps a request handler."""
 
     def __init__(self, quotas: QuotaManager, answer: Handle) -> None:
         self._quotas, self._answer = quotas, answer
@@ -46,7 +45,7 @@ class Throttling:
         return self._throttled(connection, frame, await pending, pending.seconds)
 
     def _throttled(self, connection: ConnectionContext, frame: bytes, made: Response, seconds: float) -> Response:
-        """Put the throttle time in: the larger of the request quota's and the one that the handler has set."""
+        """Set the throttle time: the larger of the request quota's and the one that the handler has set."""
         key, version, _ = HEAD.unpack_from(frame, 0)
         delay = self._quotas.record_request(user_of(connection.principal), client_id_of(frame), seconds)
         size, parts = made
@@ -71,7 +70,7 @@ def client_id_of(frame: bytes) -> str:
 
 
 def _more_tags(parts: Sequence[bytes]) -> int:
-    """How many bytes the tags of the header have beside their count: ours, for a client that sent one."""
+    """The size of kconf's header tags in bytes, without their count."""
     head = b"".join(part[:_MAX_HEAD] for part in parts[:4])
     return skip_tags(head, AFTER_NO_TAGS - 1) - AFTER_NO_TAGS
 
@@ -95,7 +94,7 @@ def _overwritten(parts: Sequence[bytes], offset: int, data: bytes) -> Sequence[b
 
 
 def _api_versions(frame: bytes, version: int, delay: int) -> Response:
-    """Its throttle time comes after a list."""
+    """A throttled ApiVersions response. Its throttle time comes after a list."""
     api = APIS[API_VERSIONS]
     correlation, message = read_response(api, version, frame[4:])
     message.throttle_time_ms = delay
@@ -104,7 +103,7 @@ def _api_versions(frame: bytes, version: int, delay: int) -> Response:
 
 
 class _Timed:
-    """Awaits a coroutine and adds up the time in which it runs; the time in which it waits does not count."""
+    """Awaits a coroutine and measures the time in which it runs, without the time in which it waits."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Response], seconds: float) -> None:
         self._coroutine = coroutine
@@ -123,5 +122,5 @@ class _Timed:
                 self.seconds += perf_counter() - began
             try:
                 value, step = (yield wanted), self._coroutine.send
-            except BaseException as error:  # such as a cancellation, which the coroutine must see
+            except BaseException as error:  # for example a cancellation, which the coroutine must get
                 value, step = error, self._coroutine.throw

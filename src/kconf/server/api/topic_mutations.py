@@ -1,4 +1,4 @@
-"""What CreateTopics, DeleteTopics and CreatePartitions share: mutation quota (KIP-599), timeouts, audit."""
+"""Shared by CreateTopics, DeleteTopics and CreatePartitions: mutation quota (KIP-599), timeouts, audit log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ T = TypeVar("T")
 def mutation_quota(
     context: ServerContext, call: ApiRequest, *, strict_from: int
 ) -> tuple[MutationQuota | None, Charge | None]:
-    """KIP-599: versions from `strict_from` on know THROTTLING_QUOTA_EXCEEDED; older ones are granted and throttled."""
+    """The quota of a request.
+
+    Versions from `strict_from` on can fail with THROTTLING_QUOTA_EXCEEDED; older ones are throttled.
+    """
     caller = call.caller
     strict = call.version >= strict_from
     quota = context.quotas.mutation(user_of(caller.principal), caller.client_id, strict=strict)
@@ -32,7 +35,7 @@ def throttle_time_ms(context: ServerContext, call: ApiRequest, quota: MutationQu
 
 
 async def submit(context: ServerContext, planner: Planner[T], call: ApiRequest, *, validate_only: bool = False) -> T:
-    """The outcome. Raises KafkaError if the request fails as a whole: a repeated name is then answered twice."""
+    """Submit a change and return its outcome. Raises KafkaError if the request fails as a whole."""
     try:
         return await context.service.submit(planner, call.caller, context.policies, validate_only=validate_only)
     except StoreError as error:
@@ -40,9 +43,9 @@ async def submit(context: ServerContext, planner: Planner[T], call: ApiRequest, 
 
 
 def needs_time(names: Iterable[str], *, except_for: Collection[str] = ()) -> bool:
-    """Whether a request without time (timeout_ms <= 0) would need some.
+    """Whether a request with timeout_ms <= 0 times out.
 
-    As in Kafka: repeated names are refused first; if anything is left, all of it times out, and nothing is done.
+    As in Kafka, repeated names are refused first. If any names are left, all of them time out, and nothing is changed.
     """
     given = [*names]
     return not set(given) <= repeated_names(given).union(except_for)

@@ -1,4 +1,4 @@
-"""SaslHandshake (17) and SaslAuthenticate (36) where no authentication is under way: ILLEGAL_SASL_STATE.
+"""SaslHandshake (17) and SaslAuthenticate (36) outside of an authentication: ILLEGAL_SASL_STATE.
 
 On a SASL listener, before and during authentication, auth/sasl_authenticator.py answers both.
 """

@@ -1,7 +1,7 @@
-"""Requests about what the cluster behind a gateway refuses to show: the answer is the error of the cluster.
+"""Requests about state that the cluster behind a gateway does not show: the response is the cluster's error.
 
-An empty list would be false, and a change that was planned on it too. Configs of single resources are checked where
-they are described and altered.
+An empty list would be wrong, and so would a change planned on it. Configs of single resources are checked where they
+are described and altered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS: Final[Mapping[int, ResourceType]] = {
 
 
 def guarded(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
-    """The handlers of a gateway."""
+    """The handlers, with a check that the gateway knows the state that they need."""
     return {
         key: _guarded(APIS[key], each) if key in _KINDS or key == _LIST_CONFIG_RESOURCES else each
         for key, each in handlers.items()
@@ -61,7 +61,7 @@ def _unknown(context: ServerContext, key: int, request: Any) -> ApiError | None:
 
 
 def _refused(api: Api, request: Any, failure: ApiError) -> Any:
-    """The error, with its message where the response has a place for it."""
+    """The error response, with a message if the response has a field for it."""
     response = error_response(api, request, failure.code)
     for field in fields_of(type(response)):
         value = getattr(response, field.name)

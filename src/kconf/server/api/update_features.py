@@ -1,6 +1,6 @@
-"""UpdateFeatures (57): the levels of the features of this cluster, with Kafka's checks and sentences.
+"""UpdateFeatures (57): sets feature levels, with Kafka's checks and error messages.
 
-One error refuses all updates. As in Kafka, `allow_downgrade` of version 0 has no effect, the last update of a feature
+One error fails all updates. As in Kafka, `allow_downgrade` of version 0 has no effect, the last update of a feature
 counts, and the timeout is ignored.
 """
 
@@ -68,7 +68,7 @@ def _failure(context: ServerContext, request: UpdateFeaturesRequest) -> ApiError
 def _reason(
     update: FeatureUpdateKey, supported: Mapping[str, tuple[int, int]], current: int, node_id: int
 ) -> str | None:
-    """Why an update is not possible, in the order of Kafka's checks."""
+    """Why an update is not possible. The checks are in Kafka's order."""
     level, kind = update.max_version_level, update.upgrade_type
     if kind not in (_UPGRADE, _SAFE, _UNSAFE):
         return "The controller does not support the given upgrade type."

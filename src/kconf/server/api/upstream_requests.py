@@ -1,7 +1,7 @@
-"""Requests that a gateway sends to one broker for a caller, and which broker that is.
+"""Sends requests of a gateway's callers to a broker, and selects the broker.
 
-While a broker is away the connection of the caller is closed, as it would be by that broker: clients look for the
-cluster's members again and retry. Requests to other brokers do not wait for it.
+If a broker is unavailable, the caller's connection is closed, as the broker itself would do: clients refresh their
+metadata and retry. Requests to other brokers are not affected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_TIME: Final = bytes(4)
 
 
 def node_of(context: ServerContext, connection: ConnectionContext | None) -> int | None:
-    """The broker that a connection is for: the one that the client has named, or the only one."""
+    """The broker of a connection: the one that the client addresses, or the only one."""
     if connection is not None and connection.node is not None:
         return connection.node
     ids = context.service.store.members.ids
@@ -31,14 +31,14 @@ def node_of(context: ServerContext, connection: ConnectionContext | None) -> int
 
 
 def any_node(context: ServerContext, connection: ConnectionContext | None) -> int:
-    """A broker for what each of them can answer. Raises UpstreamAway."""
+    """A broker for requests that any broker can answer. Raises UpstreamAway."""
     node = node_of(context, connection)
     if node is not None:
         return node
     upstream = upstream_of(context)
     ids = context.service.store.members.ids
     if not ids:
-        raise UpstreamAway("the cluster has no brokers now")
+        raise UpstreamAway("the cluster has no brokers at the moment")
     return next((each for each in ids if not upstream.brokers.is_away(each)), ids[0])
 
 
@@ -48,9 +48,9 @@ def upstream_of(context: ServerContext) -> UpstreamClient:
 
 
 async def pass_on(context: ServerContext, connection: ConnectionContext, node: int, frame: bytes) -> bytes:
-    """The response of a broker to a frame, both without their length. Raises UpstreamAway.
+    """Forward a frame to a broker and return the response, both without length prefix. Raises UpstreamAway.
 
-    The throttle time belongs to the account that all callers share: it is taken out where it is known to be.
+    The throttle time is removed if its position is known, since it is for the principal that all callers share.
     """
     key, version, _ = HEAD.unpack_from(frame, 0)
     offset = throttle_time_offset(key, version)
@@ -69,14 +69,14 @@ def _throttle_reader(place: int | None) -> Callable[[bytes], int]:
         if place is None or len(response) < place + 4:
             return 0
         if place == AFTER_NO_TAGS - LENGTH.size and response[place - 1]:
-            return 0  # tags in the header, which no broker has yet
+            return 0  # header tags, which no broker sends yet
         return int(LENGTH.unpack_from(response, place)[0])
 
     return read
 
 
 async def ask(context: ServerContext, call: ApiRequest, node: int, message: Any) -> Any:
-    """The decoded response of a broker to the caller's request, or to a part of it, in the same version."""
+    """Send the caller's request, or a part of it, to a broker in the same version. Returns the decoded response."""
     assert call.connection is not None
     api = BY_NAME[type(message).__name__.removesuffix("Request")]
     frame = request(api, call.version, 0, call.caller.client_id, message)[LENGTH.size :]
@@ -84,6 +84,6 @@ async def ask(context: ServerContext, call: ApiRequest, node: int, message: Any)
 
 
 def refused(message: Any) -> Any:
-    """The response to a request about one broker on a connection that has named none."""
+    """The error response to a request that needs a broker, on a connection that addresses none."""
     api = BY_NAME[type(message).__name__.removesuffix("Request")]
     return error_response(api, message, ErrorCode.INVALID_REQUEST)

@@ -1,4 +1,4 @@
-"""Authenticates the clients of one listener: by SASL, by their TLS certificate, or as ANONYMOUS."""
+"""Authenticates the clients of one listener: by SASL, by TLS client certificate, or as ANONYMOUS."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kconf.server.auth.authorizer import authorize_function
 from kconf.server.auth.mechanisms import SaslConfig
 from kconf.server.auth.sasl_authenticator import SaslServerAuthenticator
 from kconf.server.auth.sasl_config import principal_mapping_of, sasl_config_of
-from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
 if TYPE_CHECKING:
     from kconf.server.auth.oauthbearer.jwks import JwksSource
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
 
 
 class ClientRejected(RemoteProtocolError):
-    """A client that is rejected, whatever it sends."""
+    """The client is rejected before it sends a request."""
 
 
 class Authenticator:
-    """Finds out the principal of each connection, and what it may do."""
+    """Sets the principal and the authorization of each connection."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Authenticator:
         self._principal_of = principal_mapping_of(endpoint, service) if endpoint.protocol.tls else None
 
     async def open(self) -> None:
-        """Read the keys of OAUTHBEARER's provider, and keep them fresh. Until they are there, tokens are refused."""
+        """Read the public keys of the OAUTHBEARER provider and refresh them. Tokens are refused until they are read."""
         if self._keys is not None:
             loaded = await self._keys.load()
             self._refresh = asyncio.create_task(self._keys.run(loaded=loaded), name="keys of the token provider")
@@ -57,7 +57,7 @@ class Authenticator:
     def authenticate(
         self, connection: ConnectionContext, transport: asyncio.BaseTransport
     ) -> SaslServerAuthenticator | None:
-        """The SASL exchange that the client must complete before its requests are answered; None: it is authenticated.
+        """The SASL exchange that the client must complete first, or None if the client is already authenticated.
 
         Raises ClientRejected.
         """
@@ -86,5 +86,5 @@ class Authenticator:
 
 
 def _deny_all(*_: object) -> bool:
-    """Until a client is authenticated."""
+    """The authorization of a client that is not authenticated yet."""
     return False

@@ -1,7 +1,8 @@
-"""The authorizer of this server, which follows the ACLs as they are committed.
+"""The authorizer of this server. It is updated with every committed ACL change.
 
-`authorizer.class.name` may be any of Kafka's own classes; all of them stand for this one. With any other class the
-server does not start: ignoring it would allow what the file forbids.
+`authorizer.class.name` may be any of Kafka's own classes; all of them select this authorizer. With any other class the
+server does not start, because ignoring the class would allow what it denies. A gateway may have its own
+ACLs (acl_file.py).
 """
 
 from __future__ import annotations
@@ -20,48 +21,49 @@ from kconf.configdef.server_settings import (
     text_setting,
 )
 from kconf.engine.access.acls import AclIndex, Authorizer
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, ErrorCode
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import Revision
 from kconf.model.resource import ResourceType
 from kconf.service import Service
-from kconf.store.base import UnknownParts
+from kconf.store.base import STANDARD_AUTHORIZERS, UnknownParts
 
 log = getLogger(__name__)
 
 AUTHORIZER: Final = "authorizer.class.name"
-OURS: Final = frozenset(
-    [
-        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "kafka.security.authorizer.AclAuthorizer",
-        "kafka.security.auth.SimpleAclAuthorizer",
-    ]
-)
 
 
 def check_authorizer(static: Mapping[str, str]) -> None:
-    """Refuse an authorizer that is not ours."""
+    """Refuse an authorizer class that kconf does not support."""
     name = static.get(AUTHORIZER, "").strip()
-    if name and name not in OURS:
-        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {', '.join(OURS)}")
+    if name and name not in STANDARD_AUTHORIZERS:
+        known = ", ".join(sorted(STANDARD_AUTHORIZERS))
+        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {known}")
 
 
 def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
-    """Refuse a gateway that would allow everything because its cluster does not show the ACLs."""
+    """Refuse to start a gateway that would allow everything because it cannot read the cluster's ACLs."""
     refusal = unknown.kinds.get(ResourceType.ACL)
     if refusal is None or not static.get(AUTHORIZER, "").strip():
         return
     if flag_setting(static, ALLOW_EVERYONE):
+        if refusal.code == ErrorCode.SECURITY_DISABLED:
+            return  # the cluster allows everybody everything, too
         raise ConfigurationError(
-            f"{ALLOW_EVERYONE}=true: the cluster does not show its ACLs ({refusal}), so everybody could do everything;"
-            " allow the gateway's account to describe the cluster"
+            f"{ALLOW_EVERYONE}=true: the gateway cannot read the cluster's ACLs ({refusal}), so every user would be"
+            " allowed everything; grant the gateway's principal Describe on the cluster"
         )
-    log.warning("the cluster does not show its ACLs (%s): only super users can do anything", refusal)
+    log.warning("cannot read the cluster's ACLs (%s): all requests are denied, except those of super users", refusal)
 
 
-def authorizer_of(service: Service) -> Authorizer | None:
-    """The authorizer that the static configuration names; it follows the commits from now on."""
+def authorizer_of(service: Service, own: AclIndex | None = None) -> Authorizer | None:
+    """The authorizer that the static configuration names, or None. It is updated with every commit from now on.
+
+    `own` are ACLs that replace those of the state.
+    """
     static = service.settings.static
+    if own is not None:
+        return _authorizer(own, static)
     if not static.get(AUTHORIZER, "").strip():
         return None
     index = AclIndex(service.state.snapshot)
@@ -77,6 +79,10 @@ def authorizer_of(service: Service) -> Authorizer | None:
             index.replace(resource, service.state.snapshot.overrides(resource))
 
     service.subscribe(on_commit)
+    return _authorizer(index, static)
+
+
+def _authorizer(index: AclIndex, static: Mapping[str, str]) -> Authorizer:
     return Authorizer(
         index,
         super_users=principals(text_setting(static, SUPER_USERS)),
@@ -85,14 +91,14 @@ def authorizer_of(service: Service) -> Authorizer | None:
 
 
 def authorize_function(authorizer: Authorizer | None, principal: str, host: str) -> Authorize:
-    """What this principal, from this host, may do. ACLs are looked up for each request: a change acts at once."""
+    """The authorization of a principal on a host. ACLs are looked up for each request, so changes apply immediately."""
     if authorizer is None or principal in authorizer.super_users:
         return allow_all
     return partial(authorizer.allows, principal, host)
 
 
 def alters_authentication(authorizer: Authorizer | None, principal: str, static: Mapping[str, str]) -> bool:
-    """Whether the right to alter the cluster's configs includes those that control authentication."""
+    """Whether a principal that may alter the cluster's configs may also alter the keys that control authentication."""
     if authorizer is None or principal in authorizer.super_users:
         return True
     return not flag_setting(static, AUTHENTICATION_RIGHT)

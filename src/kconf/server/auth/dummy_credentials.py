@@ -1,9 +1,9 @@
-"""The salt and iterations that SCRAM returns for users that do not exist, so that they look like any other user.
+"""Salts and iterations that SCRAM returns for users that do not exist, so that they look like existing users.
 
-They are the same each time and on every server of a store, because they are derived from its key and the name. Their
-kind is chosen with the same frequency as among the existing credentials: if it were always the same, users with another
-kind would be known to exist. A name keeps its kind while other users are added and removed, as far as the frequencies
-allow; if it changes, the salt changes too, as after a password change.
+They are derived from the store's key and the user name, so they are the same each time and on every server of a store.
+Their shapes have the same frequencies as those of existing credentials: with a single shape, a user with any other
+shape would be known to exist. A user name keeps its shape while other users are added and removed, as far as the
+frequencies allow. If the shape changes, the salt changes too, as after a password change.
 """
 
 from __future__ import annotations
@@ -26,27 +26,29 @@ from kconf.security.scram import MIN_ITERATIONS, ScramError, credential, from_te
 
 _JAVA: Final = re.compile(rb"[0-9a-z]{22,26}")
 _JAVA_BITS: Final = 130
-_MOST: Final = 16  # shapes that are distinguished; rarer ones are left out
+_MOST: Final = 16  # the most frequent shapes; others are ignored
 _DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class CredentialShape(NamedTuple):
-    """What a challenge reveals about a credential. `size` 0: a salt in the format of Java's clients, a number in base
-    36."""
+    """What a SCRAM challenge shows of a credential: iterations and salt size.
+
+    `size` 0 is a salt in the format of Java's clients: a number in base 36.
+    """
 
     size: int
     iterations: int
 
     def __str__(self) -> str:
-        """Part of the seed of a salt, so it must never change: a salt that changes shows that its user is unknown."""
+        """Part of a salt's seed. Must never change, because a salt that changes shows that its user does not exist."""
         return f"Kind(size={self.size}, iterations={self.iterations})"
 
 
-_DEFAULT_SHAPE: Final = CredentialShape(20, MIN_ITERATIONS)  # as kconf's own clients make them
+_DEFAULT_SHAPE: Final = CredentialShape(20, MIN_ITERATIONS)  # as kconf's own clients create them
 
 
 class DummyCredentials:
-    """Credentials of users that do not exist, in the shapes that the existing credentials have."""
+    """Creates credentials for users that do not exist, with the shapes of existing credentials."""
 
     def __init__(self, key: bytes | None = None, snapshot: Snapshot = Snapshot.EMPTY) -> None:
         self._key = token_bytes(32) if key is None else key
@@ -89,12 +91,12 @@ class DummyCredentials:
             self._common[word] = [each for each in shapes.most_common(_MOST) if each[1] > 0]
 
     def _shape(self, word: str, user: str) -> CredentialShape:
-        """The shape of a user: weighted rendezvous hashing over the shapes, by how many credentials have them."""
+        """Choose the shape of a user: rendezvous hashing, weighted by the number of credentials with each shape."""
         there = self._common.get(word) or [(_DEFAULT_SHAPE, 1)]
         return min(there, key=lambda each: -log(self._chance(user, word, each[0])) / each[1])[0]
 
     def _chance(self, user: str, word: str, shape: CredentialShape) -> float:
-        """A number above 0 and up to 1 that cannot be predicted."""
+        """A number in (0, 1] that clients cannot predict."""
         return (int.from_bytes(self._seed(user, word, shape, "draw")[:7], "big") + 1) / 2**56
 
     def _seed(self, *parts: object) -> bytes:
@@ -102,7 +104,7 @@ class DummyCredentials:
 
 
 def _java_salt(seed: bytes) -> bytes:
-    """A number of 130 bits in base 36, as Kafka's clients write it."""
+    """A 130-bit number in base 36, the salt format of Kafka's clients."""
     number = int.from_bytes(shake_256(seed).digest(17), "big") >> (17 * 8 - _JAVA_BITS)
     digits = bytearray()
     while number:

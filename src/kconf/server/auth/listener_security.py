@@ -1,8 +1,8 @@
-"""Loads the authentication and TLS settings of the listeners from the broker configs.
+"""Loads the authentication and TLS settings of listeners from the broker configs.
 
-`problems` is the only place that decides whether a restart could load them. A change that would make a restart fail is
-refused before it is committed (`StartCheck`). New certificates apply to new connections; setting a value again reloads
-the stores. Open connections keep their settings.
+`problems` decides whether a restart could load them. A change that would make a restart fail is refused before it is
+committed (`StartCheck`). New certificates apply to new connections; setting a key again to the same value reloads the
+key stores and trust stores. Open connections keep their settings.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-_PASSES = 3  # until everything is read that a check needs: the stores that would be used, and those that are
+_PASSES = 3  # rounds of reading: the current stores, then the new ones
 
 
 class ListenerTls:
-    """The TLS context of one listener, for new connections. Making it reads the stores, in this process."""
+    """The TLS context of one listener, for new connections. The constructor reads the stores in this process."""
 
     def __init__(self, endpoint: EndPoint, effective: Mapping[str, str], files: AllowedFiles) -> None:
         from kconf.server.auth.tls_context import new_context, read_material
@@ -65,12 +65,12 @@ class ListenerTls:
         check_same_identity(self.context.identity, context.identity, self.endpoint.name, dict(settings))
 
     def reads(self, keys: Collection[str]) -> bool:
-        """Whether one of these keys is about its TLS."""
+        """Whether one of these keys affects the TLS settings of this listener."""
         return any(key.startswith(("ssl.", self.endpoint.prefixed("ssl."))) for key in keys)
 
 
 class ListenerSecurity:
-    """The listeners of a server, and their TLS contexts, which follow the commits."""
+    """The TLS contexts of all listeners, updated with every commit."""
 
     def __init__(self, effective: Callable[[], Mapping[str, str]], files: AllowedFiles | None = None) -> None:
         self.endpoints: list[EndPoint] = []
@@ -78,7 +78,7 @@ class ListenerSecurity:
         self.files = files or AllowedFiles()
         self._effective = effective
         self._loader: TlsLoader | None = None
-        self._checks: set[StartCheck] = set()  # of requests under way
+        self._checks: set[StartCheck] = set()  # of requests in progress
         self._reloads: set[asyncio.Task[None]] = set()
 
     @property
@@ -87,7 +87,7 @@ class ListenerSecurity:
         return self._loader
 
     def open(self, endpoint: EndPoint) -> ListenerTls | None:
-        """Read the settings of a new listener; its TLS, if it has any. Raises ConfigurationError."""
+        """Read the settings of a new listener. Returns its TLS context, if it uses TLS. Raises ConfigurationError."""
         effective = self._effective()
         for problem in problems(endpoint, effective).values():
             raise ConfigurationError(problem)
@@ -103,7 +103,7 @@ class ListenerSecurity:
         return StartCheck(self)
 
     def on_commit(self, _: Sequence[Revision]) -> None:
-        """Use the stores that were read to check a change; what others changed is read in the background."""
+        """Use the stores that the check of the change has read. Changes by other servers are read in the background."""
         for tls in self.tls:
             settings = tls.settings_in(self._effective())
             if settings == tls.settings:
@@ -118,7 +118,7 @@ class ListenerSecurity:
                 task.add_done_callback(self._reloads.discard)
 
     async def close(self) -> None:
-        """Read no more stores; requests that wait for one fail."""
+        """Stop reading stores. Requests that wait for one fail."""
         self.loader.stop()
         for task in tuple(self._reloads):
             task.cancel()
@@ -131,7 +131,7 @@ class ListenerSecurity:
         self._checks.discard(check)
 
     def reread(self, check: StartCheck, keys: Collection[str]) -> None:
-        """These keys were set, perhaps to the same values: use the stores as they were read for the check."""
+        """Use the stores as the check has read them: these keys were set, perhaps to the same values."""
         for tls in self.tls:
             context = check.contexts.get((tls.endpoint.name, tls.settings))
             if tls.reads(keys) and context is not None and not isinstance(context, str) and context is not tls.context:
@@ -148,14 +148,14 @@ class ListenerSecurity:
 
 
 class StartCheck:
-    """Checks changes of broker configs with the code that reads them at a start.
+    """Checks broker config changes with the code that loads them at startup.
 
-    It is called by the planner, which must not wait. Stores that it needs and that are not read yet are `missing`;
-    `read_stores` reads them.
+    The planner calls it and must not block. Stores that are not read yet are added to `missing`; `read_stores` reads
+    them.
     """
 
     def __init__(self, security: ListenerSecurity) -> None:
-        self.contexts: dict[tuple[str, TlsSettings], AlertingSslContext | str] = {}  # or why there is none
+        self.contexts: dict[tuple[str, TlsSettings], AlertingSslContext | str] = {}  # or the error
         self.missing: set[tuple[str, TlsSettings]] = set()
         self._security = security
 
@@ -167,7 +167,7 @@ class StartCheck:
         self._security.unregister(self)
 
     async def read_stores(self, plan: Callable[[], object]) -> None:
-        """Read all stores that a plan needs. Raises StoreUnavailable if the server stops."""
+        """Read all stores that a plan needs. Raises StoreUnavailable at shutdown."""
         for _ in range(_PASSES):
             plan()
             if not self.missing:
@@ -180,7 +180,7 @@ class StartCheck:
                     self.contexts[listener, settings] = str(error)
 
     def __call__(self, change: BrokerChange) -> None:
-        """Refuse a change with which the next start would fail, unless that start would fail already because of it."""
+        """Refuse a change that would make the next start fail, unless the start already fails for the same reason."""
         try:
             _check_values(change)
         except ConfigurationError as error:
@@ -223,7 +223,7 @@ class StartCheck:
 
 
 def problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
-    """Why a start could not read the login settings of a listener, by what they are about."""
+    """Errors that would prevent a start with these listener settings, by part (`sasl`, `rules`)."""
     found: dict[str, str] = {}
     readers: dict[str, Callable[[EndPoint, Mapping[str, str]], object]] = {}
     if endpoint.protocol.sasl:
@@ -239,7 +239,7 @@ def problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]
 
 
 def _check_values(change: BrokerChange) -> None:
-    """Values for all listeners: those of another server with the same store would read them at its start."""
+    """Check values for any listener: other servers of the store load them at startup."""
     for each in change.alterations:
         key, text = each.key, change.overrides.get(each.key)
         if text is None or without_listener(key) != key:

@@ -1,7 +1,7 @@
-"""The SASL mechanisms PLAIN, SCRAM and OAUTHBEARER, on the server's side, without the wire (sasl_authenticator.py).
+"""The SASL mechanisms PLAIN, SCRAM and OAUTHBEARER on the server side. The wire format is in sasl_authenticator.py.
 
-Unknown users go through the same steps as others, with a dummy credential that no password matches, and a failure never
-shows whether the user exists: neither by its message nor by its time.
+Unknown users go through the same steps, with a dummy credential that no password matches. Neither the error message nor
+the response time shows whether a user exists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kconf.model.scram import Mechanism
 from kconf.security.scram import MIN_ITERATIONS, ScramError, ScramServer, from_text, read_client_first, to_text
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.login_failed import LoginFailed
-from kconf.server.auth.oauthbearer.settings import OAUTHBEARER
+from kconf.server.auth.oauthbearer import OAUTHBEARER
 
 if TYPE_CHECKING:
     from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
@@ -33,20 +33,20 @@ class SaslConfig:
 
     mechanisms: tuple[str, ...]
     plain_users: Mapping[str, str] = field(repr=False)  # name → password
-    scram_credential: Callable[[str, Mechanism], str | None] = field(repr=False)  # of a user, as Kafka stores it
+    scram_credential: Callable[[str, Mechanism], str | None] = field(repr=False)  # as Kafka stores it
     lifetimes: Mapping[str, int] = field(default_factory=dict)  # mechanism → connections.max.reauth.ms; 0: no limit
-    failure_delay: float = 0.1  # seconds before a failure is answered
-    max_receive_size: int = 524288  # bytes of a frame before authentication
+    failure_delay: float = 0.1  # delay of the response to a failure, in seconds
+    max_receive_size: int = 524288  # maximum frame size before authentication, in bytes
     dummy_credentials: DummyCredentials = field(
         default_factory=DummyCredentials, repr=False
     )  # for users that do not exist
-    tokens: TokenValidator | None = None  # of OAUTHBEARER
+    tokens: TokenValidator | None = None  # for OAUTHBEARER
 
 
 class SaslExchange(Protocol):
-    """One authentication under way: tokens go in, tokens come out; `user` is set at the end.
+    """One authentication in progress: takes and returns SASL tokens. `user` is set when it is complete.
 
-    `lifetime_ms` is how long the credential is valid from then on; None: it has no end.
+    `lifetime_ms` is how long the credential is valid from then on, or None if it does not expire.
     """
 
     user: str | None
@@ -56,7 +56,7 @@ class SaslExchange(Protocol):
 
 
 def start_exchange(mechanism: str, config: SaslConfig) -> SaslExchange:
-    """Start an authentication by one of the enabled mechanisms."""
+    """Start an authentication with one of the enabled mechanisms."""
     return _EXCHANGES[mechanism](config)
 
 
@@ -87,13 +87,13 @@ class PlainExchange:
 
 
 def _equal(one: str, other: str) -> bool:
-    """In a time that depends neither on where they differ nor on the length of the stored one."""
+    """Compare in a time that does not depend on the content or the length of the stored password."""
     key = token_bytes(32)
     return hmac.compare_digest(*(hmac.digest(key, each.encode(), sha256) for each in (one, other)))
 
 
 class ScramExchange:
-    """Two steps, on one credential: the user's, or a dummy that no password matches."""
+    """SCRAM in two steps, with the credential of the user or a dummy credential."""
 
     lifetime_ms: int | None = None
 
@@ -115,7 +115,7 @@ class ScramExchange:
         text = self._config.scram_credential(opened.user, self._mechanism)
         dummy = to_text(
             self._config.dummy_credentials.credential(self._mechanism, opened.user)
-        )  # for all: it takes time
+        )  # also for unknown users, so that the time is the same
         stored = from_text(dummy if text is None else text)
         self._known = text is not None and stored.iterations >= MIN_ITERATIONS
         self._name = opened.user

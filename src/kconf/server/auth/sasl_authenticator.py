@@ -1,10 +1,10 @@
 """The SASL authentication of one connection, and its re-authentication (KIP-368).
 
-Before it, only ApiVersions and SaslHandshake are answered; anything else closes the connection. After a handshake of
-version 0 the tokens are sent without a header, after their length; after version 1 in SaslAuthenticate. A failure is
-answered after a delay, in one sentence that does not show whether the user exists, and ends the connection. A session
-with a lifetime (`connections.max.reauth.ms`, or that of a bearer token) may be re-authenticated by the same user with
-the same mechanism; one that has expired is closed.
+Before authentication, only ApiVersions and SaslHandshake are answered; any other request closes the connection. After
+SaslHandshake version 0, tokens are sent without a request header, preceded by their length; after version 1, in
+SaslAuthenticate requests. A failure is answered after a delay with a message that does not show whether the user
+exists, and then the connection is closed. A session with a lifetime (`connections.max.reauth.ms`, or that of a bearer
+token) can be re-authenticated by the same user with the same mechanism. An expired session is closed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from kconf.server.error_responses import error_response
 
 SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
-_REAUTHENTICATION: Final = b"\x00\x11\x00\x01"  # the head of SaslHandshake, version 1
-_MIN_INTERVAL: Final = 1.0  # seconds between two re-authentications
+_REAUTHENTICATION: Final = b"\x00\x11\x00\x01"  # API key and version of SaslHandshake, version 1
+_MIN_INTERVAL: Final = 1.0  # minimum seconds between two re-authentications
 
 
 class AuthenticationStep(NamedTuple):
-    """The result of a frame. `response` None: it is for the router. `failure`: send the response delayed, and close."""
+    """The result of processing a frame.
+
+    `response` is None if the router answers the frame. If `failure` is set, the response is sent after a delay, and the
+    connection is closed.
+    """
 
     response: bytes | None
     failure: str | None = None
@@ -39,16 +43,16 @@ _FOR_ROUTER = AuthenticationStep(None)
 
 
 class SaslServerAuthenticator:
-    """One connection's. `on_success` is called with the name of the authenticated user."""
+    """The authentication of one connection. `on_success` is called with the name of the authenticated user."""
 
     def __init__(self, config: SaslConfig, on_success: Callable[[str], None], now: Callable[[], float]) -> None:
         self._config, self._on_success, self._now = config, on_success, now
         self._exchange: SaslExchange | None = None
-        self._bare = False  # tokens are sent without a header
+        self._bare = False  # tokens are sent without a request header
         self._mechanism: str | None = None
         self._user: str | None = None
         self._expires: float | None = None
-        self._reauthenticated: float | None = None  # when the last re-authentication began
+        self._reauthenticated: float | None = None  # start of the last re-authentication
         self.is_authenticated = False
 
     @property
@@ -61,17 +65,17 @@ class SaslServerAuthenticator:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the client stays authenticated, without re-authentication."""
+        """Whether the client is authenticated and its session does not expire."""
         return self.is_authenticated and self._expires is None
 
     def begins_reauthentication(self, data: bytes, position: int) -> bool:
-        """Whether the frame there, of an authenticated client, is for `process`. The router answers all others."""
+        """Whether the frame at `position` starts a re-authentication. The router answers all other frames."""
         if self._expires is None or data[position + 4 : position + 8] != _REAUTHENTICATION:
             return False
         return self._reauthenticated is None or self._now() - self._reauthenticated >= _MIN_INTERVAL
 
     def next_frame(self, data: bytes, position: int) -> bytes | None:
-        """The next frame, if it is complete; refused by its size before that."""
+        """The next frame, or None if it is incomplete. A frame that is too large is refused at once."""
         start = position + 4
         if len(data) < start:
             return None
@@ -82,7 +86,7 @@ class SaslServerAuthenticator:
         return data[start : start + size] if len(data) >= start + size else None
 
     def process(self, frame: bytes) -> AuthenticationStep:
-        """Answer a frame before or during authentication, or one that begins a re-authentication."""
+        """Answer a frame before or during authentication, or one that starts a re-authentication."""
         if self._exchange is not None and self._bare:
             return self._bare_token(self._exchange, frame)
         key, version, _ = HEAD.unpack_from(frame, 0)
@@ -153,7 +157,7 @@ class SaslServerAuthenticator:
 
 
 class _AnotherMechanism:
-    """A re-authentication by another mechanism, which fails at its first token."""
+    """A re-authentication with another mechanism, which fails at its first token."""
 
     user: str | None = None
     lifetime_ms: int | None = None

@@ -1,7 +1,7 @@
-"""Reads the authentication settings of a listener: SASL mechanisms and users, and the mapping of certificates.
+"""Reads the authentication settings of a listener: SASL mechanisms, users, and principal mapping rules.
 
-They change with a restart only, as in Kafka. The same functions check a change before it is stored
-(listener_security.py), so that what is accepted can be read by the next start.
+Changes apply after a restart, as in Kafka. The same functions check a change before it is stored
+(listener_security.py), so that the next start can load it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from kconf.model.scram import Mechanism
 from kconf.security.jaas import parse
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.mechanisms import MECHANISMS, PLAIN, SaslConfig
-from kconf.server.auth.oauthbearer.settings import HANDLER, OAUTHBEARER, OAuthSettings, read_oauth_settings
-from kconf.server.auth.upstream_credentials import UpstreamCredentials, UpstreamDummyCredentials
+from kconf.server.auth.oauthbearer import HANDLER, OAUTHBEARER
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
 if TYPE_CHECKING:
     from kconf.server.auth.oauthbearer.jwks import JwksSource
     from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
+    from kconf.server.auth.oauthbearer.settings import OAuthSettings
     from kconf.server.auth.tls_context import PrincipalRules
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
 
 log = getLogger(__name__)
 
@@ -45,7 +46,7 @@ _SALTS: Final = Change(ChangeKind.CONFIG, Resource.brokers(), "", None, "salts o
 
 @dataclass(frozen=True, slots=True)
 class SaslSettings:
-    """What a listener's SASL is configured to be."""
+    """The SASL settings of a listener, as configured."""
 
     mechanisms: tuple[str, ...]
     plain_users: Mapping[str, str] = field(repr=False)
@@ -68,12 +69,12 @@ def read_sasl_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> Sasl
         {each: _lifetime(endpoint, effective, each) for each in mechanisms},
         read_number(_DELAY, endpoint.setting(effective, _DELAY)),
         read_number(_RECEIVE_SIZE, endpoint.setting(effective, _RECEIVE_SIZE)),
-        read_oauth_settings(endpoint, effective) if OAUTHBEARER in mechanisms else None,
+        _oauth_settings(endpoint, effective) if OAUTHBEARER in mechanisms else None,
     )
 
 
 def read_principal_rules(endpoint: EndPoint, effective: Mapping[str, str]) -> PrincipalRules:
-    """How the names in clients' certificates become principals. Raises ConfigurationError."""
+    """The rules that map certificate names to principals. Raises ConfigurationError."""
     return parse_rules(endpoint.setting(effective, RULES) or "DEFAULT")
 
 
@@ -84,13 +85,13 @@ def parse_rules(text: str) -> PrincipalRules:
 
 
 def read_plain_users(text: str) -> dict[str, str]:
-    """User names and passwords of PLAIN's JAAS configuration. Raises ConfigurationError."""
+    """User names and passwords from the JAAS configuration of PLAIN. Raises ConfigurationError."""
     options = parse(text).options
     return {key.removeprefix("user_"): value for key, value in options.items() if key.startswith("user_")}
 
 
 def read_number(key: str, text: str | None) -> int:
-    """A whole number by the definition of its broker key; None is the default. Raises ConfigurationError."""
+    """Parse an integer by the definition of its broker key. None is the default. Raises ConfigurationError."""
     try:
         value = validate(BROKER[key], BROKER[key].default or "" if text is None else text)
     except InvalidConfig as error:
@@ -102,9 +103,9 @@ def read_number(key: str, text: str | None) -> int:
 def sasl_config_of(
     endpoint: EndPoint, service: Service, upstream: UpstreamCredentials | None
 ) -> tuple[SaslConfig, JwksSource | None]:
-    """The SASL of a listener of a running server, and the keys that it reads. Raises ConfigurationError.
+    """The SASL configuration of a running listener, and its source of public keys. Raises ConfigurationError.
 
-    `upstream` are the SCRAM credentials of a gateway's users: those of its state have no keys.
+    `upstream` has the SCRAM credentials of a gateway's users, because its state contains no SCRAM keys.
     """
     settings = read_sasl_settings(endpoint, service.settings.effective)
     oauth = settings.oauth
@@ -122,13 +123,19 @@ def sasl_config_of(
     return config, keys
 
 
+def _oauth_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> OAuthSettings:
+    from kconf.server.auth.oauthbearer.settings import read_oauth_settings
+
+    return read_oauth_settings(endpoint, effective)
+
+
 def _token_validator(endpoint: EndPoint, oauth: OAuthSettings) -> tuple[JwksSource | None, TokenValidator]:
-    """Imported here: most servers do not accept tokens."""
+    """Create the token validator. Imports are local because most servers do not accept tokens."""
     from kconf.server.auth.oauthbearer.jwks import JwksSource
     from kconf.server.auth.oauthbearer.jwt_validator import JwtValidator, UnsecuredValidator
 
     if oauth.jwks is None:
-        log.warning("listener %s accepts tokens without a signature: anyone can log in as anybody", endpoint)
+        log.warning("listener %s accepts tokens without a signature: clients can log in as any user", endpoint)
         return None, UnsecuredValidator(oauth)
     keys = JwksSource(oauth.jwks)
     return keys, JwtValidator(oauth, keys)
@@ -164,19 +171,21 @@ def _stored_credential(service: Service) -> Callable[[str, Mechanism], str | Non
 
 
 def _dummy_credentials(service: Service, upstream: UpstreamCredentials | None) -> DummyCredentials:
-    """Their key stays the same as long as the store exists, so that a restart does not show which users exist."""
+    """Create the dummy credentials. Their key is stored, so that a restart does not show which users exist."""
     (sealed,) = service.store.redact(Revision(0, 0, RequestContext(), (_SALTS,))).changes
     key = digest((sealed.after or "").encode(), b"salts", sha256)
     if upstream is None:
         made = DummyCredentials(key, service.state.snapshot)
     else:
+        from kconf.server.auth.upstream_credentials import UpstreamDummyCredentials
+
         made = UpstreamDummyCredentials(key, upstream)
     service.subscribe(made.on_commit)
     return made
 
 
 def principal_mapping_of(endpoint: EndPoint, service: Service) -> Callable[[bytes], str | None]:
-    """The principal of a client's certificate (DER); None: no rule of ssl.principal.mapping.rules fits.
+    """Maps a client certificate (DER) to a principal, or None if no rule of ssl.principal.mapping.rules matches.
 
     Raises ValueError if the certificate is not DER.
     """

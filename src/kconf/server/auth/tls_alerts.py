@@ -1,8 +1,8 @@
-"""Sends the TLS alert of a failed handshake, which the event loop would discard.
+"""Sends the TLS alert of a failed handshake, which asyncio discards.
 
-When a handshake fails, OpenSSL leaves an alert in its outgoing buffer, and asyncio closes the connection without
-sending it. The context below sends it, so that a client sees "certificate required" or "unknown CA" and not just the
-end of the connection.
+When a handshake fails, OpenSSL writes an alert to its outgoing buffer, and asyncio closes the connection without
+sending it. The context below sends it, so that a client gets "certificate required" or "unknown CA" and not just a
+closed connection.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from kconf.security.x509_names import Identity
 
-_LINGER: Final = 1.0  # seconds that a client gets to read an alert
-_MAX_DISCARDED: Final = 1 << 16  # bytes that the client sent after a failed handshake
+_LINGER: Final = 1.0  # seconds for a client to read an alert
+_MAX_DISCARDED: Final = 1 << 16  # bytes read from the client after a failed handshake
 
 
 class TlsHandshake:
-    """The handshake of one socket, and of every TLS object that is made while it is `current`."""
+    """The handshake of one socket. It applies to TLS objects created while it is `current`."""
 
     def __init__(self, accepted: socket.socket) -> None:
         self._socket = accepted
@@ -34,7 +34,7 @@ class TlsHandshake:
             self._copy = self._socket.dup()
 
     async def close(self) -> None:
-        """After a failure. To close with bytes unread would discard the alert."""
+        """Close the socket after a failure. Reads first, because closing with unread bytes would discard the alert."""
         if self._copy is None:
             return
         loop = asyncio.get_running_loop()
@@ -67,7 +67,7 @@ class _AlertingSslObject(ssl.SSLObject):
 
 
 class AlertingSslContext(ssl.SSLContext):
-    """A context whose handshakes send their alerts, and that knows the identity of its certificate."""
+    """An SSLContext that sends alerts and has the identity of its certificate."""
 
     sslobject_class = _AlertingSslObject
     identity: Identity | None = None

@@ -1,8 +1,8 @@
-"""The process in which a running server reads the key stores and trust stores that clients name.
+"""The child process in which a running server reads the key stores and trust stores that clients configure.
 
 A file may be on a file system that hangs, and a key may be encrypted with billions of iterations. A process can be
-ended after a time limit, a thread cannot. It reads one request as JSON from standard input, reads the stores with the
-code of a start, tries them, and writes their content as PEM, or an error, as JSON to standard output.
+killed after a time limit, a thread cannot. The process reads one JSON request from stdin, reads and tests the stores
+with the same code as a server start, and writes JSON to stdout: the stores as PEM, or an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""TLS on the server's side: the context of a listener, and the principal of a client's certificate.
+"""TLS on the server side: the context of a listener, and the principal of a client certificate.
 
-The principal is the certificate's subject (security/x509_names.py), sent through `ssl.principal.mapping.rules`:
-RULE:pattern/replacement/[LU] in turn, or DEFAULT.
+The principal is the certificate's subject (security/x509_names.py) after `ssl.principal.mapping.rules`: the first
+matching RULE:pattern/replacement/[LU], or DEFAULT.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _CIPHER_NAME: Final = re.compile(r"[A-Za-z0-9_:!+-]{1,500}")
 
 
 class TlsMaterial(NamedTuple):
-    """The content of a listener's stores, as PEM. `trusted` None: the certificates of the system, if any are asked."""
+    """The content of a listener's stores, as PEM. `trusted` None: client certificates are verified with the system's
+    CAs.
+    """
 
     chain: str
     key: str | None
@@ -41,16 +43,16 @@ class TlsMaterial(NamedTuple):
 
 
 def tls_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
-    """All `ssl.*` settings that hold for a listener."""
+    """All `ssl.*` settings that apply to a listener."""
     given = endpoint.settings(effective, "ssl.")
     if endpoint.protocol is SecurityProtocol.SASL_SSL:
-        # As in Kafka: a SASL client is asked for a certificate only if the listener has its own setting.
+        # As in Kafka, a SASL listener requests client certificates only if it has its own setting.
         given[_CLIENT_AUTH] = effective.get(endpoint.prefixed(_CLIENT_AUTH), "none")
     return given
 
 
 def read_material(listener: str, given: Mapping[str, str], read: ReadFile) -> TlsMaterial:
-    """Read the stores that the settings of a listener name. Raises ConfigurationError."""
+    """Read the stores in a listener's settings. Raises ConfigurationError."""
     with _explained(listener):
         if given.get("ssl.engine.factory.class"):
             raise ConfigurationError("ssl.engine.factory.class is a Java class")
@@ -61,7 +63,7 @@ def read_material(listener: str, given: Mapping[str, str], read: ReadFile) -> Tl
 
 
 def new_context(listener: str, given: Mapping[str, str], material: TlsMaterial) -> AlertingSslContext:
-    """A new context from the settings of a listener and its stores. TLS 1.2 and up. Raises ConfigurationError."""
+    """Create a context from a listener's settings and stores. TLS 1.2 or higher. Raises ConfigurationError."""
     import ssl
 
     from kconf.security.x509_names import Identity
@@ -83,7 +85,7 @@ def new_context(listener: str, given: Mapping[str, str], material: TlsMaterial) 
 
 @contextmanager
 def _explained(listener: str) -> Iterator[None]:
-    """Every failure is a ConfigurationError with the name of the listener."""
+    """Convert errors to ConfigurationError, with the name of the listener."""
     import ssl
 
     try:
@@ -92,12 +94,12 @@ def _explained(listener: str) -> Iterator[None]:
         raise ConfigurationError(f"listener {listener}: {error}") from None
     except ssl.SSLError as error:
         raise ConfigurationError(f"listener {listener}: TLS cannot be set up: {ssl_reason(error)}") from None
-    except ValueError:  # of Python's own checks, before OpenSSL gets the text
+    except ValueError:  # raised by Python before it calls OpenSSL
         raise ConfigurationError(f"listener {listener}: the certificate, its key or a password is not valid") from None
 
 
 def check_same_identity(old: Identity | None, new: Identity | None, listener: str, given: Mapping[str, str]) -> None:
-    """Refuse a certificate for another name, as Kafka does, unless the settings allow it."""
+    """Refuse a certificate with other names, as Kafka does, unless the settings allow it."""
     if old is None or new is None:
         return
 
@@ -136,7 +138,7 @@ def _ask_for_certificates(context: SSLContext, wanted: str, certificates: str | 
 
 
 def _limit_ciphers(context: SSLContext, text: str) -> None:
-    """Java's names, or OpenSSL's. TLS 1.3 has its own suites, which are all good and stay."""
+    """Set the TLS 1.2 cipher suites, by Java's or OpenSSL's names. All TLS 1.3 suites stay enabled."""
     import ssl
 
     names = [each.strip() for each in text.split(",") if each.strip()]
@@ -167,7 +169,7 @@ _RULE: Final = re.compile(
 
 
 class _Rule(NamedTuple):
-    pattern: re.Pattern[str] | None  # None: the name as it is
+    pattern: re.Pattern[str] | None  # None: the name is not changed
     replacement: str = ""
     case: str = ""
 
@@ -182,7 +184,7 @@ class _Rule(NamedTuple):
 
 
 class PrincipalRules:
-    """`ssl.principal.mapping.rules`: the first matching rule sets the name; without a match, the client is rejected."""
+    """`ssl.principal.mapping.rules`: the first matching rule sets the name. A client is rejected if none matches."""
 
     def __init__(self, rules: list[_Rule]) -> None:
         self._rules = rules

@@ -1,7 +1,8 @@
-"""Makes the TLS context of a listener from settings that clients may change, without holding up the event loop.
+"""Creates the TLS context of a listener from settings that clients may change, without blocking the event loop.
 
-The stores are read in another process (tls_child.py), which is ended when it takes too long. What it read is then made
-into a context in a thread: the keys of PEM files may still be encrypted, but the other process has opened them in time.
+The stores are read in a child process (tls_child.py), which is killed after a time limit. The context is then created
+in a thread: keys in PEM files may still be encrypted, but the child process has shown that decrypting them is fast
+enough.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ log = getLogger(__name__)
 
 TIMEOUT: Final = 15.0  # seconds for all stores of a listener
 
-_END_TIMEOUT: Final = 1.0  # seconds for a process that was killed; one that waits for a file system may stay
+_END_TIMEOUT: Final = 1.0  # seconds to wait for a killed process to end; it may hang on a file system
 _STOPPING: Final = "the server is stopping"
 
 TlsSettings = frozenset[tuple[str, str]]
@@ -33,7 +34,7 @@ TlsSettings = frozenset[tuple[str, str]]
 
 
 class TlsLoader:
-    """One process at a time. Used from one event loop."""
+    """Runs one child process at a time. Used from one event loop."""
 
     def __init__(self, files: AllowedFiles, *, timeout: float = TIMEOUT) -> None:
         self.files = files
@@ -44,7 +45,7 @@ class TlsLoader:
         self._stopped = False
 
     async def load(self, listener: str, settings: TlsSettings) -> AlertingSslContext:
-        """A new context from the stores as they are now. Raises ConfigurationError; StoreUnavailable after `stop`."""
+        """Create a context from the current stores. Raises ConfigurationError, or StoreUnavailable after `stop`."""
         from kconf.server.auth.tls_context import TlsMaterial, new_context
 
         given = dict(settings)
@@ -59,7 +60,7 @@ class TlsLoader:
             raise _too_long(listener, self._timeout) from None
 
     def stop(self) -> None:
-        """Read no more: the server stops, and must not wait for a store."""
+        """Stop reading, so that a shutdown does not wait for a store."""
         self._stopped = True
         if self._process is not None:
             _kill(self._process)

@@ -1,7 +1,7 @@
-"""The SCRAM credentials of the cluster behind a gateway: read from its metadata log, and in memory only.
+"""The SCRAM credentials of the cluster behind a gateway, read from its metadata log and held in memory only.
 
-They are never part of the state, which is journalled, archived and written to files. They are written by the thread
-that reads the log, so that a change applies to the next login, and read by the event loop.
+They are not part of the state, which is written to the journal, the archive and files. The thread that reads the log
+updates them, so that a change applies to the next login. The event loop reads them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class UpstreamCredentials:
-    """A CredentialSink. A single look-up or replacement needs no lock."""
+    """A CredentialSink. Needs no lock, because each operation is a single dictionary access."""
 
     def __init__(self) -> None:
         self._texts: dict[CredentialName, str] = {}
@@ -41,7 +41,7 @@ class UpstreamCredentials:
         self._texts = {name: to_text(each) for name, each in credentials.items()}
 
     def text(self, user: str, mechanism: Mechanism) -> str | None:
-        """A user's credential as Kafka stores it; None: there is none."""
+        """A user's credential as Kafka stores it, or None."""
         return self._texts.get((user, mechanism))
 
     def names(self) -> Sequence[CredentialName]:
@@ -49,7 +49,7 @@ class UpstreamCredentials:
 
 
 class UpstreamDummyCredentials(DummyCredentials):
-    """For users that do not exist: in the shapes of these credentials."""
+    """Dummy credentials with the shapes of the cluster's credentials."""
 
     def __init__(self, key: bytes, credentials: UpstreamCredentials) -> None:
         super().__init__(key)
@@ -59,7 +59,7 @@ class UpstreamDummyCredentials(DummyCredentials):
             self._recount(name)
 
     def on_commit(self, revisions: Sequence[Revision]) -> None:
-        """What was changed is counted as it is now."""
+        """Count the shapes of the changed credentials again."""
         for revision in revisions:
             for change in revision.changes:
                 mechanism = _MECHANISMS.get(change.key)

@@ -1,8 +1,8 @@
-"""The archive's files: the journal, as segments that never change.
+"""The archive's files: the journal in immutable segments.
 
-The journal itself is the buffer, so a crash at any point loses nothing: a segment is read from the journal, written
-under a hidden name and then renamed, and its name shows its last revision. The next archiver continues from there.
-docs/reference/formats.md shows names and lines. Used from one thread.
+A crash at any point loses nothing, because the journal is the buffer: a segment is read from the journal, written to a
+hidden file and then renamed. Its name contains its last revision, from which the next archiver continues.
+docs/reference/formats.md describes names and lines. Used from one thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, pr
 
 log = getLogger(__name__)
 
-MAX_SEGMENT = 64 << 20  # bytes, after which a segment is closed
+MAX_SEGMENT = 64 << 20  # bytes after which a segment is closed
 PAGE = 200  # revisions read at once
 LAST = 2**63 - 1
 ATTEMPTS = "attempts-"
@@ -34,7 +34,7 @@ _NAME = re.compile(r"(attempts-)?(\d{20})-(\d{20})-(\d{20})\.jsonl")
 
 
 class Segment(NamedTuple):
-    """A segment, from its file name."""
+    """A segment, parsed from its file name."""
 
     path: Path
     kind: str
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
 
 
 def segments(directory: Path) -> Iterator[Segment]:
-    """The visible segments of a cluster, in no order."""
+    """The completed segments of a cluster, unordered."""
     for path in directory.iterdir():
         found = _NAME.fullmatch(path.name)
         if found is not None:
@@ -52,10 +52,10 @@ def segments(directory: Path) -> Iterator[Segment]:
 
 
 class Archive:
-    """One cluster's directory, locked by one process. `archived` is the last revision that is archived durably.
+    """The archive directory of one cluster, locked by one process. `archived` is the last durably archived revision.
 
-    `of_gateway`: revisions are offsets of the metadata log of a cluster, and the lines say so: others may archive the
-    same changes.
+    `of_gateway`: revisions are offsets in the cluster's metadata log. The lines contain this, because several programs
+    may archive the same changes.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class Archive:
         self._lock: FileLock | None = None
 
     def open(self, current: int) -> None:
-        """Lock the directory and find its last revision; `current` is the store's."""
+        """Lock the directory and find its last revision. `current` is the store's last revision."""
         if self._lock is not None:
             return
         private_directory(self.directory)
         lock = FileLock(self.directory / ".archiver")
         try:
-            sync_directory(self.directory)  # a rename by a killed process may not be durable yet
+            sync_directory(self.directory)  # a killed process may have renamed a file without fsync
             for part in self.directory.glob(f"{_HIDDEN}-*.part"):
                 part.unlink()
             self._resume(current)
@@ -104,7 +104,7 @@ class Archive:
         self.archived = revision
 
     def _begin(self) -> int:
-        """The revision after which the journal begins."""
+        """The revision before the first one in the journal."""
         try:
             self._reader.changes(0, 1)
         except JournalTrimmed as begins:
@@ -116,14 +116,14 @@ class Archive:
         return max(own, key=lambda each: each.last, default=None)
 
     def catch_up(self, up_to: int = LAST) -> None:
-        """Write what is missing, up to this revision, so that a fast disk does not end files at random."""
+        """Archive what is missing, up to this revision."""
         while self._write_changes(up_to):
             pass
         while self._write_attempts():
             pass
 
     def _write_changes(self, up_to: int) -> bool:
-        """One segment; False if there is nothing to write."""
+        """Write one segment. Returns False if there is nothing to write."""
         page = self._page(self.archived, up_to)
         if not page:
             return False
@@ -173,7 +173,7 @@ class Archive:
         return f"{kind}{self._epoch:020d}-{first:020d}-{last:020d}.jsonl"
 
     def requests(self) -> Sequence[Path]:
-        """The files by which `kconf archive flush` requests a flush; it waits for their removal."""
+        """The request files of `kconf archive flush`, which waits for their removal."""
         return list(self.directory.glob(f"{REQUEST}-*")) if self.directory.is_dir() else []
 
     def remove_requests(self, requests: Sequence[Path]) -> None:
@@ -210,7 +210,7 @@ def last_line(path: Path) -> dict[str, Any]:
 
 
 def _tail(descriptor: int, size: int, is_enough: Callable[[bytes], bool]) -> bytes:
-    """The end of a file, as much of it as is needed."""
+    """The end of a file, read backward until `is_enough`."""
     length = 1 << 16
     while True:
         data = os.pread(descriptor, length, max(size - length, 0))

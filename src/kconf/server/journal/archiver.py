@@ -1,8 +1,8 @@
-"""Writes the journal to the archive: at an interval, when a segment is full, on request, and at the end.
+"""Writes the journal to the archive: at an interval, when a segment is full, on request, and at shutdown.
 
-Its settings are archive.directory, archive.interval.ms and archive.segment.bytes (configdef/server_settings.py).
-If the disk is full or read-only, the log, the metrics and /health report it, and writing is retried. The server
-continues, and the journal retains what is not archived. If several servers share a store, one of them archives.
+Its settings are archive.directory, archive.interval.ms and archive.segment.bytes (configdef/server_settings.py). If the
+disk is full or read-only, the log, the metrics and /health report it, and writing is retried. The server continues to
+run, and the journal retains what is not archived. If several servers share a store, one of them archives.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from kconf.configdef.server_settings import (
 )
 from kconf.errors import ConfigurationError, StoreError
 from kconf.model.journal import Revision
-from kconf.server.journal.archive import Archive
 from kconf.server.journal.audit_log import AuditLog
 from kconf.service import Service
 from kconf.util.atomic_files import private_directory
@@ -35,7 +34,7 @@ log = getLogger(__name__)
 
 T = TypeVar("T")
 
-RETRY = 1.0  # seconds after a failure; they double up to the interval
+RETRY = 1.0  # seconds until the first retry; doubles up to the interval
 _NOT_A_DIRECTORY = (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
 
 
@@ -49,16 +48,18 @@ class ArchiveSettings:
 
     @classmethod
     def of(cls, static: Mapping[str, str]) -> ArchiveSettings | None:
-        """None: there is no archive."""
+        """The settings, or None if there is no archive."""
         directory = text_setting(static, ARCHIVE_DIRECTORY)
         interval, segment = int_setting(static, ARCHIVE_INTERVAL), int_setting(static, ARCHIVE_SEGMENT)
         return cls(Path(directory), interval / 1000, segment) if directory else None
 
 
 class Archiver:
-    """Follows the commits from a task of its own; files are written in a thread of their own."""
+    """Archives committed revisions in its own task, and writes the files in its own thread."""
 
     def __init__(self, settings: ArchiveSettings, service: Service, audit_log: AuditLog) -> None:
+        from kconf.server.journal.archive import Archive
+
         self.alarm: str | None = None
         self.failures = 0
         self.waiting = 0  # revisions since the last segment
@@ -72,15 +73,15 @@ class Archiver:
             store.journal_reader(),
             of_gateway=store.brokers_static is not None,
         )
-        self._since: int | None = None  # the time of the oldest revision that waits
-        self._waiting_bytes = 0  # about
+        self._since: int | None = None  # time of the oldest revision that is not archived
+        self._waiting_bytes = 0  # approximate
         self._thread = ThreadPoolExecutor(1, "kconf-archiver")
         self._lock = asyncio.Lock()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def _check_directory(self) -> None:
-        """A path that cannot be a directory stops the start; other errors of the disk are alarms later."""
+        """Fail at startup if the path cannot be a directory. Other disk errors are reported later."""
         try:
             private_directory(self._settings.directory)
         except OSError as error:
@@ -90,17 +91,17 @@ class Archiver:
 
     @property
     def archived(self) -> int:
-        """The last revision that is archived durably; 0 as long as that is not known."""
+        """The last durably archived revision, or 0 if not known yet."""
         return self._archive.archived
 
     @property
     def segments(self) -> int:
-        """How many files this process has published."""
+        """The number of segments that this process has written."""
         return self._archive.written
 
     @property
     def lag(self) -> float:
-        """Seconds that the oldest change has waited."""
+        """Age of the oldest change that is not archived, in seconds."""
         return 0.0 if self._since is None else max(0.0, (self._service.now() - self._since) / 1000)
 
     def start(self) -> None:
@@ -108,7 +109,7 @@ class Archiver:
         self._task = asyncio.create_task(self._run(), name="archiver")
 
     def on_commit(self, revisions: Sequence[Revision]) -> None:
-        """Count what waits; write at once if it fills a segment."""
+        """Count revisions to archive, and write immediately if they fill a segment."""
         if self._since is None:
             self._since = revisions[0].time
         self.waiting += len(revisions)
@@ -117,16 +118,16 @@ class Archiver:
             self._wake.set()
 
     async def flush(self) -> bool:
-        """Archive all that is committed by now; False: it could not be."""
+        """Archive everything committed so far. Returns whether it succeeded."""
         async with self._lock:
             return await self._write()
 
     def flush_soon(self) -> None:
-        """The same, from a signal. Request files in the archive are removed once it is done."""
+        """Flush in the background, for signals. Request files in the archive are removed when it is done."""
         self._request = asyncio.create_task(self._on_request(), name="flush on request")
 
     async def close(self) -> None:
-        """Archive what is left, and release the directory."""
+        """Archive what is left and release the directory."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -152,7 +153,7 @@ class Archiver:
     async def _write(self) -> bool:
         since, waiting, waiting_bytes = self._since, self.waiting, self._waiting_bytes
         current = self._service.state.snapshot.revision
-        self._since = None  # what is committed meanwhile waits from then on
+        self._since = None  # what is committed from now on counts from here
         try:
             if await self._service.in_store(lambda store: store.acquire_archive_lock()):
                 await self._audit_log.flush()
@@ -160,7 +161,7 @@ class Archiver:
                 await self._in_thread(lambda: self._archive.catch_up(current))
             else:
                 await self._in_thread(self._archive.release)
-        except Exception as error:  # the edge of the archiver's thread and task: its bugs must not end the archiving
+        except Exception as error:  # a bug must not end the archiver's task
             self._since = since if since is not None else self._since
             self._failed(error)
             return False
@@ -171,7 +172,7 @@ class Archiver:
         return True
 
     def _failed(self, error: Exception) -> None:
-        """Logged only if the alarm is another one than before."""
+        """Report a failure. Logged only if it differs from the previous one."""
         self.failures += 1
         match error:
             case StoreError():
@@ -190,5 +191,5 @@ class Archiver:
 
 
 def _size(revision: Revision) -> int:
-    """About the bytes that a revision takes in a segment."""
+    """The approximate size of a revision in a segment, in bytes."""
     return sum(450 + len(each.before or "") + len(each.after or "") for each in revision.changes)

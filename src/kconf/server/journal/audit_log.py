@@ -1,7 +1,8 @@
-"""The audit log: refusals and dry runs, which are not in the journal, without values.
+"""The audit log: refused requests and dry runs, which are not in the journal. It contains no values.
 
-It is bounded, so that refusals cannot fill the disk: a token bucket limits the entries per second, and the others are
-counted and dropped. Long entries are shortened. A buffer is written in the background, so that requests do not wait.
+Its size is bounded, so that refused requests cannot fill the disk: a token bucket limits the entries per second, and
+the rest is dropped and counted. Long entries are truncated. Entries are buffered and written in the background, so that
+requests do not wait.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PAUSE = 0.5  # seconds between two writes
 
 
 class AuditLog:
-    """Collects entries, and writes them from a task of its own."""
+    """Buffers entries and writes them in its own task."""
 
     def __init__(self, service: Service, clock: Callable[[], float]) -> None:
         self.written = 0
@@ -51,7 +52,7 @@ class AuditLog:
     ) -> None:
         """Record the refused resources of a request, and all resources of a dry run.
 
-        `not_stored`: record what was done too, since it is not in the journal (the levels of loggers).
+        `not_stored`: also record changes that succeeded, since they are not in the journal (logger levels).
         """
         revision, time = self._service.state.snapshot.revision, self._service.now()
         short: RequestContext | None = None
@@ -68,7 +69,7 @@ class AuditLog:
             self._task = asyncio.create_task(self._write_soon(), name="audit log")
 
     async def flush(self) -> None:
-        """Write what is buffered; what the store refuses is counted as dropped."""
+        """Write the buffer. Entries that the store does not accept count as dropped."""
         async with self._writing:
             waiting, self._buffer = self._buffer, []
             if not waiting:
@@ -78,10 +79,10 @@ class AuditLog:
                 self.written += len(waiting)
             except StoreError as error:
                 self.dropped += len(waiting)
-                log.warning("%d entries of the audit log could not be written: %s", len(waiting), error)
+                log.warning("could not write %d entries of the audit log: %s", len(waiting), error)
 
     async def close(self) -> None:
-        """Write what is buffered; later entries are dropped."""
+        """Write the buffer. Later entries are dropped."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
@@ -97,7 +98,7 @@ class AuditLog:
             self._task = None
 
     def _allow(self) -> bool:
-        """Whether one more entry is recorded. A store that hangs does not make the buffer grow either."""
+        """Whether another entry fits the rate limit and the buffer."""
         if len(self._buffer) >= BURST or self._closed:
             return False
         return self._bucket.try_spend(1, PER_SECOND, self._clock() * 1000)
@@ -113,13 +114,13 @@ def _shortened(caller: RequestContext) -> RequestContext:
 
 
 def _bounded(resource: Resource) -> Resource:
-    """A caller may send any number for a type and a name of any length; the entry is bounded."""
+    """Limit the type and name of a resource, since clients may send any number and any length."""
     kind = resource.type if isinstance(resource.type, ResourceType) else ResourceType.UNKNOWN
     return Resource(kind, _short(resource.name))
 
 
 def _first(keys: Iterable[str]) -> tuple[str, ...]:
-    """The first keys, and a mark if others were left out."""
+    """The first keys, followed by an ellipsis if others were left out."""
     kept: list[str] = []
     left = MAX_KEYS
     for key in keys:

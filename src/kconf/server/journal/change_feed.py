@@ -1,10 +1,10 @@
-"""The change feed: every committed revision, in order, to every reader, without reading the store again.
+"""The change feed: sends every committed revision, in order, to every reader.
 
-The last revisions stay in memory, redacted and encoded once for all readers; a reader that is further behind is served
-from the store, in a thread of its own. A reader that is up to date waits: that costs one entry in a dictionary, and a
-commit wakes only the readers whose filter it matches, a few at a time (wake_queue.py). A waiting reader knows that
-nothing matched its filter before the commit that woke it, so it never searches the same revisions twice. Readers of
-everything that are at the same revision share the bytes of a page.
+The latest revisions are cached in memory, redacted and encoded once for all readers. Readers that are further behind
+are served from the store, in a separate thread. A reader that is up to date waits; this costs one dictionary entry. A
+commit wakes only the readers whose filter it matches, a few at a time (wake_queue.py). A reader that was woken starts
+at the commit that woke it, so it never searches the same revisions twice. Readers without a filter at the same revision
+share the bytes of a page.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from kconf.service import Service
 from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 
 MAX_CACHED = 16_384  # revisions in memory
-MAX_CACHED_BYTES = 8 << 20  # of memory, about; their encoded form takes as much again
+MAX_CACHED_BYTES = 8 << 20  # approximate bytes; the encoded form needs the same again
 MAX_PAGE_LINES = 10_000
-MAX_PAGE_BYTES = 256 << 10  # a slow reader occupies one page
-MAX_SHARED = 16  # pages, until the next commit
+MAX_PAGE_BYTES = 256 << 10  # bytes; a slow reader holds one page in memory
+MAX_SHARED = 16  # pages cached until the next commit
 MAX_READ = 1000  # revisions read from the store at a time
-MAX_SEARCH = 1.0  # seconds of searching for a lagging reader, before it gets an empty page and continues from there
+MAX_SEARCH = 1.0  # seconds of searching before a lagging reader gets an empty page
 
 ResourceFilter = tuple[int, str | None]
-"""A resource type and a name; None: all of that type."""
+"""A resource type and a name; None matches all names."""
 
 T = TypeVar("T")
 
 
 class _CachedRevision:
-    """A revision, with its bytes once a reader needs all of it."""
+    """A revision, and its encoded form once a reader needs it."""
 
     __slots__ = ("_encoded", "number", "revision", "size")
 
@@ -54,7 +54,7 @@ class _CachedRevision:
         self._encoded: bytes | None = None
 
     def listed(self, filters: frozenset[ResourceFilter]) -> tuple[int, bytes]:
-        """Lines and bytes of the encoded revision, without what the filter leaves out; 0 lines: nothing matches."""
+        """The number of lines that match the filter, and their encoded form. 0 lines if nothing matches."""
         changes = self.revision.changes
         if filters:
             changes = [change for change in changes if matches(change.resource, filters)]
@@ -66,7 +66,7 @@ class _CachedRevision:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A response to a reader: encoded revisions, as they are and joined, and where to continue."""
+    """A response to a reader: encoded revisions, and the revision from which to continue."""
 
     revisions: Sequence[bytes]
     joined: bytes
@@ -92,25 +92,25 @@ class ChangeFeed:
         self._thread = ThreadPoolExecutor(1, "kconf-feed")
         self._cached: deque[_CachedRevision] = deque()
         self._cached_bytes = 0
-        self._last = self._since = service.state.snapshot.revision  # all that came after `_since` is in `_cached`
+        self._last = self._since = service.state.snapshot.revision  # all revisions after `_since` are in `_cached`
         self._waiting: dict[ResourceFilter | None, set[Reader]] = {}
         self._woken = WakeQueue()
-        self._pages: dict[tuple[int, int], _Filled] = {}  # of everything, by revision and lines
+        self._pages: dict[tuple[int, int], _Filled] = {}  # pages without a filter, by revision and number of lines
         self._stopping = self._closed = False
         service.subscribe(self.on_commit)
 
     @property
     def waiting_readers(self) -> int:
-        """How many readers wait, each counted once per resource of its filter."""
+        """The number of waiting readers, each counted once per resource of its filter."""
         return sum(map(len, self._waiting.values())) + len(self._woken)
 
     @property
     def current(self) -> int:
-        """The last revision that is visible."""
+        """The last visible revision."""
         return self._last
 
     def on_commit(self, revisions: Sequence[Revision]) -> None:
-        """Cache what was committed, and wake the readers that wait for it."""
+        """Cache the committed revisions and wake the readers that wait for them."""
         before, self._last = self._last, revisions[-1].number
         self._pages.clear()
         self._woken.committed()
@@ -137,9 +137,10 @@ class ChangeFeed:
         filters: frozenset[ResourceFilter],
         long_poll: LongPollTimer | None = None,
     ) -> Page:
-        """What came after a revision; waits up to `wait` seconds, at most change.feed.max.wait.ms, for the next one.
+        """The revisions after a given one. Waits for the next one up to `wait` seconds, at most
+        change.feed.max.wait.ms.
 
-        Raises JournalTrimmed for a revision before the oldest.
+        Raises JournalTrimmed if that revision has been removed from the journal.
         """
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -165,7 +166,7 @@ class ChangeFeed:
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(self._reader))
 
     def stop_waiting(self) -> None:
-        """Answer all readers that wait; none waits from now on."""
+        """Answer all waiting readers. From now on no reader waits."""
         self._stopping = True
         for key in tuple(self._waiting):
             self._wake(key, self._last)
@@ -180,14 +181,14 @@ class ChangeFeed:
             self._thread.shutdown()
 
     async def _page(self, after: int, lines: int, filters: frozenset[ResourceFilter]) -> _Filled:
-        """From memory, at once; or from the store, as far as it is visible at this moment."""
+        """A page from the cache, or from the store up to the last visible revision."""
         last = self._last
         shared = None if filters else self._pages.get((after, lines))
         if shared is not None:
             return shared
         if after >= self._since:
             first = bisect_right(self._cached, after, key=lambda cached: cached.number)
-            # By index: a deque is fast near its ends, and that is where readers are.
+            # By index: a deque is fast near its ends, where most readers are.
             cached = (self._cached[place] for place in range(first, len(self._cached)))
             filled = _fill(cached, max(after, 0), lines, filters)
         else:
@@ -199,7 +200,7 @@ class ChangeFeed:
         return filled
 
     async def _sleep(self, seconds: float, filters: frozenset[ResourceFilter], long_poll: LongPollTimer | None) -> int:
-        """Wait for a commit that matches the filter, or until the time or the long poll is over.
+        """Wait for a commit that matches the filter, a timeout, or the end of the long poll.
 
         Returns a revision up to which nothing matched the filter.
         """
@@ -238,7 +239,7 @@ def matches(resource: Resource, filters: frozenset[ResourceFilter]) -> bool:
 
 
 def _fill(revisions: Iterable[_CachedRevision], after: int, lines: int, filters: frozenset[ResourceFilter]) -> _Filled:
-    """A page: whole revisions, at least one, as many as there is room for."""
+    """Fill a page with whole revisions: at least one, and as many as fit."""
     found: list[bytes] = []
     left, room = max(1, min(lines, MAX_PAGE_LINES)), MAX_PAGE_BYTES
     for each in revisions:
@@ -255,9 +256,9 @@ def _fill(revisions: Iterable[_CachedRevision], after: int, lines: int, filters:
 
 
 def _stored(reader: JournalReader, after: int, last: int, lines: int, filters: frozenset[ResourceFilter]) -> _Filled:
-    """A page from the store; in the feed's thread, since reading and encoding take time.
+    """A page from the store. Runs in the feed's thread, since reading and encoding take time.
 
-    A commit that is not visible yet is left for later: a reader of a change must be able to see it.
+    Commits that are not visible yet are left out: a client that reads a change must also see the new state.
     """
     names = [Resource(_TYPES.get(kind, kind), name) for kind, name in filters if name is not None]  # type: ignore[arg-type]
     if names and len(names) == len(filters) <= MAX_RESOURCES_PER_QUERY:

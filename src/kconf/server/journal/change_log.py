@@ -1,7 +1,7 @@
 """Logs committed changes at INFO: who changed which keys of which resource, never a value.
 
-The journal has everything; these messages are for readers of the server's log. One message per resource of a revision,
-bounded in rate and length: suppressed messages are counted.
+These messages are for readers of the server's log; the complete record is the journal. There is one message per
+resource of a revision, with limits on rate and length. Suppressed messages are counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ChangeLog:
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
-        is_full = False  # then the rest of the batch is left out too
+        is_full = False  # leave out the rest of the batch too
         for revision in revisions:
             if is_full:
                 self._lines.suppress(len({change.resource for change in revision.changes}))
@@ -42,7 +42,7 @@ class ChangeLog:
                 is_full = not self._log_revision(revision)
 
     def _log_revision(self, revision: Revision) -> bool:
-        """Whether there was room for all of its resources."""
+        """Log one revision. Returns False if the rate limit was reached."""
         by_resource: dict[Resource, list[Change]] = {}
         for change in revision.changes:
             by_resource.setdefault(change.resource, []).append(change)
@@ -62,7 +62,7 @@ class ChangeLog:
 
 
 def _described(changes: Sequence[Change]) -> str:
-    """`set=retention.ms,segment.ms delete=flush.ms`: the keys of each operation, and a topic's own by its name."""
+    """The keys of each operation: `set=retention.ms,segment.ms delete=flush.ms`."""
     by_word: dict[str, list[str]] = {}
     for each in changes:
         by_word.setdefault(each.op, []).append("topic" if each.kind is ChangeKind.TOPIC else each.key)

@@ -1,9 +1,9 @@
-"""The retention of the journal: unlimited by default.
+"""The retention of the journal. Unlimited by default.
 
 journal.retention.ms is the maximum age of a revision, journal.retention.revisions the maximum number of revisions
-(configdef/server_settings.py). A revision is removed if it exceeds one of them, but with an archive only after it is
-archived. The state does not change, because it does not need the journal. A reader behind the oldest revision
-gets OFFSET_OUT_OF_RANGE. In ZooKeeper, which holds everything in memory, the default is 7 days and 100,000 revisions.
+(configdef/server_settings.py). A revision that exceeds one of them is removed, but if there is an archive, only after
+it is archived. The state is stored separately and does not change. A reader that asks for removed revisions gets
+OFFSET_OUT_OF_RANGE. In ZooKeeper, which holds everything in memory, the defaults are 7 days and 100,000 revisions.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ HOUSEKEEP_INTERVAL = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """None: no limit."""
+    """The limits; None is unlimited."""
 
     ms: int | None = None
     revisions: int | None = None
 
     @classmethod
     def of(cls, static: Mapping[str, str], store: str = "") -> Retention | None:
-        """From the static configuration; None: no limit.
+        """The retention in the static configuration, or None if unlimited.
 
         A store that holds everything in memory, such as ZooKeeper, has a bounded journal by default.
         """
@@ -45,7 +45,7 @@ class Retention:
         return None if found == cls() else found
 
     async def apply(self, service: Service, up_to: int | None = None) -> int:
-        """Remove what is too old, a part at a time, so that commits run in between. Returns the number of revisions."""
+        """Remove expired revisions in batches, with commits in between. Returns the number of removed revisions."""
         removed = 0
         before = None if self.ms is None else service.now() - self.ms
         while count := await service.in_store(
@@ -59,7 +59,7 @@ IN_MEMORY = Retention(7 * 24 * 3600 * 1000, 100_000)
 
 
 async def housekeep(service: Service) -> None:
-    """Let the store clean up at an interval, until cancelled."""
+    """Let the store clean up at an interval. Runs until cancelled."""
     seconds = int_setting(service.settings.static, NOTIFICATION_RETENTION) / 1000
     while True:
         await asyncio.sleep(HOUSEKEEP_INTERVAL)
@@ -67,18 +67,18 @@ async def housekeep(service: Service) -> None:
             while await service.in_store(lambda store: store.housekeep(notification_retention=seconds)):
                 pass
         except StoreError as error:
-            log.debug("the store could not be cleaned up: %s", error)
+            log.debug("could not clean up the store: %s", error)
 
 
 async def trim(retention: Retention, service: Service, archiver: Archiver | None = None) -> None:
-    """Apply a retention at an interval, until cancelled."""
+    """Apply the retention at an interval. Runs until cancelled."""
     while True:
         try:
             removed = await retention.apply(service, None if archiver is None else archiver.archived)
             if removed:
                 log.info("journal trimmed revisions=%d oldest=%d", removed, service.store.oldest())
         except StoreError as error:
-            log.warning("the journal could not be trimmed: %s", error)
+            log.warning("could not trim the journal: %s", error)
         await asyncio.sleep(TRIM_INTERVAL)
 
 

@@ -1,8 +1,8 @@
-"""Wakes the readers of the change feed, a few at a time: waking a thousand at once would block all other requests.
+"""Wakes the readers of the change feed in small batches, since waking a thousand at once would block other requests.
 
-The first few are woken immediately. While commits follow each other, the next ones wait eight times as long as the last
-ones took (their next requests take as long again), so that writers keep most of the event loop; a reader that is woken
-later gets everything committed in the meantime.
+The first batch is woken immediately. While commits follow each other closely, the pause before the next batch is eight
+times the duration of the last one, so that writers get most of the event loop. A reader that is woken later gets
+everything committed in the meantime.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Final
 
-AT_ONCE: Final = 8  # readers
-_BUSY: Final = 0.1  # seconds between two commits, below which writers are at work
-_REST: Final = 8.0  # as many times the time that the last readers took
-_LEAST: Final = 0.001  # seconds of rest
+AT_ONCE: Final = 8  # readers per batch
+_BUSY: Final = 0.1  # seconds between commits below which writers count as active
+_REST: Final = 8.0  # pause, as a multiple of the duration of the last batch
+_LEAST: Final = 0.001  # maximum pause in seconds
 
 Reader = asyncio.Future[int]
 
 
 class WakeQueue:
-    """Readers that something was committed for, and the revision up to which nothing was."""
+    """Readers to wake, each with the revision up to which nothing matched its filter."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._readers: OrderedDict[Reader, int] = OrderedDict()
         self._is_scheduled = False
-        self._committed = self._woken = float("-inf")  # when that was last
+        self._committed = self._woken = float("-inf")  # time of the last commit
         self._is_busy = False
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class WakeQueue:
             self._wake_some()
 
     def position(self, reader: Reader, otherwise: int) -> int:
-        """Up to where nothing was committed for the reader; `otherwise`, if it is not in the queue."""
+        """The revision up to which nothing matched a reader's filter, or `otherwise` if it is not in the queue."""
         return self._readers.get(reader, otherwise)
 
     def remove(self, reader: Reader) -> None:
@@ -60,7 +60,7 @@ class WakeQueue:
         self._woken = self._clock()
         for _ in range(min(AT_ONCE, len(self._readers))):
             self._wake_one()
-        # In the turn after the next one they have been answered.
+        # Two iterations of the event loop later, they have been answered.
         loop = asyncio.get_running_loop()
         loop.call_soon(loop.call_soon, self._rest)
 

@@ -1,7 +1,8 @@
-"""Accepts the connections of one listener, one after the other, while there is room; the rest wait in the backlog.
+"""Accepts the connections of one listener, within the connection limits; the rest wait in the socket's backlog.
 
-A connection counts from the moment it is accepted, before the TLS handshake. At `max.connections` the listener accepts
-no more until a connection is closed, as in Kafka; a connection beyond `max.connections.per.ip` is closed at once.
+A connection is counted as soon as it is accepted, before the TLS handshake. When `max.connections` is reached, the
+listener stops accepting until a connection is closed, as in Kafka. A connection beyond `max.connections.per.ip` is
+closed immediately.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 _HANDSHAKE: Final = 15.0  # seconds that a TLS handshake may take
-_RETRY: Final = 0.5  # seconds until the next attempt, when the system has no files or memory left
+_RETRY: Final = 0.5  # seconds until the next attempt after running out of file descriptors or memory
 
 
 class Acceptor:
-    """Accepts from the sockets of a listener, and brings each connection as far as its protocol."""
+    """Accepts connections on a listener's sockets and completes their TLS handshakes."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Acceptor:
         self._loop.add_reader(listening, self._accept, listening)
 
     def close(self) -> None:
-        """Accept no more, and close the sockets. TLS handshakes under way are cancelled."""
+        """Stop accepting, close the sockets, and cancel TLS handshakes in progress."""
         self._closed = True
         for listening in self._sockets:
             self._loop.remove_reader(listening)
@@ -57,7 +58,7 @@ class Acceptor:
             task.cancel()
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept one connection. If there are more, the event loop calls again, after other work."""
+        """Accept one connection. If more are waiting, the event loop calls this again."""
         full = self._registry.quotas.full(self._endpoint)
         if full is not None:
             self._pause(listening, full)
@@ -66,9 +67,9 @@ class Acceptor:
         try:
             accepted, (address, *_) = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # the client has gone again
-        except OSError as error:  # no files or no memory left
-            self._pause(listening, error.strerror or "the system refuses")
+            return  # the client has already disconnected
+        except OSError as error:  # out of file descriptors or memory
+            self._pause(listening, error.strerror or "accept failed")
             self._loop.call_later(_RETRY, self._resume, listening)
             return
         accepted.setblocking(False)
@@ -106,19 +107,19 @@ class Acceptor:
             else:
                 await self._handshake(connection, accepted, self._tls.context)
         except OSError as error:
-            log.debug("a connection from %s could not be set up: %s", host, error)
+            log.debug("could not set up a connection from %s: %s", host, error)
         finally:
-            if not connection.is_made:  # else the connection does it when it is closed; the loop closes the socket
+            if not connection.is_made:  # otherwise the connection does this when it is closed
                 self._registry.quotas.closed(host, self._endpoint)
 
     async def _handshake(self, connection: Connection, accepted: socket.socket, context: SSLContext) -> None:
-        """A client that disconnects during the handshake has not failed; one that sends garbage or stalls has."""
+        """Complete the TLS handshake. Invalid data and timeouts count as failed; a disconnect does not."""
         from ssl import SSLError
 
         from kconf.server.auth.tls_alerts import TlsHandshake, current
 
         handshake = TlsHandshake(accepted)
-        current.set(handshake)  # in this task alone
+        current.set(handshake)  # a context variable: set for this task only
         try:
             await self._loop.connect_accepted_socket(
                 lambda: connection, accepted, ssl=context, ssl_handshake_timeout=_HANDSHAKE

@@ -1,7 +1,7 @@
-"""Of a gateway: a port for each broker, which come and go with the brokers.
+"""Opens one port per broker on a gateway, and closes it when the broker leaves the cluster.
 
-The port of broker N is FIRST + N, so that it is the same after a restart and on every gateway. A listener on a free
-port (HOST:0) has free ports for the brokers too.
+The port of broker N is FIRST + N, so it is the same after a restart and on every gateway. If the listener uses a free
+port (HOST:0), the brokers get free ports too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kconf.server.upstream.addresses import BrokerAddresses
 
 log = getLogger(__name__)
 
-_FOLLOW: Final = 1.0  # seconds between two looks at the members
+_FOLLOW: Final = 1.0  # seconds between two checks of the cluster's members
 _HIGHEST: Final = 65535
 
 
 class _Ports:
-    """Which ports of a listener are those of brokers."""
+    """Assigns ports to brokers, for one listener."""
 
     def __init__(self, endpoint: EndPoint, static: Mapping[str, str]) -> None:
         self.endpoint = endpoint
@@ -38,13 +38,13 @@ class _Ports:
         except InvalidValue as error:
             raise ConfigurationError(f"{BROKER_PORTS} of listener {endpoint.name}: {error}") from None
         self._is_free = not self.is_chosen and endpoint.address.port == 0
-        self._found: dict[int, int] = {}  # of a listener on a free port: those that brokers had
+        self._found: dict[int, int] = {}  # ports that brokers had, if the listener uses a free port
 
     def are_wanted(self, brokers: int) -> bool:
         return self._range is not None and (self.is_chosen or brokers > 1)
 
     async def bind(self, node: int) -> list[socket.socket]:
-        """Raises ConfigurationError."""
+        """Bind the port of a broker. Raises ConfigurationError."""
         port = self._found.get(node, 0) if self._is_free else self._port(node)
         address = SocketAddress(self.endpoint.address.host, port)
         try:
@@ -72,7 +72,7 @@ _ADVICE: Final = f"set {BROKER_PORTS} to FIRST or FIRST-LAST (broker N is at FIR
 
 
 class BrokerListeners:
-    """Opens and closes the listeners of brokers. `members` are those of the store."""
+    """Opens and closes the brokers' listeners. `members` returns the members of the cluster."""
 
     def __init__(
         self, static: Mapping[str, str], members: Callable[[], ClusterMembers], addresses: BrokerAddresses
@@ -81,10 +81,10 @@ class BrokerListeners:
         self._listeners: Sequence[Listener] = ()
         self._ports: dict[str, _Ports] = {}
         self._open: dict[tuple[str, int], Listener] = {}
-        self._complained: set[tuple[str, int]] = set()
+        self._logged: set[tuple[str, int]] = set()
 
     async def open(self, listeners: Sequence[Listener]) -> None:
-        """Raises ConfigurationError where a port cannot be had."""
+        """Open the ports of all known brokers. Raises ConfigurationError if one cannot be bound."""
         self._listeners = listeners
         for each in listeners:
             self._ports[each.endpoint.name] = _Ports(each.endpoint, self._static)
@@ -93,7 +93,7 @@ class BrokerListeners:
             await self._add(listener, node)
 
     async def follow(self) -> None:
-        """Until cancelled. A port that cannot be had is tried again; its broker has the listener's own address."""
+        """Follow the members of the cluster until cancelled. A port that cannot be bound is retried."""
         while True:
             await asyncio.sleep(_FOLLOW)
             await self.update()
@@ -108,9 +108,9 @@ class BrokerListeners:
                 await self._add(listener, node)
             except ConfigurationError as error:
                 key = listener.endpoint.name, node
-                if key not in self._complained:
-                    self._complained.add(key)
-                    log.error("%s; requests about broker %d are refused until then", error, node)
+                if key not in self._logged:
+                    self._logged.add(key)
+                    log.error("%s; requests about broker %d are refused until its port is open", error, node)
 
     def close(self) -> None:
         for each in self._open.values():
@@ -127,7 +127,7 @@ class BrokerListeners:
         ]
 
     def _has_ports(self, listener: Listener) -> bool:
-        """Once there were several brokers, each has its own port, even if one is left."""
+        """Whether brokers already have their own ports. They keep them even if only one broker is left."""
         return any(name == listener.endpoint.name for name, _ in self._open)
 
     async def _add(self, main: Listener, node: int) -> None:
@@ -142,4 +142,4 @@ class BrokerListeners:
             raise
         self._open[name, node] = listener
         self._addresses.add(name, node, listener.port)
-        self._complained.discard((name, node))
+        self._logged.discard((name, node))

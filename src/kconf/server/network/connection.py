@@ -1,15 +1,16 @@
-"""One connection: bytes in, responses out, in order, one request at a time.
+"""One connection: reads requests and writes responses in order, one request at a time.
 
-Frames are answered straight from `data_received`; a request that waits for a commit makes the ones after it wait.
-A client that does not read its responses is not read from either, and a long response waits as parts that others share,
-so what a client can make the server hold is bounded. A frame that cannot be valid is refused by its first eight bytes,
-before its body arrives.
+Frames are answered directly from `data_received`. A request that waits for a commit delays the requests after it. The
+server stops reading from a client that does not read its responses, and unsent parts of a long response are shared with
+other connections, so the memory that one client can use is bounded. An invalid frame is refused by its first eight
+bytes, before its body arrives.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator
+from types import CoroutineType
 from typing import Final, cast
 
 from kconf.errors import ProtocolError, RemoteProtocolError
@@ -23,14 +24,14 @@ from kconf.server.request_handler import RequestHandler, Response
 from kconf.util.memory import LARGE, give_back
 
 _MIN_REQUEST: Final = 8  # bytes: API key, version, correlation id
-_CHUNK: Final = 1 << 18  # bytes given to the transport at once
-_TURN: Final = 64  # requests, after which the time is checked
-_MAX_TURN: Final = 0.001  # seconds of answering, about, before other connections get their turn
-_LINGER: Final = 1.0  # seconds without a sign of the client, after which it is not sending, and not reading
+_CHUNK: Final = 1 << 18  # bytes passed to the transport in one write
+_TURN: Final = 64  # requests between two checks of the time
+_MAX_TURN: Final = 0.001  # approximate seconds before other connections get their turn
+_LINGER: Final = 1.0  # seconds without traffic after which a client counts as inactive
 
 
 class Connection(asyncio.Protocol):
-    """Reads frames, writes responses. `ConnectionRegistry` holds the open ones."""
+    """Reads frames and writes responses. `ConnectionRegistry` lists the open connections."""
 
     context: ConnectionContext
 
@@ -44,20 +45,20 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self.host = host
         self.is_made = False
-        self.busy = False  # a request waits for its commit, or for its turn
+        self.busy = False  # a request waits for its commit or its turn
         self.closing = False
         self.last_seen = 0.0
         self._endpoint, self._authenticator, self._registry = endpoint, authenticator, registry
         self._handler, self._handle, self._max_request_bytes = handler, handler.handle, handler.max_request_bytes
         self._now = registry.now
-        self._sasl: SaslServerAuthenticator | None = None  # until the client is authenticated for good
-        self._data = b""  # what has been read and not yet answered, except for what is in `_buffer`
-        self._buffer = bytearray()  # a large frame under way
+        self._sasl: SaslServerAuthenticator | None = None  # None when no (re-)authentication can follow
+        self._data = b""  # read but not answered, without `_buffer`
+        self._buffer = bytearray()  # a large frame that is still incomplete
         self._unsent: Iterator[bytes] | None = None  # the rest of a long response
-        self._paused = False  # the client does not read
-        self._ended = False  # nothing more will be read
+        self._paused = False  # the client does not read its responses
+        self._ended = False  # no more data will be read
         self._linger = False  # let the client close first
-        self._muted: asyncio.TimerHandle | None = None  # throttled: not read until then
+        self._muted: asyncio.TimerHandle | None = None  # set while the connection is throttled
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -93,10 +94,10 @@ class Connection(asyncio.Protocol):
             data = bytes(self._buffer)
             self._buffer.clear()
             if len(data) > LARGE:
-                asyncio.get_running_loop().call_later(_LINGER, give_back)  # when it has been answered
+                asyncio.get_running_loop().call_later(_LINGER, give_back)  # after the response
         self._data = self._data + data if self._data else data
         if self._is_behind():
-            self.context.long_poll.end()  # the new request, or the end of the stream, would wait behind a long poll
+            self.context.long_poll.end()  # a new request must not wait for a long poll
             self._transport.pause_reading()
         else:
             self._answer()
@@ -117,7 +118,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def stop(self) -> None:
-        """The server stops: answer the requests that have been read completely, then close."""
+        """Answer the requests that have been read completely, then close. Called at shutdown."""
         self._linger = not self._ended and self.last_seen > self._now() - _LINGER
         if self._muted is not None:
             self._ended = True
@@ -127,21 +128,21 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the client has responses to read, and does not read them."""
+        """Whether the client has stopped reading its responses."""
         return self._paused and self.last_seen < self._now() - _LINGER
 
     def finish(self) -> None:
-        """Close once the responses so far have been sent."""
+        """Close after the pending responses have been sent."""
         self._discard()
         self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._discard()
         self._transport.abort()
 
     def reject(self, delay_ms: int) -> None:
-        """Beyond the connection rate of its address: read nothing, and close after the delay."""
+        """Read nothing, and close after the delay: the address exceeds its connection rate."""
         self._discard()
         self._transport.pause_reading()
         asyncio.get_running_loop().call_later(delay_ms / 1000, self.abort)
@@ -149,7 +150,7 @@ class Connection(asyncio.Protocol):
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
-        """Answer every complete frame that has been read, until one has to wait."""
+        """Answer the complete frames that have been read, until one has to wait."""
         data, self._data = self._data, b""
         out: list[bytes] = []
         try:
@@ -163,12 +164,15 @@ class Connection(asyncio.Protocol):
             self._end()
             return
         self._write(out)
-        self._keep(data, position)
+        self._store_rest(data, position)
         if self._ended and not self._is_behind():
             self._close()
 
     def _answer_frames(self, data: bytes, out: list[bytes]) -> int:
-        """Returns how far it came. What is left in `out` is to be written. ProtocolError: close the connection."""
+        """Answer frames, and return the position after the last one. The caller writes what is left in `out`.
+
+        Raises ProtocolError if the connection must be closed.
+        """
         position = size_out = requests = 0
         end, context, sasl = len(data), self.context, self._sasl
         handle, max_bytes = self._handle, self._max_request_bytes
@@ -208,14 +212,14 @@ class Connection(asyncio.Protocol):
         return position
 
     def _check_head(self, head: bytes) -> None:
-        """Refuse a frame that is still incomplete by its API key and version; the handler refuses a complete one."""
+        """Refuse an incomplete frame by its API key and version. The handler does this for complete frames."""
         if len(head) == 4:
             key, version = (int.from_bytes(each, "big", signed=True) for each in (head[:2], head[2:]))
             if not self._handler.is_served(key, version):
                 raise RemoteProtocolError(f"API {key} version {version} is not supported")
 
     def _authenticate(self, sasl: SaslServerAuthenticator, data: bytes, out: list[bytes]) -> int:
-        """As `_answer_frames`, on a SASL listener: the client has to authenticate first, and perhaps again."""
+        """Like `_answer_frames`, on a SASL listener: the client has to authenticate first, and may re-authenticate."""
         position = 0
         while not self._is_behind():
             if sasl.is_authenticated:
@@ -237,7 +241,7 @@ class Connection(asyncio.Protocol):
         return position
 
     def _authentication_step(self, sasl: SaslServerAuthenticator, frame: bytes, out: list[bytes]) -> bool:
-        """Whether the connection stays open."""
+        """Process one frame of the SASL exchange. Returns whether the connection stays open."""
         step = sasl.process(frame)
         if step.failure is not None:
             self._registry.login_failed(self.host, step.failure)
@@ -252,8 +256,8 @@ class Connection(asyncio.Protocol):
             out += response[1]
         return True
 
-    def _keep(self, data: bytes, position: int) -> None:
-        """Keep what could not be answered yet; a long frame is collected without copying it again and again."""
+    def _store_rest(self, data: bytes, position: int) -> None:
+        """Store what could not be answered yet. A long frame is collected without repeated copying."""
         if self.closing or position == len(data):
             return
         rest = data[position:]
@@ -270,7 +274,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"".join(out))
 
     def _send(self, out: list[bytes]) -> None:
-        """Send more than a chunk; what the client is not ready for stays in its parts."""
+        """Send a long response; the parts that the client cannot take yet are sent later."""
         self._unsent = iter(tuple(out))
         out.clear()
         self._send_rest()
@@ -290,9 +294,12 @@ class Connection(asyncio.Protocol):
 
     def _wait(self, pending: Awaitable[Response]) -> None:
         self.busy = True
-        if not self._ended:  # else a long poll must not keep the connection open
+        if not self._ended:  # at the end, a long poll must not keep the connection open
             self.context.long_poll.renew()
-        asyncio.ensure_future(pending).add_done_callback(self._done)
+        loop = asyncio.get_running_loop()
+        task: asyncio.Future[Response]
+        task = loop.create_task(pending) if isinstance(pending, CoroutineType) else asyncio.ensure_future(pending)
+        task.add_done_callback(self._done)
 
     def _done(self, pending: asyncio.Future[Response]) -> None:
         self.busy = False
@@ -320,7 +327,7 @@ class Connection(asyncio.Protocol):
         asyncio.get_running_loop().call_soon(self._resume)
 
     def _mute(self) -> None:
-        """Throttled: the response is sent, and the connection is not read for a while, except at shutdown."""
+        """Stop reading from a throttled connection for a while, except at shutdown. Its response is sent first."""
         delay_ms, self.context.mute_ms = self.context.mute_ms, 0
         if not self._ended:
             self.busy = True
@@ -337,7 +344,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _continue(self) -> None:
-        """An obstacle may be gone: send, then answer, then read."""
+        """Continue after a pause: send, then answer, then read."""
         if self.closing:
             return
         self._send_rest()
@@ -347,13 +354,13 @@ class Connection(asyncio.Protocol):
             self._close()
         waits = self.busy and not self._data and not self._paused and self._unsent is None
         if (waits or not self._is_behind()) and not (self._ended or self.closing):
-            self._transport.resume_reading()  # also while a request waits: else a disconnect would go unnoticed
+            self._transport.resume_reading()  # also while a request waits, to notice a disconnect
 
     def _is_behind(self) -> bool:
         return self.busy or self._paused or self._unsent is not None
 
     def _end(self) -> None:
-        """Read no more; close when everything is answered."""
+        """Stop reading, and close when everything is answered."""
         self._ended = True
         self.context.long_poll.end()
         if self._is_behind():
@@ -362,8 +369,8 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _close(self) -> None:
-        """Everything is answered. To close with bytes unread would discard responses that are on their way."""
-        if self._linger and self._transport.can_write_eof():  # TLS cannot
+        """Close after everything is answered. Closing with unread bytes would discard responses in transit."""
+        if self._linger and self._transport.can_write_eof():  # TLS has no half-close
             self._discard()
             self._transport.write_eof()
             self._transport.resume_reading()

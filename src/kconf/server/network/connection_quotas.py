@@ -1,11 +1,12 @@
-"""How many connections there may be: `max.connections`, for all and per listener, and `max.connections.per.ip`.
+"""Limits the number of connections: `max.connections`, in total and per listener, and `max.connections.per.ip`.
 
-These limits are dynamic configs, so a change acts on the next connection; open connections stay. `full` and
-`over_limit` are asked by the acceptor before the login: they know only address and listener. A limit by principal needs
-methods of its own, called by connection.py once the client is authenticated: in `connection_made` if `authenticate`
-returned None, else in `_authentication_step` when the client is authenticated for the first time; `connection_lost`
-uncounts what was counted. Its value is a setting (configdef/server_settings.py), since Kafka has no such key. The rate
-of connections is limited in server/quotas/manager.py.
+These limits are dynamic configs. A change applies to the next connection; open connections stay open. The acceptor
+calls `full` and `over_limit` before the login, when only the address and the listener are known.
+
+To add a limit by principal, add methods that connection.py calls after authentication: in `connection_made` if
+`authenticate` returned None, otherwise in `_authentication_step` when the client is authenticated for the first time.
+`connection_lost` decrements the count. The value would be a setting (configdef/server_settings.py), since Kafka has no
+such key. The connection rate is limited in server/quotas/manager.py.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class ConnectionQuotas:
         self._resolver: ConfigResolver | None = None
         self._max = self._max_per_host = 0
         self._overrides: dict[str, int] = {}
-        self._waiting: list[asyncio.Future[None]] = []  # for room; at most one per listening socket
+        self._waiting: list[asyncio.Future[None]] = []  # waiting for room; at most one per listening socket
         service.subscribe(lambda _: self._wake())
 
     def full(self, endpoint: EndPoint) -> str | None:
-        """Why one more connection has to wait; None: there is room."""
+        """Why another connection has to wait, or None if there is room."""
         resolver = self._limits()
         if self._per_listener.total() >= self._max:
             return f"max.connections is {self._max}"
@@ -47,14 +48,14 @@ class ConnectionQuotas:
         return None
 
     def over_limit(self, host: str) -> str | None:
-        """Why one more connection from this host is rejected; None: it is not."""
+        """Why another connection from this host is rejected, or None if it is accepted."""
         self._limits()
         if self._per_host.get(host, 0) >= self._overrides.get(host, self._max_per_host):
             return "max.connections.per.ip is reached"
         return None
 
     def changed(self) -> asyncio.Future[None]:
-        """Done when a connection was closed, or a limit may have changed."""
+        """A future that is done when a connection is closed or a limit may have changed."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         return waiting
@@ -67,7 +68,7 @@ class ConnectionQuotas:
         self._per_listener[endpoint.name] -= 1
         self._per_host[host] -= 1
         if self._per_host[host] <= 0:
-            del self._per_host[host]  # else every address that ever connected would be held
+            del self._per_host[host]  # do not store every address that ever connected
         self._wake()
 
     def _wake(self) -> None:
@@ -88,7 +89,7 @@ class ConnectionQuotas:
         self._max_per_host = resolver.number("max.connections.per.ip")
         self._overrides = {}
         for item in (resolver.value("max.connections.per.ip.overrides") or "").split(","):
-            with suppress(ValueError):  # server.properties may have anything here
+            with suppress(ValueError):  # server.properties may contain any text here
                 host, count = read_ip_override(item.strip())
                 for each in _LOOPBACK if host == "localhost" else (same_host(host.strip("[]")),):
                     self._overrides[each] = count

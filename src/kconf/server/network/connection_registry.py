@@ -1,7 +1,7 @@
-"""The open connections of a server, and what is counted and logged about them.
+"""The open connections of a server, with their metrics and log messages.
 
-Log lines that strangers can cause are limited in rate (util/rate_limited_log.py). How many connections there may be is
-in connection_quotas.py; a limit on something else, such as connections per user, belongs there too.
+Log messages that unauthenticated clients can cause are rate-limited (util/rate_limited_log.py). The limits on the
+number of connections are in connection_quotas.py; a new one, such as connections per user, belongs there too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kconf.util.rate_limited_log import RateLimitedLogger
 
 log = getLogger(__name__)
 
-_GRACE: Final = 10.0  # seconds that open requests get at shutdown
-_LINGER: Final = 1.0  # seconds that clients get to read their last responses
+_GRACE: Final = 10.0  # seconds for pending requests to finish at shutdown
+_LINGER: Final = 1.0  # seconds for clients to read their last responses
 _BATCH: Final = 100  # connections checked before other tasks may run
 
 
 class OpenConnection(Protocol):
-    """What the registry needs of a connection (connection.py)."""
+    """The methods of a connection (connection.py) that the registry uses."""
 
     context: ConnectionContext
     last_seen: float
@@ -49,7 +49,7 @@ class ConnectionRegistry:
     def __init__(self, service: Service, rates: QuotaManager, counters: Counters, now: Callable[[], float]) -> None:
         self.quotas = ConnectionQuotas(service)
         self.now = now
-        self.paused_listeners = 0  # sockets that accept no connections now
+        self.paused_listeners = 0  # sockets that currently accept no connections
         self._rates, self._counters = rates, counters
         self._max_idle = service.settings.number("connections.max.idle.ms") / 1000
         self._open: set[OpenConnection] = set()
@@ -80,12 +80,12 @@ class ConnectionRegistry:
         self._failed_logins.log("login failed peer=%s reason=%r", host, reason)
 
     def handshake_failed(self, host: str, reason: str) -> None:
-        """A failed TLS handshake is a failed login too: for some clients it is the only authentication."""
+        """Count a failed TLS handshake as a failed login: for some clients it is the only authentication."""
         self._counters.failed_handshakes += 1
         self.login_failed(host, f"TLS handshake: {reason}")
 
     def request_failed(self, host: str, error: BaseException) -> None:
-        """A connection is closed because of what it sent, or because a broker behind a gateway is away."""
+        """Log why a connection is closed: it sent an invalid request, or a broker behind a gateway is unavailable."""
         if isinstance(error, UpstreamAway):
             self._counters.failed_relays += 1
             self._failed_relays.log("connection closed peer=%s reason=%r", host, str(error))
@@ -98,7 +98,7 @@ class ConnectionRegistry:
         self._rejections.log("connection rejected peer=%s reason=%r", host, reason)
 
     def listener_paused(self, endpoint: EndPoint, reason: str) -> None:
-        """A listener accepts no connections for now; `listener_resumed` follows."""
+        """A listener stops accepting connections until `listener_resumed` is called."""
         self.paused_listeners += 1
         self._rejections.log("listener paused listener=%s reason=%r", endpoint, reason)
 
@@ -106,7 +106,7 @@ class ConnectionRegistry:
         self.paused_listeners -= 1
 
     async def close_idle(self) -> None:
-        """Close what has been silent for connections.max.idle.ms, until cancelled."""
+        """Close connections that are idle for connections.max.idle.ms. Runs until cancelled."""
         while self._max_idle >= 0:
             await asyncio.sleep(min(max(self._max_idle / 4, 0.05), 30))
             oldest = self.now() - self._max_idle
@@ -124,7 +124,7 @@ class ConnectionRegistry:
             connection.finish()
 
     async def shutdown(self) -> None:
-        """Answer all requests that have been read, and let clients read the responses, for a limited time."""
+        """Answer all requests that have been read and let clients read the responses, within a time limit."""
         self._stopping = True
         for connection in tuple(self._open):
             connection.stop()

@@ -1,4 +1,4 @@
-"""A listener: its sockets, and what its connections are given."""
+"""A listener: its sockets, its authenticator and its connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BACKLOG: Final = 1024
 
 
 class Listener:
-    """One listener on bound sockets. `tls` is None where connections are not encrypted."""
+    """One listener on bound sockets. `tls` is None if connections are not encrypted."""
 
     def __init__(
         self,
@@ -51,14 +51,14 @@ class Listener:
 
     @property
     def advertised(self) -> tuple[str, int]:
-        """The address at which other servers tell clients to reach this one."""
+        """The advertised address: where clients reach this listener."""
         if self.endpoint.advertised is not None:
             return self.endpoint.advertised
         host = self.endpoint.address.host
         return (socket.gethostname() if host in ("", "0.0.0.0", "::") else host), self.port
 
     async def open(self) -> None:
-        """Start to accept connections. Raises ConfigurationError where another process was faster."""
+        """Start accepting connections. Raises ConfigurationError if another process has taken the port."""
         await self._authenticator.open()
         self.accept()
         if self.endpoint.is_exposed and self.endpoint.is_clear:
@@ -70,7 +70,7 @@ class Listener:
             )
 
     def accept(self) -> None:
-        """Start to accept connections. Raises ConfigurationError where another process was faster."""
+        """Start accepting connections. Raises ConfigurationError if another process has taken the port."""
         with explain_bind_error(self.endpoint.address.host or "*", self.port):
             for each in self._sockets:
                 each.listen(_BACKLOG)
@@ -79,7 +79,7 @@ class Listener:
             self._acceptor.start(each)
 
     def for_broker(self, node: int, sockets: Sequence[socket.socket]) -> Listener:
-        """The same listener, on another port, for the clients of one broker."""
+        """The same listener on another port, for requests to one broker."""
         advertised = self.endpoint.advertised
         port = int(sockets[0].getsockname()[1])
         endpoint = replace(
@@ -103,19 +103,19 @@ class Listener:
 
 
 def bound_address(endpoint: EndPoint, sockets: Sequence[socket.socket]) -> SocketAddress:
-    """The address of a listener with its real port."""
+    """The address of a listener with the port that it is bound to."""
     return SocketAddress(endpoint.address.host, int(sockets[0].getsockname()[1]))
 
 
 async def bind(endpoint: EndPoint) -> list[socket.socket]:
-    """The sockets of a listener, which refuse connections yet. Raises ConfigurationError where they cannot be had."""
+    """Bind the sockets of a listener, which do not listen yet. Raises ConfigurationError."""
     host, port = endpoint.address
     with explain_bind_error(host or "*", port):
         return await _bind(host, port)
 
 
 async def _bind(host: str, port: int) -> list[socket.socket]:
-    """A socket for every address of the host; port 0 is the same free port for all of them."""
+    """Bind one socket per address of the host. For port 0, all of them use the same free port."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
@@ -124,7 +124,7 @@ async def _bind(host: str, port: int) -> list[socket.socket]:
             try:
                 made = socket.socket(family, kind, protocol)
             except OSError:
-                continue  # a family that the machine does not have
+                continue  # an address family that this machine does not support
             sockets.append(made)
             made.setblocking(False)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -134,7 +134,7 @@ async def _bind(host: str, port: int) -> list[socket.socket]:
             taken = port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0)
             made.bind((address[0], taken, *address[2:]))
         if not sockets:
-            raise OSError(f"no address for {host}")
+            raise OSError(f"the host name {host} has no address")
     except BaseException:
         for each in sockets:
             each.close()

@@ -1,4 +1,4 @@
-"""Loads the policies that server.properties names: Python classes, or the rules of a file."""
+"""Loads the policies configured in server.properties: Python classes, or rules from a policy file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RULES: Final = "kconf:rules"
 
 
 def load_policies(static: Mapping[str, str], catalog: Catalog) -> PolicyManager:
-    """The configured policies. Raises ConfigurationError if one cannot be loaded: the server does not start."""
+    """Load the configured policies. Raises ConfigurationError if one cannot be loaded."""
     named = {name: static.get(name, "").strip() for name in (ALTER_POLICY, CREATE_POLICY)}
     path = text_setting(static, POLICY_FILE)
     if path and not any(named.values()):
@@ -74,7 +74,7 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look up their module there
+    sys.modules[name] = module  # dataclasses look up their module in sys.modules
     spec.loader.exec_module(module)
     return module
 

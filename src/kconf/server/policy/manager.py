@@ -1,8 +1,7 @@
-"""The policies of a server. Python classes are called in threads of their own, with a time limit.
+"""The policies of a server. Python classes are called in separate threads, with a time limit.
 
-A policy that raises, hangs, returns nonsense or cannot be called fails its resource with POLICY_VIOLATION, never the
-server. How policies take part in a change is in plan_check.py and service/service.py; nothing is planned or committed
-here.
+If a policy raises, hangs or returns an invalid value, the resource fails with POLICY_VIOLATION and the server
+continues. plan_check.py and service/service.py call the policies during a change; this module does not plan or commit.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
 
 log = getLogger(__name__)
 
-_MAX_WARNINGS = 100  # of one call
-_SPARE_THREADS = 3  # for a class of which some calls hang
+_MAX_WARNINGS = 100  # seconds for one call
+_SPARE_THREADS = 3  # threads of a class, in case some calls hang
 _METHODS: Final = {AlterProposal: "check_alter", TopicProposal: "check_create", GrowthProposal: "check_growth"}
 
 
 class PolicyManager:
-    """The `Policy` of the service. Without policies it costs nothing."""
+    """The service's `Policy`. Has no cost if no policies are configured."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class PolicyManager:
         return any(each.late for each in self._workers.values())
 
     def check(self, context: RequestContext, *, validate_only: bool) -> PolicyCheck | None:
-        """A check for one request; None: there are no policies."""
+        """A check for one request, or None if there are no policies."""
         if not self._policies:
             return None
         lock = ResourceLock(self._locks)
@@ -90,14 +89,14 @@ class PolicyManager:
                 try:
                     await self._workers[id(policy)].run(lambda close=close: call_user_code(close))  # type: ignore[misc]
                 except (WorkTimedOut, UserCodeFailed):
-                    log.warning("policy %s could not be closed", type(policy).__qualname__)
+                    log.warning("could not close policy %s", type(policy).__qualname__)
             self._workers[id(policy)].close()
         if self._policies.rules_file is not None:
             self._policies.rules_file.close()
 
 
 def _call(check: Callable[[Proposal], Warnings], proposal: Proposal) -> Verdict:
-    """In the policy's thread. A policy may also `yield` its warnings, so they are read here."""
+    """Call a policy, in its thread. Also reads the warnings, since a policy may `yield` them."""
     secrets = _secrets(proposal)
     try:
         warnings = call_user_code(lambda: _warnings(check(proposal)), secrets=secrets, expected=(PolicyViolation,))
@@ -108,7 +107,10 @@ def _call(check: Callable[[Proposal], Warnings], proposal: Proposal) -> Verdict:
 
 
 def _warnings(returned: object) -> list[str]:
-    """What a policy returned. A policy that returns False means to refuse, so anything but strings is an error."""
+    """The warnings that a policy returned.
+
+    Other types are an error, since a policy that returns False probably means to refuse.
+    """
     if returned is None or isinstance(returned, str):
         return [returned] if returned else []
     if not isinstance(returned, Iterable):

@@ -1,8 +1,8 @@
-"""The check of one request by the policies, in two phases (service/service.py calls it between plan and commit).
+"""Checks one request with the policies, in two phases. service/service.py calls it between plan and commit.
 
-Rules from a file are evaluated inside the plan. A Python class may be slow or hang, so it never runs there: the plan
-looks up the verdicts that are known and notes the proposals that have none; those are evaluated in the policy's own
-thread, and the request is planned again. If the state has moved in between, and the proposal with it, this repeats.
+Rules from a file are evaluated inside the plan. A Python class may be slow or hang, so it does not run there: the plan
+looks up known verdicts and collects the proposals that have none. These are evaluated in the policy's own thread, and
+the request is planned again. If the state changed in the meantime, and the proposal with it, this repeats.
 """
 
 from __future__ import annotations
@@ -36,25 +36,27 @@ log = getLogger(__name__)
 T = TypeVar("T")
 
 NOT_EVALUATED = "the policy could not be evaluated"
-_MAX_ROUNDS = 20  # for a resource that keeps changing
+_MAX_ROUNDS = 20  # rounds, for a resource that keeps changing
 
 Proposal = AlterProposal | TopicProposal | GrowthProposal
 
 
 class Verdict(NamedTuple):
-    """The answer of a Python class to a proposal. `refusal` None: it is allowed."""
+    """The result of a Python policy for a proposal. `refusal` is None if it is allowed."""
 
     refusal: str | None = None
     warnings: tuple[str, ...] = ()
 
 
 _Verdicts = dict[tuple[type, str], list[tuple[Proposal, Verdict]]]
-"""By type and resource. A request may name one resource in two ways, as broker 1 and broker 01."""
+"""By proposal type and resource. A list, because a request can name one resource in two ways, as broker 1 and broker
+01.
+"""
 
 
 @dataclass
 class _KnownVerdicts:
-    """Takes the place of Python classes in a plan: returns known verdicts, and notes proposals that have none."""
+    """Replaces Python classes inside a plan: returns known verdicts and collects proposals without one."""
 
     verdicts: _Verdicts
     last_round: bool = False
@@ -75,11 +77,11 @@ class _KnownVerdicts:
         if self.last_round:
             raise PolicyViolation(f"{NOT_EVALUATED}: {proposal.resource} keeps changing")
         self.open.append(proposal)
-        raise PolicyViolation(NOT_EVALUATED)  # refused for now, so that no second policy and no quota sees it
+        raise PolicyViolation(NOT_EVALUATED)  # refused for now, so that no other policy and no quota processes it
 
 
 class _KnownGrowthVerdicts(_KnownVerdicts):
-    """For a create-topic class that also checks CreatePartitions."""
+    """For a create-topic policy class that also checks CreatePartitions."""
 
     def check_growth(self, proposal: GrowthProposal) -> Warnings:
         return self._look_up(proposal)
@@ -87,7 +89,7 @@ class _KnownGrowthVerdicts(_KnownVerdicts):
 
 @dataclass(frozen=True, slots=True)
 class _GuardedRules:
-    """Rules inside a plan: if they fail, that is a refusal too."""
+    """Evaluates rules inside a plan. An error is a refusal too."""
 
     rules: Rules
 
@@ -133,7 +135,7 @@ class ActivePolicies:
 
 
 class PolicyCheck:
-    """The `PlanCheck` of one request. `evaluate` asks a Python class for its verdict."""
+    """The `PlanCheck` of one request. `evaluate` calls a Python policy class."""
 
     def __init__(
         self,
@@ -153,7 +155,7 @@ class PolicyCheck:
         self._rounds = 0
         self._known = self._known_type(self._verdicts)
         self._hooks = PolicyHooks()
-        self.needs_preview = bool(policies.classes)  # the writer's time is everybody's
+        self.needs_preview = bool(policies.classes)  # do not block the writer
 
     @property
     def is_pending(self) -> bool:
@@ -161,7 +163,7 @@ class PolicyCheck:
 
     @property
     def warnings(self) -> list[PolicyWarning]:
-        """Those of the last plan."""
+        """The warnings of the last plan."""
         return self._hooks.warnings
 
     async def prepare(self) -> None:
@@ -180,7 +182,7 @@ class PolicyCheck:
     async def resolve(self) -> bool:
         proposals, self._known = self._known.open, self._known_type(self._verdicts)
         if await self._lock.acquire({str(each.resource) for each in proposals}):
-            return True  # another request had the lock: the proposals may be different by now
+            return True  # another request held the lock, so the proposals may have changed
         self._rounds += 1
         for proposal in proposals:
             self._verdicts.setdefault(_key(proposal), []).append((proposal, await self._evaluate(proposal)))

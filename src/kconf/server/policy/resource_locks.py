@@ -1,7 +1,7 @@
-"""One request at a time per resource, from the question to a policy until the commit.
+"""Locks resources from the policy check to the commit, so that one request at a time changes a resource.
 
-Otherwise requests that write to one resource would keep invalidating each other's verdicts. Locks are acquired in the
-order of their names while none is held, so no two requests wait for each other.
+Without locks, concurrent requests for one resource would keep invalidating each other's verdicts. A request acquires
+its locks in name order and releases all of them before it acquires more, so there are no deadlocks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ResourceLocks:
 
 
 class ResourceLock:
-    """The locks of one request. `release` in the end, whatever happened."""
+    """The locks of one request. Always call `release` at the end."""
 
     def __init__(self, locks: ResourceLocks) -> None:
         self._locks = locks
@@ -33,7 +33,10 @@ class ResourceLock:
         self._held: list[asyncio.Lock] = []
 
     async def acquire(self, names: Collection[str]) -> bool:
-        """Acquire these, with those that are held. True: another request had one, so the state may have moved."""
+        """Acquire these locks in addition to those already held.
+
+        Returns whether another request held one of them, so that the state may have changed.
+        """
         if self._names.issuperset(names):
             return False
         self.release()

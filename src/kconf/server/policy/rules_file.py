@@ -1,13 +1,12 @@
-"""A file of rules that is reloaded when it changes.
+"""A policy file that is reloaded when it changes.
 
-Requests that need the rules check the file for changes, at most once per second, in its own thread. If the new file is
-invalid, empty or missing, the old rules stay in force, and the error is logged once, with line and column.
+Requests that need the rules check the file for changes, at most once per second, in a separate thread. If the new file
+is invalid, empty or missing, the current rules stay in effect, and the error is logged once, with line and column.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from logging import getLogger
 from time import monotonic
@@ -17,6 +16,7 @@ from kconf.configdef.catalog import Catalog
 from kconf.errors import ConfigurationError
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code
 from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
+from kconf.util.watched_file import MISSING, read_with_signature, signature_of, text_of
 
 if TYPE_CHECKING:
     from kconf.engine.policy.rules import Rules
@@ -24,14 +24,11 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 _CHECK_INTERVAL = 1.0  # seconds
-_TIMEOUT = 5.0  # seconds, for a file on a network disk that does not respond
-_MAX_BYTES = 4 << 20
-
-Signature = tuple[int, int, int]
+_TIMEOUT = 5.0  # seconds; a file may be on a network disk that does not respond
 
 
 class RulesFile:
-    """`rules` are those in force. The file is read at once, and its errors are raised."""
+    """`rules` are the current rules. The constructor reads the file and raises its errors."""
 
     def __init__(self, path: str, catalog: Catalog, *, now: Callable[[], float] = monotonic) -> None:
         self.path = path
@@ -40,12 +37,12 @@ class RulesFile:
         self._checked = now()
         self._lock = asyncio.Lock()
         self._worker = WorkerThread("kconf-policy-file", _TIMEOUT)
-        self._seen, data = _read(path)
+        self._seen, data = read_with_signature(path)
         self.rules = parse_rules(data, catalog, path)
 
     async def refresh(self) -> None:
         """Reload the file if it has changed, unless it was checked less than a second ago."""
-        async with self._lock:  # requests that come during a check wait for its result
+        async with self._lock:  # requests that arrive during a check wait for its result
             if self._now() - self._checked < _CHECK_INTERVAL:
                 return
             self._checked = self._now()
@@ -64,16 +61,16 @@ class RulesFile:
         self._worker.close()
 
     def _reload(self) -> Rules | None:
-        """New rules; None if the file is unchanged or not valid."""
+        """The new rules, or None if the file is unchanged or invalid."""
         try:
-            if _signature(os.stat(self.path)) == self._seen:
+            if signature_of(self.path) == self._seen:
                 return None
-            self._seen, data = _read(self.path)
+            self._seen, data = read_with_signature(self.path)
         except (OSError, ConfigurationError) as error:
             reason = f"cannot read {self.path}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            if self._seen != _MISSING:
+            if self._seen != MISSING:
                 self._log_error(reason)
-            self._seen = _MISSING
+            self._seen = MISSING
             return None
         try:
             return call_user_code(lambda: parse_rules(data, self._catalog, self.path), expected=(ConfigurationError,))
@@ -88,39 +85,13 @@ class RulesFile:
         log.error("invalid policy file; the current rules stay in effect: %s", reason)
 
 
-_MISSING: Signature = (0, 0, 0)
-
-
-def _signature(status: os.stat_result) -> Signature:
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _read(path: str) -> tuple[Signature, bytes]:
-    """The bytes, and the signature before they were read: a change meanwhile is noticed at the next check."""
-    try:
-        with open(path, "rb") as file:
-            seen = _signature(os.fstat(file.fileno()))
-            data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    if len(data) > _MAX_BYTES:
-        raise ConfigurationError(f"{path} is larger than {_MAX_BYTES >> 20} MiB")
-    return seen, data
-
-
 def parse_rules(data: bytes, catalog: Catalog, path: str) -> Rules:
-    """The rules of a file's bytes. ConfigurationError has every error as `path:line:column: sentence`."""
-    from kconf.engine.policy.parser import read_rules  # a server without rules starts sooner
+    """Parse the content of a policy file. Raises ConfigurationError with all errors, as `path:line:column: message`."""
+    from kconf.engine.policy.parser import read_rules  # a local import, so that a server without rules starts faster
 
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise ConfigurationError(f"{path}:{line}:{column}: not UTF-8") from None
-    return read_rules(text, catalog, path)
+    return read_rules(text_of(data, path), catalog, path)
 
 
 def load_rules(path: str, catalog: Catalog) -> Rules:
     """The rules of a file, read once."""
-    return parse_rules(_read(path)[1], catalog, path)
+    return parse_rules(read_with_signature(path)[1], catalog, path)

@@ -1,6 +1,6 @@
-"""Calls user-supplied policy code: the one place that catches whatever it raises.
+"""Calls user-supplied policy code and catches every exception that it raises.
 
-A policy that fails must fail its resource only, and its error may be logged, so secrets are removed from it here.
+An error in a policy fails only its resource. The error may be logged, so secrets are removed from it here.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from kconf.errors import KconfError
 
 T = TypeVar("T")
 
-_MAX_TEXT = 4000  # characters of a message or a warning
+_MAX_TEXT = 4000  # maximum length of a message or a warning
 
 
 class UserCodeFailed(Exception):
-    """User code raised something unexpected, even SystemExit. Holds the type, the place and the redacted message."""
+    """User code raised an unexpected exception, even SystemExit. Has its type, location and redacted message."""
 
     def __init__(self, error: BaseException, secrets: Iterable[str]) -> None:
         self.kind, self.place = type(error).__name__, _place(error)
-        text = "[it cannot be shown]"
+        text = "[the message cannot be shown]"
         with suppress(BaseException):  # the error's own `__str__` is user code too
             text = clean(redact(str(error), secrets))
         super().__init__(f"{self.kind}: {text}")
@@ -32,31 +32,31 @@ class UserCodeFailed(Exception):
 def call_user_code(
     work: Callable[[], T], *, secrets: Iterable[str] = (), expected: tuple[type[KconfError], ...] = ()
 ) -> T:
-    """What `work` returns. Raises the expected errors, and UserCodeFailed for everything else."""
+    """Call `work` and return its result. Raises the expected errors, and UserCodeFailed for all others."""
     try:
         return work()
     except expected:
         raise
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
-            raise  # Ctrl-C, and not the policy
+            raise  # Ctrl-C, not an error of the policy
         raise UserCodeFailed(error, secrets) from None
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """A message from user code, without the secrets that it could see."""
+    """A message from user code, without the secrets that were passed to it."""
     for secret in sorted(filter(None, set(secrets)), key=len, reverse=True):
         text = text.replace(secret, "[hidden]")
     return text
 
 
 def clean(text: str | None) -> str:
-    """A message that fits in every version of every response."""
+    """Limit a message to a length that fits every response version."""
     return (text or "")[:_MAX_TEXT].encode("utf-8", "replace").decode()
 
 
 def _place(error: BaseException) -> str:
-    """file:line of the innermost frame, without any value."""
+    """file:line of the innermost frame, without values."""
     trace = error.__traceback__
     if trace is None:
         return "?"

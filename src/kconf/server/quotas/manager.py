@@ -1,8 +1,8 @@
-"""Client quotas: an index that follows every commit, and a sensor for every client that has a quota.
+"""Enforces client quotas: an index of quotas, updated with every commit, and a sensor per client that has a quota.
 
-Enforced are request_percentage, controller_mutation_rate and connection_creation_rate; byte rates are for the brokers
-that carry data. The quota is looked up for every request, so a change acts on open connections at once. The number of
-sensors is bounded, the least recently used go first. Without quotas `is_limiting` is False and nothing is measured.
+The server enforces request_percentage, controller_mutation_rate and connection_creation_rate. Byte rates are enforced
+by brokers. The quota is looked up for every request, so a change applies to open connections immediately. The number of
+sensors is bounded; the least recently used are evicted. Without quotas, `is_limiting` is False and nothing is measured.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ REQUEST_PERCENTAGE: Final = "request_percentage"
 MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_RATE: Final = "connection_creation_rate"
 
-MAX_SENSORS = 10_000  # per quota
-MAX_SEEN_BYTES = 4 << 20  # of users with their client ids, for what-if
-MAX_NAME = 255  # characters of a name in the key of a sensor
+MAX_SENSORS = 10_000  # sensors per quota
+MAX_SEEN_BYTES = 4 << 20  # pairs of user and client id, for what-if
+MAX_NAME = 255  # maximum length of a name in the key of a sensor
 _LOOKUP_TIMEOUT = 3.0  # seconds
 
 SensorKey = tuple[Name, Name]
-"""(user, client id), "" for any; of an address (address, "")."""
+"""(user, client id) with "" for any, or (address, "")."""
 
 
 M = TypeVar("M")
@@ -64,13 +64,13 @@ class Sensor(Generic[M]):
 
 
 class Sensors(Generic[M]):
-    """Measured rates by entity; the least recently used is evicted first, but its throttle time is remembered."""
+    """Measured rates by entity. The least recently used are evicted, but their throttle times stay in the total."""
 
     def __init__(self, make: Callable[[], M], most: int = MAX_SENSORS) -> None:
         self._make = make
         self._most = most
         self._by_key: OrderedDict[SensorKey, Sensor[M]] = OrderedDict()
-        self.throttles = 0  # of those that are gone
+        self.throttles = 0  # of evicted sensors
         self.throttled_ms = 0
 
     def of(self, key: SensorKey, limit: float) -> Sensor[M]:
@@ -114,7 +114,7 @@ class QuotaManager:
 
     @classmethod
     def over(cls, service: Service, now: Callable[[], float]) -> QuotaManager:
-        """The manager that follows the commits of a service, with the windows of its static configuration."""
+        """A manager that is updated with a service's commits, with the quota windows of its static configuration."""
         number = service.settings.number
         manager = cls(
             now,
@@ -135,7 +135,7 @@ class QuotaManager:
         self._update_limiting()
 
     def on_commit(self, revisions: Sequence[Revision], snapshot: Snapshot) -> None:
-        """Apply what was committed."""
+        """Update the index with committed changes."""
         changed = {
             change.resource
             for revision in revisions
@@ -152,7 +152,7 @@ class QuotaManager:
         self.is_limiting = bool(uses.get(REQUEST_PERCENTAGE) or uses.get(MUTATION_RATE))
 
     def _add_addresses(self, hosts: Iterable[str]) -> None:
-        """A quota may be set for a host name, or for an address in another spelling than a socket's."""
+        """Map socket addresses to ip entities, which may be host names or addresses in another notation."""
         for host in hosts:
             address = canonical_address(host)
             if address is not None:
@@ -169,7 +169,7 @@ class QuotaManager:
     # -- sensors -----------------------------------------------------------------------------------------------------
 
     def record_request(self, user: str, client_id: str, seconds: float) -> int:
-        """Record the time that a request took; returns the throttle time in milliseconds."""
+        """Record the duration of a request. Returns the throttle time in milliseconds."""
         quota = self.index.resolve(REQUEST_PERCENTAGE, user, client_id)
         if quota is None:
             return 0
@@ -181,7 +181,7 @@ class QuotaManager:
         return delay
 
     def mutation(self, user: str, client_id: str, *, strict: bool) -> MutationQuota | None:
-        """How many partitions a request may create or delete; None: there is no quota."""
+        """How many partitions a request may create or delete, or None if there is no quota."""
         if not self.index.uses.get(MUTATION_RATE):
             return None
         quota = self.index.resolve(MUTATION_RATE, user, client_id)
@@ -191,7 +191,7 @@ class QuotaManager:
         return MutationQuota(sensor.rate, quota.value, strict=strict, now=self._now() * 1000)
 
     def record_mutation(self, user: str, client_id: str, quota: MutationQuota | None) -> int:
-        """The throttle time in milliseconds for what was spent."""
+        """Record the mutations of a request. Returns the throttle time in milliseconds."""
         if quota is None or not quota.delay_ms:
             return 0
         found = self.index.resolve(MUTATION_RATE, user, client_id)
@@ -200,7 +200,7 @@ class QuotaManager:
         return quota.delay_ms
 
     def record_connection(self, address: str) -> int:
-        """Record a new connection; the milliseconds after which to close it unserved, 0: it is accepted."""
+        """Record a new connection. Returns 0 if accepted, or the delay in milliseconds after which to close it."""
         if not self.index.uses.get(CONNECTION_RATE):
             return 0
         address = canonical_address(address) or address
@@ -226,7 +226,7 @@ class QuotaManager:
         }
 
     def usage(self, sensor: Sensor[Any]) -> float:
-        """The current usage: a rate, or the tokens owed."""
+        """The current usage: a rate, or the missing tokens."""
         now = self._now() * 1000
         if isinstance(sensor.rate, TokenBucket):
             return max(-sensor.rate.tokens(sensor.limit, now), 0.0)
@@ -240,19 +240,19 @@ class QuotaManager:
 
     @property
     def seen(self) -> Sequence[SensorKey]:
-        """Users with their client ids, the latest first."""
+        """Recently seen users with their client ids, most recent first."""
         return tuple((user_of(principal), client_id) for principal, client_id in reversed(self._seen))
 
 
 def _short(name: Name) -> Name:
-    """A name of bounded length that still differs from others: clients choose their names freely."""
+    """Limit the length of a name, but keep it distinct: clients can send any name."""
     if name is None or len(name) <= MAX_NAME:
         return name
     return f"{name[:MAX_NAME]}…{sha256(name.encode('utf-8', 'replace')).hexdigest()}"
 
 
 def user_of(principal: str) -> str:
-    """The user name of a principal: quotas have it without "User:"."""
+    """The user name of a principal, without "User:"."""
     return principal.partition(":")[2]
 
 
@@ -264,7 +264,7 @@ def _hosts(resources: Iterable[Resource]) -> Iterator[str]:
 
 
 async def addresses_of(host: str) -> list[str]:
-    """The addresses of a host name, as sockets spell them; none if it has none, or the lookup times out."""
+    """The addresses of a host name in the notation of sockets. Empty if the lookup fails or times out."""
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT):
             found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -1,6 +1,6 @@
-"""The sensors of the quota manager, as Prometheus metrics.
+"""Exports the sensors of the quota manager as Prometheus metrics.
 
-The number of labels is bounded: the entities with the longest throttle time have their own, the others are summed.
+The number of labels is bounded: the entities with the longest throttle times have their own, the others are summed up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kconf.server.quotas.manager import QuotaManager, Sensor, SensorKey, Sensors
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-MAX_LABELED: Final = 100  # entities of one quota
+MAX_LABELED: Final = 100  # entities per quota
 _LABELS: Final = ["quota", "user", "client_id", "ip"]
 
 
@@ -27,7 +27,7 @@ def quota_families(quotas: QuotaManager) -> Iterator[Metric]:
     )
     usage = GaugeMetricFamily(
         "kconf_quota_usage",
-        "Current usage: percent of a thread, connections per second, or tokens owed.",
+        "Current usage: percent of a thread, connections per second, or missing tokens.",
         labels=_LABELS,
     )
     limits = GaugeMetricFamily("kconf_quota_limit", "The quota that applies.", labels=_LABELS)

@@ -1,1 +1,1 @@
-"""The brokers behind a gateway: addresses that clients see, connections, and requests to them."""
+"""The brokers behind a gateway: their advertised addresses, and connections and requests to them."""

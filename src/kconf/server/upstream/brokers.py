@@ -1,6 +1,6 @@
-"""The brokers behind a gateway, one by one: connections to pass requests on, and the versions that each of them serves.
+"""The brokers behind a gateway: connections to forward requests, and the API versions of each broker.
 
-`pool_for` is the one place that decides with which identity a caller's requests reach a broker.
+Only `pool_for` decides which identity is used to forward the requests of a caller.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from kconf.version import __version__
 log = getLogger(__name__)
 
 Versions = Mapping[int, tuple[int, int]]
-"""The first and the last version of each API key."""
+"""The lowest and highest version of each API key."""
 
-_FOLLOW: Final = 1.0  # seconds between two looks at the members
-_PROBE: Final = 10.0  # seconds after which a broker is asked again for its versions
+_FOLLOW: Final = 1.0  # seconds between two checks of the cluster's members
+_PROBE: Final = 10.0  # seconds between two ApiVersions requests to a broker
 _PROBE_TIMEOUT: Final = 5.0  # seconds
-_PROBE_VERSIONS: Final = (4, 3, 0)  # the first that it serves
+_PROBE_VERSIONS: Final = (4, 3, 0)  # the lowest version that is supported
 _ACL_VERSION: Final = 1
 _NO_ACL: Final = (AclType.TOPIC, "kconf-probe", PatternType.LITERAL, None, None, Operation.ANY, Permission.ANY)
-_ITSELF: Final = object()  # the gateway, among the clients of a pool
+_ITSELF: Final = object()  # the gateway itself, as a client of the pool
 
 
 class _Broker:
@@ -45,31 +45,35 @@ class _Broker:
         self.address, self.pool = member.plaintext, pool
         self.described: ApiVersionsResponse | None = None
         self.versions: Versions | None = None
-        self.has_authorizer: bool | None = None  # None: not known
+        self.has_authorizer: bool | None = None  # None: unknown
         self.asked_at = float("-inf")
 
     async def probe(self) -> None:
-        """Ask for its versions and features; what is known stays while it is away."""
+        """Read the broker's API versions and features. If it is unavailable, the previous ones are kept."""
         self.asked_at = asyncio.get_running_loop().time()
         self.pool.close_idle()
         found = await self._described()
         if found is None:
             return
-        self.has_authorizer = await self._asked_for_acls()
+        self.has_authorizer = await self._probe_authorizer()
         self.described = found
         versions = {each.api_key: (each.min_version, each.max_version) for each in found.api_keys}
         if versions != self.versions:
             self.versions = versions
 
-    async def _asked_for_acls(self) -> bool | None:
-        """Only a cluster without an authorizer says that it has none; a managed one may hide its configs."""
+    async def _probe_authorizer(self) -> bool | None:
+        """Whether the broker has an authorizer, or the previous result if it does not respond.
+
+        Uses DescribeAcls, because a managed cluster may hide its broker configs. Only a broker without an authorizer
+        returns SECURITY_DISABLED.
+        """
         api, message = BY_NAME["DescribeAcls"], DescribeAclsRequest(*_NO_ACL)
         frame = request(api, _ACL_VERSION, 0, "kconf", message)[4:]
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT):
                 _, found = read_response(api, _ACL_VERSION, await self.pool.send(RawRequest(_ITSELF, frame)))
         except (ProtocolError, TimeoutError) as error:
-            log.debug("a broker did not answer about its authorizer: %s", error)
+            log.debug("a broker did not respond to DescribeAcls: %s", error)
             return self.has_authorizer
         return bool(found.error_code != ErrorCode.SECURITY_DISABLED)
 
@@ -89,7 +93,7 @@ class _Broker:
 
 
 class UpstreamBrokers:
-    """Used from the event loop. `members` are those of the store."""
+    """Used from the event loop. `members` returns the members of the cluster."""
 
     def __init__(
         self,
@@ -104,32 +108,32 @@ class UpstreamBrokers:
         self._common: tuple[tuple[Versions | None, ...], Versions | None] = ((), None)
 
     def pool_for(self, principal: str, node: int) -> BrokerPool:
-        """The connections on which the requests of a caller reach a broker. Raises UpstreamAway.
+        """The connections to a broker for the requests of a caller. Raises UpstreamAway.
 
-        All callers share the gateway's account, unless the gateway acts as its users.
+        All callers share the gateway's principal, unless the gateway acts as its users.
         """
         member = self._members().brokers.get(node)
         if member is None:
-            raise UpstreamAway(f"there is no broker {node} now")
+            raise UpstreamAway(f"broker {node} is not a member of the cluster")
         return self._broker(member).pool if self._users is None else self._users.pool(principal, member)
 
     @property
     def acts_as_users(self) -> bool:
-        """Whether the brokers see the caller of each request, and decide about its rights."""
+        """Whether the brokers get the principal of each caller and authorize its requests."""
         return self._users is not None
 
     @property
     def have_no_authorizer(self) -> bool:
-        """Whether all brokers that have answered said so, and at least one has."""
+        """Whether at least one broker has responded, and all that did have no authorizer."""
         return {each.has_authorizer for each in self._brokers.values()} - {None} == {False}
 
     def is_away(self, node: int) -> bool:
-        """Whether a broker could not be reached just now."""
+        """Whether the last connection to a broker failed."""
         broker = self._brokers.get(node)
         return broker is not None and broker.pool.is_away
 
     def versions(self, node: int | None) -> Versions | None:
-        """The versions that a broker serves, or those that all serve; None: not known yet."""
+        """The API versions of one broker, or those that all brokers have in common. None: unknown."""
         if node is not None:
             broker = self._brokers.get(node)
             if broker is not None and broker.versions is not None:
@@ -140,11 +144,11 @@ class UpstreamBrokers:
         return self._common[1]
 
     def described(self) -> ApiVersionsResponse | None:
-        """What a broker says of itself: the features of the cluster are in it."""
+        """The ApiVersions response of a broker, which contains the cluster's features."""
         return next((each.described for each in self._brokers.values() if each.described is not None), None)
 
     async def refresh(self) -> None:
-        """Follow the members, and ask those brokers for their versions that were not asked lately."""
+        """Update the list of brokers, and read the API versions of those that are due."""
         members = self._members().brokers
         for gone in self._brokers.keys() - members.keys():
             self._brokers.pop(gone).pool.close()
@@ -153,7 +157,7 @@ class UpstreamBrokers:
         await asyncio.gather(*(each.probe() for each in brokers if each.asked_at + _PROBE < now))
 
     async def follow(self) -> None:
-        """Until cancelled."""
+        """Refresh at an interval until cancelled."""
         while True:
             await asyncio.sleep(_FOLLOW)
             await self.refresh()

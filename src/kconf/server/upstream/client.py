@@ -1,4 +1,4 @@
-"""The cluster behind a gateway, for what the followed state does not tell: leaders, replicas in sync, loggers."""
+"""Reads from the cluster behind a gateway what the followed state does not contain: leaders, ISR, loggers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _TIMEOUT: Final = 10.0  # seconds
 
 
-class _Ask(ClusterCall[Any]):
-    """A request as it is; the result is the response."""
+class _SendRequest(ClusterCall[Any]):
+    """Sends a request unchanged and returns the response."""
 
     def __init__(self, name: str, request: object) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class UpstreamClient:
         await self._client.close()
 
     def for_broker(self, broker: ClusterMember) -> AdminClient:
-        """A client for one broker."""
+        """An AdminClient for one broker."""
         assert broker.plaintext is not None
         address = Address(*broker.plaintext)
         return AdminClient._from_settings(self._settings._replace(bootstrap=Bootstrap((address,))))
@@ -68,7 +68,7 @@ class UpstreamClient:
     async def alter_as(
         self, principal: str, resource: Resource, alterations: Sequence[AlterConfigOp], *, validate_only: bool
     ) -> bool:
-        """Change a resource as a user; False: the gateway has its own account only. Raises KconfError."""
+        """Alter a resource as a user. Returns False if the gateway does not act as its users. Raises KconfError."""
         identities = self._identities
         if identities is None or not principal:
             return False
@@ -86,21 +86,21 @@ class UpstreamClient:
         return await self._client.list_groups(timeout=_TIMEOUT)
 
     async def partitions(self, topics: Sequence[str]) -> dict[str, Sequence[MetadataPartition]]:
-        """Leaders and replicas of topics, as a broker knows them. Raises KconfError."""
+        """Leaders and replicas of topics, from a broker's Metadata response. Raises KconfError."""
         if not topics:
             return {}
         request = MetadataRequest([MetadataRequestTopic(name=each) for each in topics], False)
-        body = await self._client._send(_Ask("Metadata", request), _TIMEOUT)
+        body = await self._client._send(_SendRequest("Metadata", request), _TIMEOUT)
         return {each.name: each.partitions for each in body.topics if not each.error_code}
 
     async def described_partitions(
         self, topics: Sequence[str], cursor: Cursor | None, limit: int
     ) -> dict[tuple[str, int], TopicPartition]:
-        """The same with eligible leader replicas, by topic and number: one page. Raises KconfError."""
+        """One page of partitions with their eligible leader replicas, by topic and partition. Raises KconfError."""
         if not topics:
             return {}
         request = DescribeTopicPartitionsRequest([TopicRequest(each) for each in topics], limit, cursor)
-        body = await self._client._send(_Ask("DescribeTopicPartitions", request), _TIMEOUT)
+        body = await self._client._send(_SendRequest("DescribeTopicPartitions", request), _TIMEOUT)
         return {
             (topic.name, each.partition_index): each
             for topic in body.topics

@@ -1,8 +1,8 @@
-"""The connections of a gateway to one broker, and whose request is next.
+"""The connections of a gateway to one broker, shared fairly between clients.
 
-A broker answers the requests of a connection one after the other, so a connection has one request at a time. Clients
-take turns, and none of them has more than its share of the connections: the slow requests of one leave room for those
-of others. Requests wait in a bounded queue. A broker that cannot be reached fails requests at once, for a while.
+A broker answers the requests of a connection one after the other, so each connection has one request in flight. Clients
+take turns, and each has a limited share of the connections, so that slow requests of one client do not block others.
+Requests wait in a bounded queue. After a failed connection attempt, requests fail immediately for a while.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final, NamedTuple
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import KconfError, UpstreamAway
 
-_AWAY: Final = 1.0  # seconds in which a broker that could not be reached is not tried again
-_IDLE: Final = 60.0  # seconds until a connection that is not used is closed
+_AWAY: Final = 1.0  # seconds after a failed connection attempt without another one
+_IDLE: Final = 60.0  # seconds until an idle connection is closed
 
 
 class PoolLimits(NamedTuple):
-    """Of one broker. Times in seconds."""
+    """The limits for one broker. Times are in seconds."""
 
     connections: int = 16
-    share: int = 4  # connections that one client may use at a time
+    share: int = 4  # connections that one client may use at the same time
     waiting: int = 1000
     waiting_bytes: int = 64 << 20
     request: float = 30.0
@@ -35,10 +35,10 @@ def _no_throttle(_: bytes) -> int:
 
 
 class RawRequest(NamedTuple):
-    """A frame to pass on, without its length, and for whom.
+    """A frame to forward, without its length prefix, and the client that sent it.
 
-    `on_wait` is given the future of the request's turn, which may be cancelled, and None when its turn has come.
-    `throttle_of` reads from the response for how many milliseconds the broker throttles the connection.
+    `on_wait` is called with a future while the request waits, which may be cancelled, and with None when the wait is
+    over. `throttle_of` reads the throttle time of the connection, in milliseconds, from the response.
     """
 
     client: Hashable
@@ -53,20 +53,20 @@ class _Waiting(NamedTuple):
 
 
 class BrokerPool:
-    """`connect` opens a connection; it raises KconfError."""
+    """A pool of connections to one broker. `connect` opens one, or raises KconfError."""
 
     def __init__(self, name: str, connect: Callable[[], Awaitable[RawConnection]], limits: PoolLimits) -> None:
         self._name, self._connect, self._limits = name, connect, limits
-        self._idle: deque[tuple[float, RawConnection]] = deque()  # since when; the last used one last
+        self._idle: deque[tuple[float, RawConnection]] = deque()  # idle since; the most recently used one is last
         self._in_use: Counter[Hashable] = Counter()
-        self._queues: dict[Hashable, deque[_Waiting]] = {}  # in the order of turns
+        self._queues: dict[Hashable, deque[_Waiting]] = {}  # in the order of their turns
         self._waiting = self._waiting_bytes = 0
         self._away_until = 0.0
         self._open: set[RawConnection] = set()
         self._closed = False
 
     async def send(self, request: RawRequest) -> bytes:
-        """The response, without its length. Raises UpstreamAway."""
+        """Send a request and return the response, without its length prefix. Raises UpstreamAway."""
         await self._turn(request)
         try:
             async with asyncio.timeout(self._limits.request):
@@ -83,7 +83,7 @@ class BrokerPool:
         finally:
             self._release(request.client)
         rest = request.throttle_of(response)
-        if rest > 0:  # until then the broker does not read this connection
+        if rest > 0:  # the broker does not read from a throttled connection
             asyncio.get_running_loop().call_later(rest / 1000, self._put_back, connection)
         else:
             self._put_back(connection)
@@ -98,7 +98,7 @@ class BrokerPool:
         return asyncio.get_running_loop().time() < self._away_until
 
     def close_idle(self) -> None:
-        """Close what was not used for long, but for one."""
+        """Close connections that have been idle for long, except one."""
         oldest = asyncio.get_running_loop().time() - _IDLE
         while len(self._idle) > 1 and self._idle[0][0] < oldest:
             self._drop(self._idle.popleft()[1])
@@ -129,10 +129,10 @@ class BrokerPool:
         try:
             await waiting.turn
         except asyncio.CancelledError:
-            if waiting.turn.done() and not waiting.turn.cancelled():  # its turn came just now
+            if waiting.turn.done() and not waiting.turn.cancelled():  # its turn has come in the meantime
                 self._release(client)
             else:
-                self._forget(client, waiting)
+                self._remove_waiting(client, waiting)
             raise
         finally:
             if on_wait is not None:
@@ -149,14 +149,14 @@ class BrokerPool:
             queue = self._queues.pop(following)
             waiting = queue.popleft()
             if queue:
-                self._queues[following] = queue  # at the end: the others come first
+                self._queues[following] = queue  # move to the end: other clients are next
             self._uncount(waiting)
             if not waiting.turn.done():
                 self._in_use[following] += 1
                 waiting.turn.set_result(None)
 
-    def _forget(self, client: Hashable, waiting: _Waiting) -> None:
-        """A client that has gone. `_release` may have dropped it already."""
+    def _remove_waiting(self, client: Hashable, waiting: _Waiting) -> None:
+        """Remove a waiting request. `_release` may have removed it already."""
         queue = self._queues.get(client)
         if queue is not None and waiting in queue:
             queue.remove(waiting)

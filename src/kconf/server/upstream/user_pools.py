@@ -1,4 +1,4 @@
-"""Connections to the brokers on which a gateway is one of its users, logged in with a delegation token of the user."""
+"""Connections to brokers that are authenticated as a user, with a delegation token of the user."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kconf.store.upstream.identities import Identities
 
 MAX_POOLS: Final = 200
-"""Pairs of a user and a broker whose connections are kept, unless more are busy."""
-_CONNECTIONS: Final = 4  # of a user to a broker
-_RETRY: Final = 0.2  # seconds until a broker may know a new token
+"""The maximum number of pools (one per user and broker), unless more are in use."""
+_CONNECTIONS: Final = 4  # connections per user and broker
+_RETRY: Final = 0.2  # seconds to wait until a broker knows a new token
 
 
 class UserPools:
@@ -48,7 +48,7 @@ class UserPools:
             each.close()
 
     def _make_room(self) -> None:
-        """The last one is new."""
+        """Close pools beyond the limit, except the last one, which is new."""
         for name in list(self._pools)[:-1]:
             if len(self._pools) <= MAX_POOLS:
                 return

@@ -4,8 +4,8 @@ DIR/<cluster id>/<epoch>-<first>-<last>.jsonl            changes, named as in th
 DIR/<cluster id>/attempts-<epoch>-<first>-<last>.jsonl   requests that changed nothing
 DIR/<cluster id>/.feed.json                              the position to continue from
 
-A file is published before the position is replaced. What is copied twice after a crash in between is known to the lake
-by its name: cluster, epoch, revision and line. Files that a finished run has read are deleted.
+A file is published before the position is replaced. After a crash in between, lines are copied twice; the lake
+recognizes them by cluster, epoch, revision and line. Files that a finished run has read are deleted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class CopiedFiles:
             part.unlink()
 
     def position(self) -> Position | None:
-        """The stored position; None if nothing was copied yet, or if the file is damaged: then all is copied again."""
+        """The stored position; None if nothing was copied or the file is damaged: then everything is copied."""
         try:
             return Position(**json.loads((self.directory / _POSITION).read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -74,7 +74,7 @@ class CopiedFiles:
 
 
 class FeedCopy:
-    """Copies one server's journal from a thread of its own. A server that is away is tried again."""
+    """Copies one server's journal in its own thread. If the server is unreachable, it tries again."""
 
     def __init__(self, name: str, connect: Callable[[], SyncAdminClient], directory: Path, interval: float) -> None:
         self.name = name
@@ -113,7 +113,7 @@ class FeedCopy:
         return files, found if found is not None and found.epoch == epoch else Position(epoch)
 
     def _copy(self, admin: SyncAdminClient, files: CopiedFiles, position: Position) -> Position:
-        """Copy what is new; returns the position after it."""
+        """Copy new lines; returns the position after them."""
         try:
             page = admin.list_changes(position.after, wait=_WAIT, limit=_CHANGES)
         except JournalTrimmed as gone:
@@ -144,7 +144,7 @@ class FeedCopy:
         self.alarm = None
 
     def _failed(self, error: KconfError | OSError) -> None:
-        """Logged only if the alarm is another one than before."""
+        """Log an alarm, unless it is the same as before."""
         self.failures += 1
         alarm = str(error) if isinstance(error, KconfError) else f"cannot write {self._directory}: {error.strerror}"
         if alarm != self.alarm:

@@ -1,9 +1,9 @@
 """Keeps a lake current: pipeline runs in a loop, in one Spark session, until it is stopped.
 
-Each step is a whole run, a compaction or a vacuum, as the commands of those names do them. So a step that fails, or a
-process that is killed, leaves the lake as a run would that failed: the next step continues from there. If a cluster is
-away, the other sources are still read. A failed step is an alarm in the log, in /health and in the metrics, and is
-tried again; a session whose JVM is gone is replaced.
+Each step is a complete run, compaction or vacuum, the same as by `kconf pipeline run`, `compact` or `vacuum`. If a step
+fails or the process is killed, the next step continues from there, as after a failed run. If a cluster is unreachable,
+the other sources are still read. A failed step raises an alarm in the log, in /health and in the metrics, and is
+retried. If the JVM of the session has ended, a new session is started.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 STALE: Final = 60.0
-"""Seconds since the begin of the last finished round after which /health says `stale`."""
+"""Seconds since the start of the last finished round after which /health reports `stale`."""
 _RETRY, _LONGEST_RETRY = 1.0, 60.0  # seconds
-_AWAY: Final = 30.0  # seconds until the next snapshot of a cluster that was away, at most
+_AWAY: Final = 30.0  # seconds until the next snapshot of a cluster that was unreachable, at most
 
 
 class Sessions(Protocol):
     """Where the Spark session comes from."""
 
     def lake(self) -> Lake:
-        """The lake, with a session that works; a dead one is replaced."""
+        """The lake, with a working session; a dead session is replaced."""
         ...
 
 
@@ -49,7 +49,7 @@ class Sessions(Protocol):
 class Schedule:
     """Seconds between the starts of two rounds, two snapshots of a cluster, two compactions and two vacuums.
 
-    None: never. `hours` is how old a file must be before a vacuum deletes it.
+    None means never. `hours` is the age at which a vacuum deletes a file.
     """
 
     rounds: float = 1.0
@@ -75,7 +75,7 @@ class Timer:
 
 @dataclass
 class Counts:
-    """What has happened since the start."""
+    """Counters since the start."""
 
     rounds: int = 0
     runs: int = 0
@@ -107,7 +107,7 @@ class PipelineFollower:
         self.feeds = feeds
         self._sessions, self._sources, self._inputs, self._schedule = sessions, sources, inputs, schedule
         self._copies, self._clock = copies, clock
-        self._current_at: float | None = None  # the begin of the last round that finished
+        self._current_at: float | None = None  # the start of the last round that finished
         self._started = now
         self._snapshots = {cluster_name(each): Timer(schedule.snapshots, now) for each in sources.clusters}
         self._compaction, self._vacuum = (
@@ -118,7 +118,7 @@ class PipelineFollower:
 
     @property
     def behind(self) -> float:
-        """The lake has all that its sources had so many seconds ago."""
+        """How many seconds the lake is behind its sources."""
         return self._clock() - (self._started if self._current_at is None else self._current_at)
 
     def health(self) -> dict[str, object]:
@@ -139,7 +139,7 @@ class PipelineFollower:
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     def run(self, stopped: Event) -> None:
-        """Follow until `stopped` is set; the step at work is finished first."""
+        """Follow until `stopped` is set. The current step is finished first."""
         for feed in self.feeds:
             Thread(target=feed.run, args=(stopped,), name=f"feed of {feed.name}", daemon=True).start()
         retry = _RETRY
@@ -153,7 +153,7 @@ class PipelineFollower:
                 retry = min(2 * retry, _LONGEST_RETRY)
 
     def step(self) -> bool:
-        """A round, and what maintenance is due after it. False: something failed and is to be tried again."""
+        """Do a round, and the maintenance that is due. Returns False if something failed and must be retried."""
         try:
             lake = self._sessions.lake()
             self._round(lake)
@@ -161,7 +161,7 @@ class PipelineFollower:
         except (KconfError, OSError) as error:
             text = str(error) if isinstance(error, KconfError) else f"{error.strerror}: {error.filename}"
             return self._failed(text, None)
-        except Exception as error:  # the edge of the loop: a bug must not end it, and the lake is as the step found it
+        except Exception as error:  # a bug must not end the loop: the next step continues as after a failed run
             return self._failed(f"an unexpected {type(error).__name__}", error)
         if self.alarm is not None:
             log.info("the lake is current again run=%s", self.last_run)
@@ -169,7 +169,7 @@ class PipelineFollower:
         return True
 
     def _failed(self, alarm: str, error: Exception | None) -> bool:
-        """Logged only if the alarm is another one than before."""
+        """Log an alarm, unless it is the same as before."""
         self.counts.failures += 1
         if alarm != self.alarm:
             log.error("the lake could not be updated: %s", alarm, exc_info=error)
@@ -187,7 +187,7 @@ class PipelineFollower:
         done = runner.run(lake, sources, self._inputs(), log.debug, self._is_away)
         for each in due:
             self._reschedule(cluster_name(each), began)
-        skipped = {os.path.realpath(each) for each in done.read.skipped}  # the only copy of what they contain
+        skipped = {os.path.realpath(each) for each in done.read.skipped}  # files that were not read must not be deleted
         for path in copied:
             if os.path.realpath(path) not in skipped:
                 path.unlink(missing_ok=True)
@@ -200,7 +200,7 @@ class PipelineFollower:
             timer.at = min(timer.at, now + _AWAY)
 
     def _copied(self) -> list[Path]:
-        """The copied files that this round reads: they are there before it begins."""
+        """The copied files that this round reads: those that exist before it starts."""
         if self._copies is None:
             return []
         self._copies.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The Spark session of a follower: started when it is needed, and again when its JVM is gone."""
+"""The Spark session of a follower: started when needed, and again if its JVM has ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = getLogger(__name__)
 
 
 class SparkSessions:
-    """Sessions with these settings, one at a time. Used from one thread."""
+    """Starts sessions with these settings, one at a time. Not thread-safe."""
 
     def __init__(self, uri: str, master: str, log_file: Path | None, settings: dict[str, str]) -> None:
         self.restarts = 0
@@ -20,9 +20,9 @@ class SparkSessions:
         self._lake: Lake | None = None
 
     def lake(self) -> Lake:
-        """The lake, with a session that works; a dead one is replaced."""
+        """The lake, with a working session; a dead session is replaced."""
         if self._lake is not None and not session.is_alive(self._lake.spark):
-            log.error("the Spark session ended; another one is started")
+            log.error("the Spark session ended; starting a new one")
             dead, self._lake = self._lake, None
             session.discard(dead.spark)
             self.restarts += 1

@@ -1,7 +1,7 @@
 """One-time preparation: downloads Delta Lake's jars and archives the JVM's classes.
 
-To find the classes that a run needs, one runs over a tiny archive with examples of everything, and its output is
-deleted.
+To find the classes that a run needs, it does a run on a tiny archive with examples of everything, and deletes the
+output.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def place(prefix: str = "") -> Column:
 
 
 def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Every broker ever known: whether it exists `now`, when its file was first `seen`, and which is the `first`.
+    """Every broker ever known: whether it exists `now`, when its file was first `seen`, and whether it is the `first`.
 
     Topics inherit from the first broker: the existing one with the lowest ID.
     """
@@ -48,9 +48,9 @@ def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 
 def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataFrame:
-    """The intervals in which a value was set for a broker, for all brokers, or in a file.
+    """The intervals in which a value was set for one broker, for all brokers, or in a file.
 
-    `begun` and `done` are null for unbounded intervals; each is (place, time, who).
+    `begun` and `done` are (position, time, author), or null if the interval is unbounded.
     """
     here = F.col("resource_name") != ""
     done = F.struct(

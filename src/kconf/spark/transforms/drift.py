@@ -85,7 +85,7 @@ def wanted(declared: DataFrame, clusters: DataFrame, keys: DataFrame) -> DataFra
 
 
 def drift(wanted: DataFrame, actual: DataFrame, current: DataFrame, owned: Column) -> DataFrame:
-    """The differences, with the change that caused each. `owned` tells whether the files manage a value that is set."""
+    """The differences, with the change that caused each. `owned`: whether the files manage a value that is set."""
     same = [F.col(f"w.{name}") == F.col(f"a.{name}") for name in ("cluster", *_KEY)]
     both = wanted.alias("w").join(actual.alias("a"), same, "full")
     meant = F.when(F.col("w.type").isNull(), F.col("w.value")).otherwise(

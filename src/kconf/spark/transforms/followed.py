@@ -1,13 +1,13 @@
-"""Followed clusters: the metadata log and the journals of kconf's own clients and servers become one record.
+"""Followed clusters: combines the metadata log with the journals of kconf's own clients and servers.
 
-The log has every change and never an author. A journal has who asked for what: between which offsets of the log, or
-else between which times. They are matched as operations/history/log_authors.py does: a line of the log and a recorded
-request belong together if each fits no other one. Then the line has the author, and the request is no change of its
-own. A line without an author is `outside`. A request that fits nothing is no change if the log was read through all of
-that time; else it has its place in the order of the log by its offset or its time.
+The log has every change, but no authors. A journal has the author of each request, and the range of offsets (or else of
+times) in which it was committed. Both are matched as in operations/history/log_authors.py: a line of the log and a
+recorded request belong together if neither matches another one. The line then gets the author, and the request is not
+counted as another change. A line without an author has the origin `outside`. A request that matches no line was no
+change, if the log was read for the whole range; otherwise its offset or its time gives its position in the log.
 
 A gateway (store/upstream) archives what it follows as a server does: its revisions are offsets, and its epoch is not
-that of the log. Its own changes are requests whose offset is known.
+that of the log. Its own changes are requests with a known offset.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ FOLLOWED: Final = ("log", "snapshot")
 """The origins of the lines that a follower writes."""
 _NAME: Final = ("origin", *ORDER)
 _AFTER_GAP: Final = 1_000_000
-"""Added to the lines of a gap: they come after those that another follower has of the same offset."""
+"""Added to the line numbers of a gap: they come after the lines that another follower has at the same offset."""
 _BY_TIME: Final = 1_000_000_000
-"""Added to the lines of requests that have their place by their time."""
+"""Added to the line numbers of requests that are ordered by their time."""
 
 
 def record(journal: DataFrame, ranges: DataFrame, clusters: Sequence[str]) -> DataFrame:
-    """The journal, in which each change of the followed `clusters` is once. Adds `not_before` of what a gap shows."""
+    """The journal, with each change of the followed `clusters` once. Adds `not_before` to changes found after a gap."""
     nothing = F.lit(None).cast("timestamp").alias("not_before")
     others = journal.where(~F.col("cluster").isin(*clusters)).select("*", nothing)
     mine = in_one_order(journal.where(F.col("cluster").isin(*clusters)))
@@ -46,7 +46,7 @@ def record(journal: DataFrame, ranges: DataFrame, clusters: Sequence[str]) -> Da
 
 
 def in_one_order(journal: DataFrame) -> DataFrame:
-    """The lines, those of a gateway with the epoch that the log has at their offset, as far as followers tell."""
+    """The lines; those of a gateway get the log's epoch at their offset, if a follower recorded it."""
     told = journal.where(F.col("origin").isin(*FOLLOWED) & ~_is_of_gateway())
     epochs = told.groupBy("cluster", "epoch").agg(F.min("revision").alias("begin"))
     known = epochs.groupBy("cluster").agg(F.collect_list(F.struct("epoch", "begin")).alias("epochs"))
@@ -67,7 +67,7 @@ def is_of_log() -> Column:
 
 
 def _is_of_gateway() -> Column:
-    """Followers and metadata logs have files of that name."""
+    """Whether a line comes from a gateway. Followers and metadata logs have files with a known name."""
     return F.col("origin").isin(*FOLLOWED) & ~F.element_at(F.split("file", "/"), -1).startswith("log")
 
 
@@ -80,7 +80,7 @@ def _requests(journal: DataFrame) -> DataFrame:
 
 
 def committed(journal: DataFrame) -> DataFrame:
-    """The lines of the log, without those that a later leader cut off: a controller's files may have such a tail."""
+    """The lines of the log, without those that a later leader truncated; a controller's files may end with some."""
     logged = journal.where("origin = 'log'")
     begins = logged.groupBy("cluster", F.col("epoch").alias("later")).agg(F.min("revision").alias("begin"))
     cut = [
@@ -92,7 +92,7 @@ def committed(journal: DataFrame) -> DataFrame:
 
 
 def candidates(requests: DataFrame, logged: DataFrame) -> DataFrame:
-    """Pairs of a request and a line that it may have made: `cluster`, `request`, `place`."""
+    """Pairs of a request and a log line that may be its change: `cluster`, `request`, `place`."""
     was = F.when((F.col("kind") != "topic") & ~F.col("sensitive"), F.col("before")).alias("was")
     asked = requests.select("cluster", F.struct(*_NAME).alias("request"), *_subject(), was, *_bounds()).alias("r")
     lines = logged.select("cluster", F.struct(*ORDER).alias("place"), *_subject(), was, "time").alias("l")
@@ -102,7 +102,7 @@ def candidates(requests: DataFrame, logged: DataFrame) -> DataFrame:
     by_offset = begin.isNull() | ((offset >= begin) & (end.isNull() | (offset < end)))
     exact = begin.isNotNull() & end.isNotNull()
     by_time = F.col("l.time").between(F.col("r.earliest"), F.col("r.latest"))
-    same_before = F.col("r.was").eqNullSafe(F.col("l.was"))  # what a client read may be older than its request
+    same_before = F.col("r.was").eqNullSafe(F.col("l.was"))  # a client may have read an older value
     fits = by_offset & (exact | (by_time & same_before))
     return asked.join(lines, [*same, fits]).select("r.cluster", "r.request", "l.place")
 
@@ -111,14 +111,14 @@ _SUBJECT: Final = ("kind", "resource_type", "resource_name", "key", "now")
 
 
 def _subject() -> list[Column]:
-    """What must be the same: of a topic what was done (clients may not know its replicas), of a secret its key."""
+    """What must be equal: for a topic the operation (clients may not know its replicas), for a secret its key."""
     now = F.when(F.col("kind") == "topic", F.col("op"))
     now = now.when(F.col("sensitive"), F.col("after").isNotNull().cast("string")).otherwise(F.col("after"))
     return [*map(F.col, _SUBJECT[:4]), now.alias("now")]
 
 
 def _bounds() -> list[Column]:
-    """Between which times and offsets a request was committed; the clocks may differ."""
+    """The range of times and offsets in which a request was committed; clocks may differ."""
     answered = F.coalesce(F.unix_millis("answered"), F.unix_millis("time") + LONGEST_CALL)
     return [
         F.timestamp_millis(F.unix_millis("time") - CLOCK_SKEW).alias("earliest"),
@@ -129,13 +129,13 @@ def _bounds() -> list[Column]:
 
 
 def unmatched(requests: DataFrame, pairs: DataFrame) -> DataFrame:
-    """The requests that fit no line of the log."""
+    """The requests that match no line of the log."""
     known = pairs.select("cluster", F.col("request.*")).distinct()
     return requests.join(known, ["cluster", *_NAME], "left_anti")
 
 
 def contradicted(journal: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Requests that were recorded as done in a time of which the log is known, and that the log does not have."""
+    """Requests that were recorded as committed while the log was followed, but are not in the log."""
     lines = in_one_order(journal)
     requests, logged = _requests(lines), committed(lines)
     return unmatched(requests, candidates(requests, logged)).join(*_is_covered(logged, ranges), "left_semi")
@@ -159,7 +159,7 @@ def _with_authors(logged: DataFrame, requests: DataFrame, pairs: DataFrame) -> D
 
 
 def _gaps(gaps: DataFrame, logged: DataFrame, ranges: DataFrame) -> DataFrame:
-    """What the difference between two snapshots shows: it was changed after the last line before the gap."""
+    """Changes found by comparing two snapshots: they were made after the last line before the gap."""
     marked = ranges.where("gap").groupBy("cluster", "end_offset").agg(F.min("first_offset").alias("begin")).alias("g")
     before = [F.col("l.cluster") == F.col("g.cluster"), F.col("l.revision") < F.col("g.begin")]
     grouped = marked.join(logged.alias("l"), before).groupBy("g.cluster", "g.end_offset")
@@ -170,9 +170,9 @@ def _gaps(gaps: DataFrame, logged: DataFrame, ranges: DataFrame) -> DataFrame:
 
 
 def _placed(requests: DataFrame, followed: DataFrame) -> DataFrame:
-    """Requests behind what the log has before their offset, or up to their time; before its beginning by their time.
+    """Requests with a position after the last line before their offset or time; before the start of the log, by time.
 
-    Where the offset is known, so are the bounds of the time: the client's clock may be wrong.
+    If the offset is known, it also limits the time, because the client's clock may be wrong.
     """
     columns = requests.columns
     place = F.struct(*ORDER[:2], "time").alias("place")
@@ -197,7 +197,7 @@ def _placed(requests: DataFrame, followed: DataFrame) -> DataFrame:
 
 
 def _between(requests: DataFrame, lines: DataFrame) -> DataFrame:
-    """Requests with the `last` line before each of them, and the time of the `next` one."""
+    """Requests with the `last` line before each, and the time of the `next` line."""
     ordered = Window.partitionBy("cluster").orderBy("at", "kind")
     rows = requests.unionByName(lines, allowMissingColumns=True).withColumns(
         {
@@ -209,7 +209,7 @@ def _between(requests: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def runs(ranges: DataFrame) -> DataFrame:
-    """The parts of the log that files cover without a hole: `cluster`, `begin`, `end`."""
+    """The parts of the log that files cover without a gap: `cluster`, `begin`, `end`."""
     ordered = Window.partitionBy("cluster").orderBy("first_offset", "end_offset")
     before = F.max("end_offset").over(ordered.rowsBetween(Window.unboundedPreceding, -1))
     is_new = before.isNull() | (F.col("first_offset") > before)
@@ -220,7 +220,7 @@ def runs(ranges: DataFrame) -> DataFrame:
 
 
 def _is_covered(logged: DataFrame, ranges: DataFrame) -> tuple[DataFrame, list[Column]]:
-    """Where to look, and how, whether the log is known for all the time in which a request was committed."""
+    """The ranges to join with, and the condition that the log is known for the whole range of a request."""
     parts = runs(ranges).alias("p")
     inside = [F.col("p.cluster") == F.col("l.cluster"), F.col("l.revision") >= F.col("p.begin")]
     inside.append(F.col("l.revision") < F.col("p.end"))

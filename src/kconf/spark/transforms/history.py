@@ -37,7 +37,7 @@ _OWN_LEVEL: Final = {
 }
 
 
-_IN_LOG: Final = "log:[0-9]+$"  # stands for a secret: the offset at which it was set
+_IN_LOG: Final = "log:[0-9]+$"  # in place of a secret: the offset at which it was set
 
 
 def journal_events(journal: DataFrame) -> DataFrame:
@@ -135,7 +135,7 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
         .alias("ended"),
         slipped.alias("slipped"),
         F.when(slipped, F.col("next_before")).alias("found"),
-        # An open interval knows it: what was before it is not among the events any more.
+        # An open interval has it: earlier events are not available any more.
         F.coalesce(
             "returned", (F.col("last_before") == F.col("value")) & (F.col("op") != "rewrite"), F.lit(False)
         ).alias("returned"),
@@ -146,8 +146,8 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
 def _is_found() -> Column:
     """Whether the change that ends an interval found the expected value.
 
-    Nobody reads a secret: a client can only tell that there was one, and a snapshot as well. What stands for a secret
-    in the journal of a client and in a followed log cannot be compared.
+    Secrets cannot be read: a client or a snapshot only shows that one is set. The placeholders for a secret in a
+    client's journal and in a followed log cannot be compared.
     """
     value, found = F.col("value"), F.col("next_before")
     unreadable = (F.col("end_origin") == "client") | value.isNull() | (value.rlike(_IN_LOG) != found.rlike(_IN_LOG))

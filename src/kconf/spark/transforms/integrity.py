@@ -18,7 +18,7 @@ _OWN: Final = (
 
 
 _COUNTED: Final = ("kconf", "outside")
-"""Origins whose revisions a server numbers consecutively; those of a metadata log have its offsets."""
+"""Origins with consecutive revisions of a server. Lines of a metadata log have its offsets instead."""
 
 
 def holes(journal: DataFrame) -> DataFrame:
@@ -57,9 +57,9 @@ def holes(journal: DataFrame) -> DataFrame:
 
 
 def log_gaps(ranges: DataFrame, lines: DataFrame) -> DataFrame:
-    """The offsets of followed logs that no file covers, from the first one on.
+    """The offsets of followed logs that no file covers, after the first covered one.
 
-    Where the log was gone before it was read, a file has at least what differs after the gap (`difference`).
+    If the log was deleted before it was read, a file has at least the differences after the gap (`difference`).
     """
     ends = ranges.where("gap").groupBy("cluster").agg(F.max("end_offset").alias("begin"))
     parts = runs(ranges).unionByName(ends.withColumn("end", F.col("begin")))  # up to the end of the last marked gap
@@ -83,7 +83,7 @@ def log_gaps(ranges: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def contradicted(requests: DataFrame) -> DataFrame:
-    """Changes that a client recorded as done, and that the log does not have at that time."""
+    """Changes that a client recorded as committed, but that the log does not have at that time."""
     after = F.when(F.col("sensitive") & F.col("after").isNotNull(), "[hidden]").otherwise(F.col("after"))
     return requests.select(F.lit("contradicted").alias("kind"), *_KEY, after.alias("expected"), "time")
 

@@ -21,7 +21,7 @@ _KINDS: Final = ("config", "topic")
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
 """Keys that are secrets everywhere, also with a listener prefix."""
 _MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])
-_VALUE: Final = r'"(before|after)"(\s*:\s*)"(?!hmac:)[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # or what is left of one
+_VALUE: Final = r'"(before|after)"(\s*:\s*)"(?!hmac:)[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # or a truncated one
 
 
 def _fields() -> str:
@@ -47,7 +47,7 @@ def read(lines: DataFrame) -> DataFrame:
     fault = fault.when(_unsealed(), "it contains a secret that is not hashed")
     suspect = F.col("_corrupt").isNotNull() & F.col("value").rlike(_MAY_HAVE_ONE)
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
-    hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal knows whose they were
+    hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal has their authors
     read = read.withColumn("host", hands)
     read = read.withColumns({name: F.timestamp_millis(name) for name in ("time", "answered")})
     return read.drop("_corrupt", "format", "os_user", "outcome")

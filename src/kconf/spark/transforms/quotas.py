@@ -12,7 +12,7 @@ _NONE, _DEFAULT, _NAMED = "none", "default", "named"
 
 
 def seen(current: DataFrame, activity: DataFrame, usage: DataFrame) -> DataFrame:
-    """Every user with a client ID that sent requests, used resources, or has a quota."""
+    """Every pair of user and client ID that sent requests, has usage data, or has a quota."""
     callers = activity.select("cluster", "principal", "client_id")
     user = F.regexp_extract("principal", "^User:(.*)$", 1).alias("user")
     callers = (
@@ -32,7 +32,7 @@ def seen(current: DataFrame, activity: DataFrame, usage: DataFrame) -> DataFrame
 
 
 def effective(current: DataFrame, seen: DataFrame, usage: DataFrame) -> DataFrame:
-    """The quotas that apply to each of them, and their usage."""
+    """The quotas that apply to each pair, and its usage."""
     stored = current.where((F.col("resource_type") == "quota") & ~F.map_contains_key("entity", "ip")).select(
         "cluster", *_place(), F.col("key"), F.col("value").cast("double").alias("value")
     )

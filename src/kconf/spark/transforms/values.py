@@ -92,7 +92,7 @@ def matches_pattern(name: Column, pattern: NamePattern) -> Column:
     """Whether a pattern matches a name."""
     if pattern.is_regex:
         return matches_regex(name, pattern.regex)
-    return name.rlike(pattern.regex.removesuffix(r"\Z") + r"\z")  # Java's \Z also stands before a last line break
+    return name.rlike(pattern.regex.removesuffix(r"\Z") + r"\z")  # Java's \Z also matches before a final line break
 
 
 def matches_regex(text: Column, regex: str) -> Column:

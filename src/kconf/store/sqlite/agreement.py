@@ -1,4 +1,4 @@
-"""Compares the state of a store with its journal: where the journal reaches, the state has what was set last."""
+"""Compares the state of a store with its journal: the state must match the last changes in the journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kconf.store.sqlite.rows import StateRows, read_folded, read_revision, read_
 
 
 class _LastChanges:
-    """What a journal set last, up to a revision."""
+    """The last changes in a journal, up to a revision."""
 
     def __init__(self) -> None:
         self.overrides: dict[Resource, dict[str, str | None]] = {}
@@ -22,7 +22,10 @@ class _LastChanges:
 
 
 def disagreements(db: sqlite3.Connection) -> Iterator[str]:
-    """Values are not shown, only where they are. Sensitive values are hashed in the journal and not compared."""
+    """The differences, without values.
+
+    Sensitive values are not compared, since the journal contains only their hashes.
+    """
     folded = read_folded(db)
     (first,) = db.execute("SELECT coalesce(min(number), 1) FROM journal").fetchone()
     rows = read_snapshot_rows(db)
@@ -57,11 +60,11 @@ def _overrides(resource: Resource, last: _LastChanges, stored: Mapping[str, Any]
         if (value is None) != (key not in stored):
             yield f"{resource}: {key} is {'set' if value is None else 'not set'} in the state, unlike in the journal"
         elif value is not None and (resource, key) not in last.sensitive and stored[key] != value:
-            yield f"{resource}: {key} has another value in the state than in the journal"
+            yield f"{resource}: {key} has different values in the state and in the journal"
 
 
 def _unknown_to_journal(rows: StateRows, last: _LastChanges) -> Iterator[str]:
-    """The journal is complete, so it has everything that is in the state."""
+    """What is in the state but not in the journal, if the journal is complete."""
     for resource, overrides in rows.overrides.items():
         for key in overrides:
             if key not in last.overrides.get(resource, {}):

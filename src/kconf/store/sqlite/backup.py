@@ -1,7 +1,7 @@
-"""Copy the store of a running server: `kconf backup FILE`.
+"""Copies the store of a running server: `kconf backup FILE`.
 
-The copy is taken in one read transaction, so it is the store as of one revision; the server continues to commit
-meanwhile. The copy appears under its final name complete or not at all, and FILE.key is copied with it.
+The copy is made in one read transaction, so it is consistent as of one revision. The server continues to commit
+meanwhile. The copy gets its final name only when it is complete. FILE.key is copied with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kconf.util.atomic_files import beside, create, sync_directory
 
 
 def backup(source: Path, target: Path, *, overwrite: bool = False) -> Backup:
-    """Copy a store, in use or not, to a new file; FILE.key is copied with FILE."""
+    """Copy a store to a new file, with its FILE.key. The store may be in use."""
     if target.exists() and not overwrite:
         raise StoreError(f"{target} already exists")
     if beside(target, "-wal").exists():
@@ -40,7 +40,7 @@ def backup(source: Path, target: Path, *, overwrite: bool = False) -> Backup:
 
 
 def _copy(source: Path, part: Path) -> int:
-    """Write all pages durably to `part`; returns the revision of the copy."""
+    """Write all pages durably to `part`. Returns the revision of the copy."""
     with store_errors(source), closing(connect(source, read_only=True)) as live:
         live.execute("BEGIN")
         check(live, source)
@@ -49,7 +49,7 @@ def _copy(source: Path, part: Path) -> int:
         with store_errors(part), closing(connect(part)) as copy:
             copy.execute("PRAGMA synchronous = OFF")  # one fsync at the end makes all of it durable
             live.backup(copy)
-            check_copy(copy, source)  # damage must not be found when the backup is needed
+            check_copy(copy, source)  # detect damage now, not when the backup is needed
     descriptor = os.open(part, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,11 +1,11 @@
-"""The files of a SQLite store, and their errors.
+"""The files of a SQLite store, and the conversion of their errors.
 
 FILE has the state and the journal. FILE.key has the store key: 32 random bytes that redact and encrypt sensitive
 values, and are never in the database. Both have mode 0600 regardless of the umask; SQLite gives FILE-wal and FILE-shm
 the mode of FILE.
 
-A new store has FILE.key.new until its tables are durable: FILE.key beside a file without tables means that the contents
-were lost, and such a store is refused.
+The key of a new store is in FILE.key.new until its tables are durable. If FILE.key exists and FILE has no tables, its
+contents were lost, and the store is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DAMAGED_TEXTS = ("malformed JSON", "Could not decode to UTF-8", "malformed data
 
 
 def path_of(url: str) -> Path:
-    """The file that a URL names: three slashes for a relative path, four for an absolute one."""
+    """The file of a URL: three slashes for a relative path, four for an absolute one."""
     name = url.removeprefix(SCHEME)
     if name in {"", url}:
         raise ConfigurationError(f"{url!r} contains no file name: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
@@ -38,7 +38,7 @@ def path_of(url: str) -> Path:
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection without implicit transactions. The path is quoted, so that none is parsed as a URI."""
+    """Open a connection without implicit transactions. The path is quoted, so that it is not parsed as a URI."""
     mode = "ro" if read_only else "rw"
     return sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
@@ -50,7 +50,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
 
 def check_location(path: Path) -> None:
-    """Explain what SQLite would report as "unable to open"."""
+    """Raise a clear error where SQLite would report "unable to open"."""
     if path.is_dir():
         raise StoreUnavailable(f"cannot use {path}: it is a directory")
     if not path.parent.is_dir():
@@ -58,16 +58,16 @@ def check_location(path: Path) -> None:
 
 
 def create_store_file(path: Path) -> None:
-    """Create FILE if it does not exist. Raises StoreMismatch if its key exists: then the store was deleted."""
+    """Create FILE if it does not exist. Raises StoreMismatch if only its key exists: the store was deleted."""
     if path.exists():
         return
     _refuse_key(path, "is missing")
-    with suppress(FileExistsError):  # created by another process meanwhile, which has the lock
+    with suppress(FileExistsError):  # created in the meantime by another process, which has the lock
         create(path)
 
 
 def create_store_key(path: Path) -> bytes:
-    """The key of a store without tables. `publish_store_key` gives it its name once there are tables."""
+    """Create the key of a store without tables, under a temporary name. `publish_store_key` renames it."""
     _refuse_key(path, "is empty")
     file = beside(path, NEW_KEY)
     file.unlink(missing_ok=True)
@@ -76,7 +76,7 @@ def create_store_key(path: Path) -> bytes:
 
 
 def publish_store_key(path: Path) -> None:
-    """Does nothing if the key has its name."""
+    """Rename the key to its final name, if that is not done."""
     with suppress(FileNotFoundError):
         os.replace(beside(path, NEW_KEY), beside(path, KEY))
         sync_directory(path.parent)
@@ -92,9 +92,9 @@ def _refuse_key(path: Path, fact: str) -> None:
 
 
 def read_store_key(path: Path) -> bytes:
-    """The key of a store that has tables. If it is missing, no new one is created."""
+    """Read the key of a store with tables. If it is missing, no new one is created."""
     file = beside(path, KEY)
-    if not file.exists() and beside(path, NEW_KEY).exists():  # the process ended before it was renamed
+    if not file.exists() and beside(path, NEW_KEY).exists():  # the process ended before it renamed the key
         publish_store_key(path)
     try:
         key = file.read_bytes()
@@ -109,9 +109,9 @@ def read_store_key(path: Path) -> bytes:
 
 
 class store_errors:
-    """Converts errors of SQLite and the file system to StoreError; the message names the file.
+    """Converts errors of SQLite and the file system to StoreError. The message names the file.
 
-    A class, since a commit enters it, and one can be used again and again.
+    A class, because it is reusable, which makes commits faster.
     """
 
     __slots__ = ("_on_damage", "_path")
@@ -149,7 +149,7 @@ def _converted(path: Path, error: sqlite3.Error) -> StoreError:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file is to blame. Texts that are not JSON or UTF-8 have no error code of their own."""
+    """Whether an error means that the file is damaged. Invalid JSON or UTF-8 has no error code of its own."""
     code = _primary_code(error)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH):
         return True

@@ -1,4 +1,4 @@
-"""Creates a SQLite store for a copy: under a hidden name, and renamed when it is complete."""
+"""Creates a SQLite store for a copy, under a hidden name. It is renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kconf.util.atomic_files import beside
 
 @contextmanager
 def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterator[SqliteStore]:
-    """The store to be filled. FILE and FILE.key appear if the block ends without an error; else nothing remains."""
+    """Create a store to be filled. It gets its final name after the block ends; after an error, nothing is left."""
     path = path_of(url)
     with store_errors(path):
         check_location(path)

@@ -1,7 +1,7 @@
 """Finds damage in the file of a store: quickly when a server starts, completely with `kconf store verify`.
 
-SQLite has no checksums, so its own checks find broken pages but not changed contents. The rest is ours: every record
-can be decoded, the journal has every number, its index is complete, and the state has what the journal set last.
+SQLite has no checksums, so its own checks find broken pages but not changed contents. Additional checks: every record
+can be decoded, the journal has no gaps, its index is complete, and the state matches the journal.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kconf.store.sqlite.schema import FIRST, FOLDED, LAST, RECORD, TOUCHED, chec
 
 log = getLogger(__name__)
 
-MAX_CHECKED: Final = 100_000  # revisions, when a server starts
-_MAX_SHOWN: Final = 5  # problems of each kind
+MAX_CHECKED: Final = 100_000  # revisions that are checked when a server starts
+_MAX_SHOWN: Final = 5  # reported problems of each kind
 _IS_RECORD: Final = f"CASE WHEN json_valid(record) THEN json_type(record, '$[{len(RECORD) - 1}]') IS 'array' ELSE 0 END"
 _STATE: Final = ("meta", "resources", "topics")
 _JOURNAL: Final = ("journal", "touched")
@@ -41,7 +41,7 @@ def verify(path: Path) -> Verification:
 
 
 def check_at_start(db: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreDamaged if the file is damaged. Looks at the newest `MAX_CHECKED` revisions of the journal only."""
+    """Raise StoreDamaged if the file is damaged. Checks only the newest `MAX_CHECKED` revisions of the journal."""
     problems = _problems(lambda: _quick(db, MAX_CHECKED))
     if not problems:
         return
@@ -52,21 +52,21 @@ def check_at_start(db: sqlite3.Connection, path: Path) -> None:
 
 
 def check_copy(db: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreDamaged if a copy of the store `path` is damaged: all its contents can be read."""
+    """Raise StoreDamaged if a copy of the store `path` is damaged. Reads all its contents."""
     problems = [*_problems(lambda: _quick(db)), *_state(db).problems, *_problems(lambda: _records(db))]
     if problems:
         raise StoreDamaged(f"{path} is damaged, so it was not backed up: {problems[0]}; see `kconf store verify`")
 
 
 def check_state(db: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreDamaged if the state is not whole. The journal before it may be damaged."""
+    """Raise StoreDamaged if the state is damaged. The journal may be."""
     problems = _state(db).problems
     if problems:
         raise StoreDamaged(f"{path} is damaged, including its state: {problems[0]}")
 
 
 def inspect(db: sqlite3.Connection) -> Verification:
-    """Check everything, through a connection."""
+    """Check everything, with an open connection."""
     state, journal, audit_log = _state(db), _journal(db), _audit_log(db)
     parts = [state, journal, audit_log]
     if not state.problems and not journal.problems:
@@ -77,16 +77,14 @@ def inspect(db: sqlite3.Connection) -> Verification:
 
 
 def _quick(db: sqlite3.Connection, limit: int | None = None) -> Iterator[str]:
-    """Check the pages of all tables, and the newest `limit` revisions of the journal: all without a limit."""
+    """Check the pages of all tables, and the newest `limit` revisions of the journal, or all."""
     oldest, last = _range(db)
     first = oldest if limit is None else max(oldest, last + 1 - limit)
     tables = (*_STATE, *_AUDIT_LOG, *(_JOURNAL if first == oldest else ()))
     for table in _existing(db, tables):
         yield from _pages(db, f"PRAGMA quick_check({table})")
     if first > oldest:
-        log.info(
-            "store: checked revisions %d to %d; `kconf store verify` also checks those from %d", first, last, oldest
-        )
+        log.info("store: checked revisions %d to %d; `kconf store verify` checks all from %d", first, last, oldest)
     count, valid = db.execute(
         f"SELECT count(*), coalesce(sum({_IS_RECORD}), 0) FROM journal WHERE number >= ?", (first,)
     ).fetchone()
@@ -146,7 +144,7 @@ def _audit_log(db: sqlite3.Connection) -> StorePart:
 
 
 def _records(db: sqlite3.Connection) -> Iterator[str]:
-    """Every record can be decoded, no number is missing, and a time that is earlier than the last one is marked."""
+    """Check that every record can be decoded, no number is missing, and clock steps are recorded."""
     expected, _ = _range(db)
     last_time, steps = 0, read_steps(db)
     for number, record in db.execute("SELECT number, record FROM journal ORDER BY number"):
@@ -159,12 +157,12 @@ def _records(db: sqlite3.Connection) -> Iterator[str]:
             yield str(error)
             continue
         if time < last_time and number not in steps:
-            yield f"revision {number} is earlier than the one before, and not marked as such"
+            yield f"revision {number} has an earlier time than the previous one, which clock_steps does not contain"
         last_time = time
 
 
 def _index(db: sqlite3.Connection) -> Iterator[str]:
-    """`touched` has exactly the folded revisions of each resource."""
+    """Check that `touched` has exactly the folded revisions of each resource."""
     wanted = f"{TOUCHED} WHERE number <= ({FOLDED})"
     kept = "SELECT resource, number FROM touched WHERE number >= (SELECT coalesce(min(number), 0) FROM journal)"
     for first, second, fact in ((wanted, kept, "is missing from"), (kept, wanted, "should not be in")):
@@ -178,7 +176,7 @@ def _structure(db: sqlite3.Connection, tables: tuple[str, ...]) -> Iterator[str]
 
 
 def _existing(db: sqlite3.Connection, tables: tuple[str, ...]) -> Sequence[str]:
-    """An older schema has fewer tables."""
+    """The tables that exist. An older schema has fewer."""
     found = _tables(db)
     return [each for each in tables if each in found]
 
@@ -194,7 +192,7 @@ def _pages(db: sqlite3.Connection, pragma: str) -> Iterator[str]:
 
 
 def _range(db: sqlite3.Connection) -> tuple[int, int]:
-    """The first and the last revision; 1 and 0 if there is none."""
+    """The first and the last revision, or 1 and 0 if there are none."""
     return db.execute(FIRST).fetchone()[0] or 1, _last(db)
 
 
@@ -203,7 +201,7 @@ def _last(db: sqlite3.Connection) -> int:
 
 
 def _problems(find: Callable[[], Iterator[str]]) -> list[str]:
-    """The first problems; what prevents to look further is one too."""
+    """The first problems. An error that ends the check is one too."""
     found: list[str] = []
     try:
         with damage_of("its contents"):

@@ -1,7 +1,7 @@
 """Reads the journal of a SQLite store on its own connection, so that readers and the writer do not block each other.
 
-Queries of several statements run in one transaction: between two statements the writer may fold or trim, and a revision
-would silently be missing from the result.
+Queries with several statements run in one transaction. Otherwise the writer could fold or trim in between, and a
+revision would be missing from the result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SqliteJournalReader:
             return list(self._read("number > ? ORDER BY number LIMIT ?", after, limit))
 
     def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
-        """The index covers the folded revisions; the few after those are scanned."""
+        """Uses the index for folded revisions, and scans the few later ones."""
         with self._read_transaction():
             self._check(after)
             found = list(self._read(f"{_touched(resources)} ORDER BY number LIMIT ?", *_named(resources, after), limit))

@@ -1,7 +1,7 @@
-"""Finds revisions of a SQLite journal by time, although a time may be earlier than that of the revision before.
+"""Finds revisions of a SQLite journal by time, even if the clock was set back.
 
-`clock_steps` in the table meta has the revisions at which that is so: between two of them times never decrease. A
-revision counts as committed no later than any revision after it: see `JournalReader.revision_at`.
+`clock_steps` in the table meta has the revisions with an earlier time than the previous one. Between two of them times
+never decrease. A revision counts as committed no later than any later revision: see `JournalReader.revision_at`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def time_of(db: sqlite3.Connection, number: int) -> int:
 
 
 def last_at(db: sqlite3.Connection, time: int) -> int:
-    """The last revision with this time or an earlier one; if there is none, the one before the first."""
+    """The last revision at or before this time. If there is none, the number before the first revision."""
     (first,), (last,) = db.execute(FIRST).fetchone(), db.execute(LAST).fetchone()
     if first is None:
         return 0
@@ -44,7 +44,7 @@ def last_at(db: sqlite3.Connection, time: int) -> int:
 
 
 def _last_between(db: sqlite3.Connection, low: int, high: int, time: int) -> int:
-    """A binary search where times do not decrease: the answer is in [low, high)."""
+    """Binary search in a range where times do not decrease. The result is in [low, high)."""
     while high - low > 1:
         middle = (low + high) // 2
         if time_of(db, middle) > time:

@@ -1,9 +1,9 @@
-"""The file of an open store: its lock, its identity, and what is known to be wrong with it.
+"""The file of an open store: its lock, its identity, and its problem, if any.
 
 The lock is an flock on the file itself, so that two names of one file are one store. Its descriptor is opened before
-SQLite opens the file and closed after SQLite has closed it: closing any descriptor of a file drops the POSIX locks that
-the process has on it, and SQLite's locks are of that kind. For the same reason a file that this process has open is
-refused before it is opened again.
+SQLite opens the file and closed after SQLite has closed it: closing any descriptor of a file releases the POSIX locks
+of the process on it, which SQLite uses. For the same reason, a file that this process already has open is refused
+without opening it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, path: Path | str) -> FileIdentity | None:
-        """None if there is no such file."""
+        """The identity of a file, or None if it does not exist."""
         try:
             found = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -39,7 +39,7 @@ class FileIdentity(NamedTuple):
 
 
 class OpenFile:
-    """Holds the lock until `release`. `problem` is what was found to be wrong; it stays until the store is closed."""
+    """Holds the lock until `release`. `problem` is the first problem found; it stays until the store is closed."""
 
     def __init__(self, path: Path) -> None:
         self.problem: StoreFailed | None = None
@@ -73,15 +73,15 @@ class OpenFile:
         return identity
 
     def watch_wal(self) -> None:
-        """From now on SQLite's write-ahead log has to stay too. It exists while the store is open."""
+        """Also check SQLite's write-ahead log from now on. It exists while the store is open."""
         identity = FileIdentity.of(self._wal)
         if identity is not None:
             self._watched.append((self._wal, identity))
 
     def check(self) -> None:
-        """Raise StoreLost if a path does not name the open file any more: what is written would be lost.
+        """Raise StoreLost if a path no longer refers to the open file, since writes would be lost.
 
-        Called before each commit: two calls of `stat`, 3 µs.
+        Called before each commit. Two calls of `stat` take 3 µs.
         """
         if self._lost is None:
             for path, identity in self._watched:
@@ -103,7 +103,7 @@ class OpenFile:
             log.error("%s; run `kconf store verify` for details", error)
 
     def release(self) -> None:
-        """Call it after SQLite has closed the file."""
+        """Release the lock. Call it after SQLite has closed the file."""
         if self._descriptor >= 0:
             _open_here.discard(self.identity)
             os.close(self._descriptor)
@@ -130,7 +130,7 @@ def _check_kind(path: Path) -> None:
 
 
 def _holder(identity: FileIdentity) -> str:
-    """The process that holds the lock, if the kernel tells."""
+    """The process that holds the lock, if it can be determined."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():
             fields = line.split()

@@ -1,7 +1,7 @@
 """Encodes values as rows of a SQLite store, and decodes them. schema.py defines the tables.
 
-Values are written to the state only by `fold_columns` and read only by `read_snapshot`: broker passwords are encrypted
-and decrypted there (security/value_cipher.py).
+Only `fold_columns` writes values to the state, and only `read_snapshot` reads them. They encrypt and decrypt broker
+passwords (security/value_cipher.py).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ log = getLogger(__name__)
 
 _BROKER = ResourceType.BROKER
 DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What decoding a damaged row may raise."""
+"""Exceptions that decoding a damaged row may raise."""
 
 
 @contextmanager
 def damage_of(part: str) -> Iterator[None]:
-    """Convert what decoding damaged rows raises to DamagedRecord."""
+    """Convert the exceptions in `DAMAGE` to DamagedRecord."""
     try:
         yield
     except DamagedRecord:
@@ -48,8 +48,8 @@ class RowWrites:
     """The contents of one transaction: journal records, and the changes to the state."""
 
     def __init__(self, number: int, time: int, changed: Map[Resource, int], store_key: bytes) -> None:
-        self.number, self.time = number, time  # of the last revision
-        self.steps: list[int] = []  # revisions that are earlier than the one before: the clock was set back
+        self.number, self.time = number, time  # time of the last revision
+        self.steps: list[int] = []  # revisions with an earlier time than the previous one: the clock was set back
         self.changed = changed.mutate()
         self.changes: list[Change] = []
         self.sensitive = False
@@ -87,10 +87,10 @@ def fold_columns(
     revision: int,
     cipher: ValueCipher,
 ) -> tuple[int, str, str, str]:
-    """The other columns of `intake`: the effect of `changes` on tables that have the resources `stored`.
+    """The other columns of `intake`: the effect of `changes` on tables that contain the resources `stored`.
 
-    Afterwards the state is that of `revision`, with the last changes `changed`. A stored resource gets an RFC 7396
-    merge patch, in which null removes an override; a new resource gets its overrides without nulls.
+    The tables then have the state at `revision`, with the last changes `changed`. A stored resource gets an RFC 7396
+    merge patch, in which null removes an override. A new resource gets its overrides without nulls.
     """
     patches: dict[Resource, dict[str, str | EncryptedValue | None]] = {}
     topics: dict[Resource, str | None] = {}
@@ -131,7 +131,7 @@ def read_revision(number: int, record: str) -> Revision:
 
 
 def attempt_record(attempt: AuditEntry) -> str:
-    """An attempt as the text of a row. It has no values."""
+    """An attempt as the text of a row. It contains no values."""
     return to_json(records.attempt_record(attempt))
 
 
@@ -144,12 +144,12 @@ def read_attempt(number: int, record: str) -> AuditEntry:
 
 
 def resource_text(resource: Resource) -> str:
-    """A resource as the tables name it."""
+    """The key of a resource in the tables."""
     return to_json(resource)
 
 
 def re_encrypt(db: sqlite3.Connection, cipher: ValueCipher) -> bool:
-    """Encrypt with the current key what is in clear text or encrypted with an older key; returns whether any was."""
+    """Encrypt values in clear text or with an older key with the current key. Returns whether there were any."""
     found = False
     for text, resource, overrides in _broker_rows(db):
         updated: dict[str, str | EncryptedValue] = {}
@@ -169,7 +169,7 @@ def _broker_rows(db: sqlite3.Connection) -> list[tuple[str, Resource, dict[str, 
 
 
 def _decrypted(resource: Resource, overrides: Mapping[str, Any], cipher: ValueCipher) -> dict[str, str]:
-    """What cannot be decrypted is left out, as in Kafka, and stays in the file."""
+    """Decrypt overrides. Values that cannot be decrypted are ignored, as in Kafka, and stay in the file."""
     decrypted: dict[str, str] = {}
     for key, stored in overrides.items():
         value = stored if isinstance(stored, str) else cipher.decrypt(_context(resource, key), stored)
@@ -199,13 +199,13 @@ def read_snapshot(db: sqlite3.Connection, revision: int, cipher: ValueCipher) ->
 
 
 def read_folded(db: sqlite3.Connection) -> int:
-    """The revision of the tables; in the first schema they are always up to date."""
+    """The revision of the tables. In the first schema they are always up to date."""
     found = db.execute(FOLDED).fetchone() or db.execute("SELECT coalesce(max(number), 0) FROM journal").fetchone()
     return int(found[0])
 
 
 class StateRows(NamedTuple):
-    """The tables of the state by resource: values as they are stored, encrypted ones too."""
+    """The tables of the state by resource, with values as stored, possibly encrypted."""
 
     revisions: Mapping[Resource, int]
     overrides: Mapping[Resource, Mapping[str, Any]]
@@ -213,7 +213,7 @@ class StateRows(NamedTuple):
 
 
 def read_snapshot_rows(db: sqlite3.Connection) -> StateRows:
-    """Decodes every row, without a secret. Raises what decoding damaged rows raises: see `damage_of`."""
+    """Decode every row, without decryption. Damaged rows raise one of `DAMAGE`."""
     rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
     named = {text: read_resource(json.loads(text)) for text, _, _ in rows}
     overrides = {named[text]: dict(json.loads(stored)) for text, _, stored in rows}
@@ -233,7 +233,7 @@ def _read_configs(texts: Mapping[Resource, str], cipher: ValueCipher) -> dict[Re
 
 
 def _read_topics(db: sqlite3.Connection, resources: Mapping[str, Resource]) -> dict[str, Topic]:
-    """As topic_from_json, for all topics at once."""
+    """Like topic_from_json, for all topics at once."""
     rows = db.execute("SELECT resource, topic FROM topics").fetchall()
     topics: dict[str, Topic] = {}
     assignments: dict[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]] = {}
@@ -245,6 +245,6 @@ def _read_topics(db: sqlite3.Connection, resources: Mapping[str, Resource]) -> d
 
 
 def _parse(texts: Iterable[str]) -> list[Any]:
-    """Parse many texts at once, so that equal keys share one string."""
+    """Parse many JSON texts at once, so that equal keys share one string."""
     found: list[Any] = json.loads(f"[{','.join(texts)}]")
     return found

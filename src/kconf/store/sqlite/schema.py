@@ -1,6 +1,6 @@
 """The tables of a SQLite store, and the migrations of older files.
 
-    meta        facts about the file: schema, cluster_id, epoch (unless it is 1), the kconf that wrote it, folded,
+    meta        metadata of the file: schema, cluster_id, epoch (unless it is 1), the kconf that wrote it, folded,
                 eligible.leader.replicas.version if it was chosen
     journal     one row per committed plan: its number and its record, a JSON array that includes the changes
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
@@ -64,7 +64,7 @@ VIEWS = (
 
 FOLDED = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'folded'"
 FIRST = "SELECT min(number) FROM journal"
-LAST = "SELECT max(number) FROM journal"  # not in one statement with FIRST: that would read the whole table
+LAST = "SELECT max(number) FROM journal"  # separate from FIRST, since one statement would read the whole table
 TOUCHED = f"""SELECT json_extract(line.value, '$[1]') AS resource, number
         FROM journal, json_each(record, '$[{len(RECORD) - 1}]') AS line"""
 
@@ -77,7 +77,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE attempts (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)",
     ),
 }
-"""The statements from each version to the next; 0 is an empty file. A released step is never edited."""
+"""The statements that migrate each version to the next. 0 is an empty file. A released migration is never edited."""
 
 INTAKE = (
     """CREATE TEMP VIEW intake AS
@@ -100,12 +100,15 @@ INTAKE = (
         UPDATE meta SET value = new.folded WHERE key = 'folded';
     END""",
 )
-"""A whole commit is one statement, INSERT INTO intake. sqlite3 releases the GIL around each step of a statement, and
-with a busy event loop each reacquisition takes up to 5 ms: one row at a time was ten times slower."""
+"""A whole commit is one statement, INSERT INTO intake. sqlite3 releases the GIL for each step of a statement, and with
+a busy event loop acquiring it again takes up to 5 ms.
+
+Inserting one row at a time was ten times slower.
+"""
 
 
 def is_empty(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has no tables yet; raises StoreMismatch if it is not a kconf store that we can read."""
+    """Whether a file has no tables yet. Raises StoreMismatch if it is not a supported kconf store."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         return True
     check(db, path)
@@ -113,11 +116,11 @@ def is_empty(db: sqlite3.Connection, path: Path) -> bool:
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is not a kconf store, or one of a newer kconf."""
+    """Refuse a file that is not a kconf store, or that a newer kconf wrote."""
     facts = read_meta(db)
     if not str(facts.get("schema", "")).isdecimal():
         if beside(path, KEY).exists():
-            raise StoreDamaged(f"{path} is damaged: its table of facts cannot be read")
+            raise StoreDamaged(f"{path} is damaged: its table meta cannot be read")
         raise StoreMismatch(f"{path} is a SQLite database, but not a kconf store")
     if int(facts["schema"]) > VERSION:
         raise StoreMismatch(
@@ -144,7 +147,7 @@ def prepare(db: sqlite3.Connection, identity: InitialIdentity | None = None) -> 
 
 
 def read_meta(db: sqlite3.Connection) -> dict[str, str]:
-    """The facts about a file; empty if it is not a kconf store."""
+    """The table meta. Empty if the file is not a kconf store."""
     try:
         return dict(db.execute("SELECT key, value FROM meta"))
     except sqlite3.OperationalError as error:
@@ -155,7 +158,7 @@ def read_meta(db: sqlite3.Connection) -> dict[str, str]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing."""
+    """Run the block in one transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -172,7 +175,7 @@ def _run(db: sqlite3.Connection, statements: Sequence[str]) -> None:
 
 ELR_VERSION = "eligible.leader.replicas.version"
 UNDECIDED = ""
-"""Of a store that was created before its first server started, as by `kconf scram --store`."""
+"""The level in a store that was created before its first server started, as by `kconf scram --store`."""
 
 
 def record_feature(db: sqlite3.Connection, level: int) -> None:

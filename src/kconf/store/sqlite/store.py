@@ -1,8 +1,8 @@
 """The default store: one SQLite file, durable at every commit.
 
 A commit appends to the journal. After a number of changes, and whenever a value is sensitive, the same transaction
-folds the last changes of the journal into the tables of the state. A crash leaves all of it or nothing. The store holds
-the revision of each resource's last change in memory, to check guards; everything else is in the file.
+folds the latest changes of the journal into the state tables. Transactions are atomic, also in a crash. The revision of
+each resource's last change is in memory, to check guards; everything else is in the file.
 """
 
 from __future__ import annotations
@@ -72,8 +72,11 @@ class SqliteStore(SingleServerMixin):
     """One file, which is locked while the store is open."""
 
     max_unfolded = 2048
-    """Changes in the journal that need not be in the state. Until then a commit only appends, instead of writing a page
-    for each resource that it changes. Folding takes about 10 ms; loading takes as much longer."""
+    """The maximum number of changes that are only in the journal and not in the state tables.
+
+    Until then a commit only appends, instead of writing a page per changed resource. Folding takes about 10 ms, and
+    loading takes as much longer.
+    """
 
     def __init__(
         self, url: str, file: OpenFile, db: sqlite3.Connection, store_key: bytes, cipher: ValueCipher, opened: ExitStack
@@ -83,7 +86,7 @@ class SqliteStore(SingleServerMixin):
         facts = read_meta(db)
         self.cluster_id = facts["cluster_id"]
         self.epoch = int(facts.get("epoch", 1))
-        level = facts.get(ELR_VERSION)  # None: an older store, or one of its copies
+        level = facts.get(ELR_VERSION)  # None: an older store, or a copy of one
         self.elr_version = int(level) if level else None
         self._is_undecided = level == UNDECIDED
         self._db = db
@@ -94,10 +97,10 @@ class SqliteStore(SingleServerMixin):
         self._cipher = cipher
         self._revision: int = db.execute(LAST).fetchone()[0] or 0
         self._oldest = self._first()
-        self._time = time_of(db, self._revision) if self._revision else 0  # of the last revision
+        self._time = time_of(db, self._revision) if self._revision else 0  # time of the last revision
         self._steps = read_steps(db)
         self._unfolded: list[Change] = []  # changes in the journal that are not in the tables
-        self._stored: Map[Resource, int] = Map()  # the last changes that are in the tables
+        self._stored: Map[Resource, int] = Map()  # the last changes of resources in the tables
         self._loaded: Snapshot | None = self._read()
         self._changed = self._loaded.changed
 
@@ -109,9 +112,10 @@ class SqliteStore(SingleServerMixin):
         identity: InitialIdentity | None = None,
         integrity: Callable[[sqlite3.Connection, Path], None] = check_at_start,
     ) -> SqliteStore:
-        """Open sqlite:///relative or sqlite:////absolute. Creates it if it does not exist, with `identity` if given.
+        """Open sqlite:///relative or sqlite:////absolute. Creates the store if it does not exist, with `identity` if
+        given.
 
-        Raises StoreLocked if another process has it open, StoreMismatch if it is not a kconf store that we can read,
+        Raises StoreLocked if another process has it open, StoreMismatch if it is not a supported kconf store,
         StoreDamaged if `integrity` finds damage, StoreUnavailable on I/O errors.
         """
         path = path_of(url)
@@ -138,7 +142,7 @@ class SqliteStore(SingleServerMixin):
 
     @classmethod
     def open_damaged(cls, url: str, secrets: Secrets = NO_SECRETS) -> SqliteStore:
-        """Open a store whose state is whole, although its journal is damaged."""
+        """Open a store with a damaged journal whose state is intact."""
         return cls.open(url, secrets, integrity=check_state)
 
     @property
@@ -163,14 +167,14 @@ class SqliteStore(SingleServerMixin):
 
     @property
     def unreadable(self) -> Sequence[str]:
-        """Values that none of the secrets decrypts."""
+        """Values that cannot be decrypted with the configured secrets."""
         return sorted(self._cipher.undecryptable)
 
     def _first(self) -> int:
         try:
             return self._db.execute(FIRST).fetchone()[0] or 1
         except sqlite3.Error as error:
-            if is_damage(error):  # only the state of such a store is used: see `open_damaged`
+            if is_damage(error):  # only the state of a damaged store is used: see `open_damaged`
                 return max(self._revision, 1)
             raise
 
@@ -277,11 +281,11 @@ class SqliteStore(SingleServerMixin):
                 first = max(first, last_at(self._db, before_time - 1) + 1)
             if up_to is not None:
                 first = min(first, up_to + 1)
-            # The last revision stays: it determines the next number.
+            # The last revision is kept, because it determines the next number.
             first = max(self._oldest, min(first, self._revision, self._oldest + MAX_TRIMMED))
             if first > self._oldest:
                 self._check_file()
-                self._fold()  # what is deleted must be in the state
+                self._fold()  # revisions must be in the state tables before they are deleted
                 with transaction(self._db):
                     self._db.execute(
                         f"DELETE FROM touched WHERE (resource, number) IN ({TOUCHED} WHERE number < ?)", (first,)
@@ -295,15 +299,15 @@ class SqliteStore(SingleServerMixin):
         return removed
 
     def close(self) -> None:
-        """Release the file. Its tables are updated for people who read them; `load` does not need it."""
+        """Release the file. Folds first, so that the tables are up to date for readers; `load` does not need it."""
         with self._errors, self._opened, suppress(sqlite3.Error, StoreLost):
             self._file.check()
             self._fold()
 
     def _check_file(self) -> None:
-        """Nothing is written to a file that has lost its name; raises StoreLost.
+        """Raise StoreLost if the file was deleted, moved or replaced.
 
-        If only the write-ahead log has, what it holds can be saved: SQLite has it open, and copies it to the file.
+        If only the write-ahead log is missing, its content can be saved: SQLite has it open and copies it to the file.
         """
         try:
             self._file.check()
@@ -311,12 +315,16 @@ class SqliteStore(SingleServerMixin):
             if self._file.is_wal_lost and not self._is_wal_saved:
                 self._is_wal_saved = True
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                log.warning("all changes up to revision %d are in %s itself now", self._revision, self._file.path)
+                log.warning(
+                    "saved all changes up to revision %d from the write-ahead log to %s",
+                    self._revision,
+                    self._file.path,
+                )
             raise
 
 
 def _re_encrypt(db: sqlite3.Connection, cipher: ValueCipher) -> None:
-    """After the secret has changed. The checkpoint also removes clear text from the write-ahead log."""
+    """Encrypt again after the secret has changed. The checkpoint also removes clear text from the write-ahead log."""
     with transaction(db):
         changed = re_encrypt(db, cipher)
     if changed:
@@ -326,7 +334,7 @@ def _re_encrypt(db: sqlite3.Connection, cipher: ValueCipher) -> None:
 def _tune(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA secure_delete = ON")  # an overwritten secret does not stay in free pages of the file
+    db.execute("PRAGMA secure_delete = ON")  # overwritten secrets do not stay in free pages of the file
     db.execute("PRAGMA temp_store = MEMORY")
     db.execute("PRAGMA cache_size = -32768")
     db.execute("PRAGMA wal_autocheckpoint = 2000")  # 8 MB: takes 3-10 ms; with fewer pages it takes as long, more often

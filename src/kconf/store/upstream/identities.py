@@ -1,8 +1,8 @@
-"""Clients of the cluster that act as the users of a gateway, each with a delegation token (KIP-373).
+"""Clients of the cluster that act as users of a gateway, each with a delegation token (KIP-373).
 
-A token is created by the gateway's own account for the user, is in memory only, and is renewed before it expires. The
-cluster's authorizer then decides for the user, and its logs name the user. Connections are kept for the users that
-were active last.
+The gateway creates a token for each user, with its own principal. Tokens are held in memory only and renewed before
+they expire. So the cluster's authorizer sees the user, and its logs contain the user. Connections stay open for the
+users that were active last.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ log = getLogger(__name__)
 T = TypeVar("T")
 
 MAX_IDENTITIES: Final = 100
-"""Users whose tokens and connections are kept; the one that was idle longest makes room."""
+"""The maximum number of users with tokens and connections. The least recently used one is evicted."""
 _KNOWN_WITHIN: Final = 10.0  # seconds for a new token to reach all brokers
 _RETRY: Final = 0.1
 _TIMEOUT: Final = 10.0
 _MECHANISMS: Final = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 _WHY: Final = {
     ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the cluster has no delegation.token.secret.key",
-    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "the gateway's own account must log in by SASL or a client"
-    " certificate, and not with a token",
-    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "the gateway's own account needs CREATE_TOKENS on the user",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "the gateway must log in with SASL or a client"
+    " certificate, not with a delegation token",
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "the gateway's principal needs CREATE_TOKENS on the user",
 }
 
 
 class _Identity:
-    """A token and the client that uses it. `lock` is held by whoever creates or renews it."""
+    """A token and the client that uses it. `lock` is held while the token is created or renewed."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -66,7 +66,7 @@ class _Identity:
 
 
 class Identities:
-    """Used from any thread. `settings` are those of the gateway's own account."""
+    """Used from any thread. `settings` are those of the gateway's own principal."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Identities:
         self._mechanism = self._mechanisms[0]
 
     def check(self) -> None:
-        """Log in with a token of the gateway's own. Raises ConfigurationError if the cluster does not have tokens."""
+        """Check that the cluster supports tokens: log in with a token of the gateway. Raises ConfigurationError."""
         for mechanism in self._mechanisms:
             self._mechanism, own = mechanism, _Identity()
             try:
@@ -96,14 +96,15 @@ class Identities:
             own.close()
             return
         raise ConfigurationError(
-            "the gateway cannot use delegation tokens: the listener of --upstream has no SCRAM mechanism, by which"
-            " tokens log in"
+            "the gateway cannot use delegation tokens: the listener of --upstream has no SCRAM mechanism, which"
+            " tokens require"
         )
 
     def call(self, principal: str, work: Callable[[SyncAdminClient], T]) -> T:
         """Call the cluster as a user. Raises KafkaError.
 
-        A broker that does not know a new token yet is asked again; one that does not know an older one needs another.
+        If a broker does not know a new token yet, the call is retried. If it does not know an older one, a new token is
+        created.
         """
         identity = self._identity(principal)
         with identity.lock:
@@ -124,7 +125,10 @@ class Identities:
                     client, is_new = self._ready(identity, principal)
 
     def settings(self, principal: str, *, failed: ClientSettings | None = None) -> ClientSettings:
-        """For connections as a user; `failed` are those that a broker did not accept. Raises KafkaError."""
+        """The settings for connections as a user.
+
+        `failed` are settings that a broker has not accepted. Raises KafkaError.
+        """
         identity = self._identity(principal)
         with identity.lock:
             _, is_new = self._ready(identity, principal)
@@ -145,11 +149,11 @@ class Identities:
             self._known.move_to_end(principal)
             idle = self._known.popitem(last=False)[1] if len(self._known) > MAX_IDENTITIES else None
         if idle is not None:
-            idle.close()  # a call that uses it opens another connection
+            idle.close()  # calls that use it open another connection
         return found
 
     def _ready(self, identity: _Identity, principal: str) -> tuple[SyncAdminClient, bool]:
-        """The client of a user with a token that is valid, and whether the token may not be known everywhere yet."""
+        """The client of a user with a valid token, and whether some brokers may not know the token yet."""
         if (
             identity.token is None
             or identity.client is None
@@ -160,13 +164,13 @@ class Identities:
         return identity.client, time.monotonic() - identity.created < _KNOWN_WITHIN
 
     def _renew(self, identity: _Identity, token: DelegationToken) -> bool:
-        """Whether it was possible: not beyond its longest life, and not after it was removed."""
+        """Renew a token. Returns False if it has reached its maximum lifetime or was removed."""
         if token.expires >= token.latest:
             return False
         try:
             expires = self._service._send(RenewDelegationToken(token), _TIMEOUT)
         except KafkaError as error:
-            log.info("a delegation token could not be renewed: %s", error)
+            log.info("could not renew a delegation token: %s", error)
             return False
         identity.set(token._replace(expires=expires), self._clock())
         return True
@@ -191,7 +195,7 @@ class Identities:
 
 
 def _log_in(client: SyncAdminClient) -> None:
-    """A broker learns of a new token a moment after it was created."""
+    """Log in, with retries: a broker learns of a new token a moment after its creation."""
     limit = time.monotonic() + _KNOWN_WITHIN
     while True:
         try:
@@ -206,6 +210,6 @@ def _log_in(client: SyncAdminClient) -> None:
 
 
 def _explained(error: KafkaError) -> KafkaError:
-    """With what must be done about it, where that is known."""
+    """Add what to do about an error, if known."""
     why = _WHY.get(ErrorCode(error.code)) if error.code in _WHY else None
-    return error if why is None else ApiError(error.code, f"a delegation token could not be created: {why}").error()
+    return error if why is None else ApiError(error.code, f"could not create a delegation token: {why}").error()

@@ -1,8 +1,8 @@
-"""Requests that were sent, or about to be, and whose outcome is not known: after a crash, or without an answer.
+"""Intents: requests whose outcome is unknown, because the gateway crashed or got no response.
 
-They are compared with the log and never sent again. A request may still arrive for a while, so an intent that the log
-does not have stays open until then. A record is that of the request if it is the only one with that change since, and
-not committed later than a request can take: the same change much later was made by somebody else.
+They are compared with the metadata log and never sent again. A request may still arrive for a while, so an intent that
+is not in the log stays open until then. A record belongs to the request if it is the only one with that change, and if
+it was committed within the time that a request can take. The same change at a later time was made by another client.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ log = getLogger(__name__)
 
 _OURS_WITHIN: Final = LONGEST_CALL + CLOCK_SKEW
 ARRIVES_WITHIN: Final = 2 * LONGEST_CALL
-"""Milliseconds after which a request without an answer is not done any more: brokers retry for a minute."""
+"""Milliseconds after which a request without a response is no longer executed. Brokers retry for a minute."""
 
 
 class _OpenIntent:
-    """One of them, with the records since that fit it."""
+    """An open intent, with the later records that match it."""
 
     def __init__(self, intent: Intent, shown: Callable[[Change], str | None]) -> None:
         self.intent = intent
@@ -39,7 +39,7 @@ class _OpenIntent:
         self._seen: list[Revision] = []
 
     def add(self, revisions: Sequence[Revision]) -> dict[int, Revision]:
-        """Those of these revisions that are its own, by number, with their author."""
+        """The revisions that belong to this intent, by number, with their author added."""
         known = {each.number for each in self._seen}
         later = [each for each in revisions if each.number >= self.intent.sent_after and each.number not in known]
         self.is_after_gap |= any(each.origin == SNAPSHOT_ORIGIN for each in later)
@@ -55,7 +55,7 @@ class _OpenIntent:
         }
 
     def _in_time(self) -> list[Revision]:
-        """A change that a poll has found may have been made at any time since the poll before."""
+        """The matching revisions that were committed in time. A polled change may be as old as the previous poll."""
         last = self.intent.planned.time + _OURS_WITHIN
         return [each for each in self._seen if (each.not_before or each.time) <= last]
 
@@ -63,7 +63,7 @@ class _OpenIntent:
         return (change.kind, change.resource, change.key) in self._keys
 
     def outcome(self, now: int, is_untouched: Callable[[Intent], bool]) -> IntentOutcome | None:
-        """None: the request may still arrive."""
+        """The outcome, or None if the request may still arrive."""
         if self.is_after_gap:
             return IntentOutcome.UNKNOWN
         done = self._done(self._in_time())
@@ -89,8 +89,8 @@ class _OpenIntent:
 class OpenIntents:
     """Used from the store's thread.
 
-    `shown` is the value that the cluster shows after a change. `is_untouched`: whether the cluster shows nothing that
-    may be due to a request, if it was not seen itself.
+    `shown` returns the value that the cluster shows after a change. `is_untouched` returns whether the cluster shows no
+    effect of a request.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class OpenIntents:
         return bool(self._open)
 
     def add(self, intents: Iterable[Intent], known: Sequence[Revision] = (), *, is_after_gap: bool = False) -> None:
-        """`known` are the revisions since that are in the journal already."""
+        """Add open intents. `known` are later revisions that are already in the journal."""
         for each in intents:
             added = _OpenIntent(each, self._shown)
             added.add(known)
@@ -113,20 +113,24 @@ class OpenIntents:
             self._open.append(added)
 
     def attribute(self, revisions: Sequence[Revision]) -> list[Revision]:
-        """New revisions, those of open intents with their author."""
+        """The new revisions. Those of open intents get their author."""
         found = {each.number: each for each in revisions}
         for each in self._open:
             found.update(each.add(list(found.values())))
         return list(found.values())
 
     def close(self, now: int, *, is_log_read: bool) -> dict[int, IntentOutcome]:
-        """The outcomes that are known by now. With `is_log_read`, everything up to now is known."""
+        """Close the intents whose outcome is known. `is_log_read`: the log has been read up to now."""
         closed: dict[int, IntentOutcome] = {}
         for each in self._open:
             outcome = each.outcome(now if is_log_read else 0, self._is_untouched)
             if outcome is not None:
                 closed[each.intent.id] = outcome
-                log.warning("an open request of %s is closed: %s", each.intent.planned.caller.principal, outcome)
+                log.warning(
+                    "found the outcome of an interrupted request principal=%s outcome=%s",
+                    each.intent.planned.caller.principal,
+                    outcome,
+                )
         self._open = [each for each in self._open if each.intent.id not in closed]
         return closed
 

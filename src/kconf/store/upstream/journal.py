@@ -1,12 +1,12 @@
-"""The local file of a gateway: the journal of the cluster's changes, the audit log, and the intents.
+"""The local file of a gateway: the journal of the cluster's changes, the audit log, and intents.
 
-An intent is written before its request is sent, and closed with its outcome: a gateway that is killed in between finds
-the open ones at its next start, and compares them with the cluster. The tables of the journal are those of a SQLite
-store (store/sqlite/schema.py), so that the same reader reads both. The numbers of revisions are offsets of the metadata
-log, or those of a gateway that polls: a file has one of the two.
+An intent is written before its request is sent, and closed with the outcome. If the gateway is killed in between, it
+finds the open intents at its next start and compares them with the cluster. The journal has the same tables as a SQLite
+store (store/sqlite/schema.py), so that one reader works for both. Revision numbers are offsets in the metadata log, or
+counted by a gateway that polls; a file has only one kind.
 
-FILE         the journal
-FILE.image   the state of the cluster at a revision, from which the log is followed or the journal read after a restart
+FILE         the journal FILE.image   the state of the cluster at a revision, from which the log is followed or the
+journal read after a restart
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ _PAGE: Final = 1000
 
 
 class IntentOutcome(StrEnum):
-    """What became of a request to the cluster."""
+    """The outcome of a request to the cluster."""
 
     DONE = "done"
     REFUSED = "refused"
     NOT_DONE = "not done"
-    SUPERSEDED = "superseded"  # done, and changed again since
+    SUPERSEDED = "superseded"  # executed, but changed again since
     UNKNOWN = "unknown"
 
 
 class Numbering(StrEnum):
-    """Where the numbers of revisions come from."""
+    """Where revision numbers come from."""
 
     LOG = "log"
     POLLS = "polls"
@@ -81,11 +81,11 @@ _NUMBERED: Final = {
 
 
 class Intent(NamedTuple):
-    """A request that was about to be sent when the state was that of `sent_after`."""
+    """A request that was about to be sent at the revision `sent_after`."""
 
     id: int
     sent_after: int
-    planned: Revision  # its number means nothing
+    planned: Revision  # its number is not used
 
 
 class GatewayJournalReader(SqliteJournalReader):
@@ -98,7 +98,7 @@ class GatewayJournalReader(SqliteJournalReader):
             return max(int(found or 0), _fact(self._db, "begin"))
 
     def _check(self, after: int) -> None:
-        """Nothing is known of what was changed before the journal begins."""
+        """Raise JournalTrimmed for revisions before the start of the journal."""
         begin = _fact(self._db, "begin")
         if after < begin:
             raise JournalTrimmed(begin + 1)
@@ -138,7 +138,7 @@ class GatewayJournal:
                     "numbering": numbering.value,
                 }
                 db.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
-                # Attempts of several gateways of a cluster meet in one lake, where they are known by their numbers.
+                # The attempts of several gateways may be loaded into one lake, where their numbers must differ.
                 db.execute("INSERT INTO sqlite_sequence VALUES ('attempts', ?)", (randbits(40) << 22,))
         facts = dict(db.execute("SELECT key, value FROM meta"))
         if facts.get("gateway") != _FORMAT:
@@ -149,7 +149,7 @@ class GatewayJournal:
             raise StoreMismatch(f"{self._path} {_NUMBERED[numbering]}; use a separate file")
 
     def hashed(self, text: str) -> str:
-        """A secret under a key of this file."""
+        """A keyed hash of a secret, with a key stored in this file."""
         found = self._db.execute("SELECT value FROM meta WHERE key = 'secret'").fetchone()
         if found is None:
             found = (token_hex(32),)
@@ -159,16 +159,16 @@ class GatewayJournal:
 
     @property
     def last(self) -> int:
-        """The last revision; 0 if there is none."""
+        """The last revision, or 0 if there is none."""
         return int(self._db.execute("SELECT coalesce(max(number), 0) FROM journal").fetchone()[0])
 
     @property
     def begin(self) -> int:
-        """The revision after which the journal has everything."""
+        """The revision after which the journal is complete."""
         return _fact(self._db, "begin")
 
     def begin_at(self, revision: int) -> None:
-        """The state of the cluster at this revision is known, and not what happened before."""
+        """Start the journal at this revision. Earlier changes are unknown."""
         with self._writing():
             self._write_begin(revision)
 
@@ -177,7 +177,7 @@ class GatewayJournal:
 
     @property
     def polled(self) -> int:
-        """When the last poll began whose changes are all in the journal; 0 if there was none."""
+        """The start time of the last poll whose changes are all in the journal, or 0."""
         return _fact(self._db, "polled")
 
     @property
@@ -191,40 +191,47 @@ class GatewayJournal:
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts)
 
     def last_changes(self) -> dict[Resource, int]:
-        """The last revision of each resource that the journal knows."""
+        """The last revision of each resource in the journal."""
         rows = self._db.execute("SELECT resource, max(number) FROM touched GROUP BY resource")
         return {read_resource(json.loads(text)): number for text, number in rows}
 
     @property
     def is_behind(self) -> bool:
-        """Whether revisions wait that could not be written."""
+        """Whether some revisions could not be written yet. Safe to call from any thread, also during a write."""
         return bool(self._unwritten)
 
     def append(
         self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None
     ) -> list[Revision]:
-        """Add revisions that are not there yet, and close intents, in one transaction; returns what was written.
+        """Add new revisions and close intents in one transaction. Returns what was written.
 
-        What cannot be written waits for the next call: the log does not repeat it.
+        What cannot be written is kept for the next call, because it is not read again.
         """
-        self._unwritten += revisions
-        with self._writing(), transaction(self._db):
-            for each in self._unwritten:
-                record = to_json(
-                    revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
-                )
-                self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
-                self._db.executemany(
-                    "INSERT OR IGNORE INTO touched VALUES (?, ?)",
-                    {(to_json(change.resource), each.number) for change in each.changes},
-                )
-            for id_, outcome in (outcomes or {}).items():
-                self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
-        written, self._unwritten = self._unwritten, []
-        return written
+        waiting = [*self._unwritten, *revisions]
+        try:
+            with self._writing(), transaction(self._db):
+                self._insert(waiting)
+                for id_, outcome in (outcomes or {}).items():
+                    self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
+        except BaseException:
+            self._unwritten = waiting
+            raise
+        self._unwritten = []
+        return waiting
+
+    def _insert(self, revisions: Iterable[Revision]) -> None:
+        for each in revisions:
+            record = to_json(
+                revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
+            )
+            self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO touched VALUES (?, ?)",
+                {(to_json(change.resource), each.number) for change in each.changes},
+            )
 
     def add_intents(self, batch: Sequence[PendingCommit], sent_after: int) -> list[int]:
-        """Make what is about to be sent durable; returns the ids."""
+        """Write intents durably before their requests are sent. Returns their ids."""
         ids = []
         with self._writing(), transaction(self._db):
             for each in batch:
@@ -239,7 +246,7 @@ class GatewayJournal:
         return ids
 
     def open_intents(self) -> list[Intent]:
-        """What was sent, or about to be, when the gateway ended."""
+        """The intents that were open when the gateway stopped."""
         rows = self._db.execute("SELECT id, sent_after, record FROM intents WHERE outcome IS NULL ORDER BY id")
         return [Intent(id_, after, read_revision(0, record)) for id_, after, record in rows.fetchall()]
 
@@ -251,7 +258,7 @@ class GatewayJournal:
             reader.close()
 
     def all_after(self, number: int) -> Iterator[Revision]:
-        """Every revision after this one, as far as the journal has them."""
+        """All revisions in the journal after this one."""
         number = max(number, self.begin)
         while page := self.changes(number, _PAGE):
             yield from page
@@ -273,7 +280,7 @@ class GatewayJournal:
         return int(self._db.execute(FIRST).fetchone()[0] or 1)
 
     def trim(self, *, before_time: int | None, keep_last: int | None, up_to: int | None) -> int:
-        """As Store.trim."""
+        """See Store.trim."""
         bounds = [0]
         with self._writing():
             if keep_last is not None:
@@ -300,12 +307,12 @@ class GatewayJournal:
     # The image
 
     def read_image(self, cluster: str) -> Checkpoint | None:
-        """The last image; None if there is none. One that is damaged is an error: a gap would be passed over."""
+        """The last image, or None. Raises an error if it is damaged, since starting without it would hide a gap."""
         facts = self.read_image_facts()
         return None if facts is None else self.checkpoint(facts, cluster)
 
     def read_image_facts(self) -> Mapping[str, Any] | None:
-        """The same as JSON."""
+        """The last image as JSON, or None."""
         path = beside(self._path, IMAGE)
         try:
             facts: Mapping[str, Any] = json.loads(path.read_bytes())
@@ -313,12 +320,12 @@ class GatewayJournal:
             return None
         except ValueError:
             raise StoreMismatch(
-                f"{path} is damaged: delete it, and the gateway starts from the current state of the cluster"
+                f"{path} is damaged; delete it to start from the current state of the cluster"
             ) from None
         return facts
 
     def checkpoint(self, facts: Mapping[str, Any], cluster: str) -> Checkpoint:
-        """An image from its JSON; raises StoreMismatch if it is not one of this cluster."""
+        """Parse an image. Raises StoreMismatch if it belongs to another cluster."""
         path = beside(self._path, IMAGE)
         checkpoint = Checkpoint.from_json(facts)
         if checkpoint.cluster != cluster:
@@ -326,7 +333,7 @@ class GatewayJournal:
         return checkpoint
 
     def write_image(self, image: Mapping[str, Any]) -> None:
-        """`image` is a Checkpoint as JSON."""
+        """Write an image (a Checkpoint as JSON)."""
         with self._errors(), PartialFile(self._path.absolute().parent) as file:
             file.write(to_json(image).encode())
             file.publish(beside(self._path, IMAGE).name)
@@ -340,7 +347,7 @@ class GatewayJournal:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Nothing is written to a file that has lost its name."""
+        """A transaction. Raises an error if the file was deleted, moved or replaced."""
         with self._errors():
             self.file.check()
             yield
@@ -352,7 +359,7 @@ def _fact(db: sqlite3.Connection, key: str) -> int:
 
 
 def _hidden(change: Change) -> Change:
-    """Sensitive values are never written; that they are set is."""
+    """Hide a sensitive value. Only the fact that it is set is written."""
     if not change.sensitive:
         return change
     return change._replace(before=change.before and "", after=None if change.after is None else "")

@@ -1,8 +1,12 @@
-"""Follows the metadata log of the cluster in a thread of its own.
+"""Follows the metadata log of the cluster in its own thread.
 
-Every fetch has a number. What Kafka has acknowledged is in the answer to any fetch that was sent after the
-acknowledgement, so a fetch with a later number than the last one sent at that moment has shown it. Only fetches count
-that the leader answered with the log: during an election the state may be stale.
+Fetches are numbered. A change that Kafka has acknowledged is in the response to any later fetch, so it has been read
+when a fetch with a higher number is answered. Only responses of the leader that contain the log count: during an
+election the state may be stale.
+
+The time without a response is measured only while this process is running (util/threads/awake_clock.py), so that a
+gateway that was suspended is not stale for that reason alone. After such a pause, a change waits for the log before it
+is sent.
 """
 
 from __future__ import annotations
@@ -31,18 +35,21 @@ from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges, requested_value
+from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
 
-STALE: Final = 10.0
-"""Seconds without an answer of a controller after which the state counts as stale: an idle one answers every 0.5 s."""
+STALE: Final = 2 * STEP_TIMEOUT
+"""Seconds without a response from the leader after which the state is stale: the time of two requests.
+
+An idle leader responds every 0.5 s."""
 
 _START: Final = 30.0  # seconds for the first state
-_RETRY: Final = 1.0  # seconds after an error that may pass, such as a right that was taken away
+_RETRY: Final = 1.0  # seconds after an error that may be temporary, such as a missing ACL
 
 
 class LogThread:
-    """`revisions` waits to be taken; `on_change` is called, from this thread, when something does."""
+    """Collects revisions until `take`. `on_change` is called from this thread when there are new ones."""
 
     unknown = NOTHING_UNKNOWN
     polling = None
@@ -72,13 +79,16 @@ class LogThread:
         self._revisions: list[Revision] = []
         self._changed = Condition(RLock())
         self._sent = self._answered = 0  # numbers of fetches
-        self._answered_at = 0.0
+        self._clock = AwakeClock()
+        self._answered_at: float | None = None  # by that clock
+        self._read_at = 0.0  # the same in monotonic time
         self._error: KconfError | None = None
         self._closed = False
         self._thread = Thread(target=self._run, name="kconf-log", daemon=True)
 
     def start(self) -> None:
-        """Return when the image is that of the committed log. Raises what prevents it."""
+        """Start, and return when the committed log has been read. Raises an error if that fails."""
+        self._clock.start()
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._is_ready() or self._error is not None, _START)
@@ -88,17 +98,18 @@ class LogThread:
                 raise StoreUnavailable("the controllers did not serve the metadata log in time")
 
     def _is_ready(self) -> bool:
-        """A snapshot alone is not the present: the log goes on after it."""
+        """Whether the log has been read. A snapshot alone is not enough, since the log continues after it."""
         return self._answered > 0 and 0 <= self.follower.high_watermark <= self.follower.applied
 
     @property
     def is_current(self) -> bool:
-        """Whether the leader served the log a moment ago."""
-        return self._error is None and time.monotonic() - self._answered_at < STALE
+        """Whether the leader has served the log recently."""
+        answered = self._answered_at
+        return self._error is None and answered is not None and self._clock.now() - answered < STALE
 
     @property
     def is_read(self) -> bool:
-        """Whether everything that was committed a moment ago can be taken."""
+        """Whether everything committed up to a moment ago has been read."""
         with self._changed:
             return self.is_current and self._is_ready()
 
@@ -107,13 +118,15 @@ class LogThread:
         return self.follower.applied
 
     def take(self) -> list[Revision]:
-        """What was committed since the last call, with records that set a value to what it was."""
+        """The revisions since the last call, including records that set a key to the value that it already had."""
         with self._changed:
             found, self._revisions = self._revisions, []
             return found
 
     def take_all(self) -> tuple[Snapshot, list[Revision]]:
-        """The whole state, without the revisions of last changes, and what can be taken up to it."""
+        """The whole state, without the last revision of each resource, and the revisions up to it that were not taken
+        yet.
+        """
         with self._changed:
             image = self.follower.image
             configs: dict[Resource, Overrides] = {each: dict(values) for each, values in image.configs.items()}
@@ -121,7 +134,7 @@ class LogThread:
             return snapshot, self.take()
 
     def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
-        """Wait until the revisions that can be taken are enough, or a fetch sent from now on was answered."""
+        """Wait until the expected changes have been read, or a later fetch shows that they are not in the log."""
         with self._changed:
             bound = self._sent
             self._changed.wait_for(
@@ -130,10 +143,17 @@ class LogThread:
             return expected.are_in(self._revisions)
 
     def begin_requests(self, resources: Collection[Resource]) -> None:
-        """The log has every change in its place, whoever made it."""
+        """Wait for a new fetch if this process was suspended, since the state may be old. Raises StoreUnavailable."""
+        with self._changed:
+            if time.monotonic() - self._read_at < STALE:
+                return
+            bound = self._sent
+            self._changed.wait_for(lambda: self._answered > bound or self._closed, STALE)
+            if self._answered <= bound:
+                raise StoreUnavailable("the state of the cluster may be stale")
 
     def end_requests(self, resources: Collection[Resource]) -> None:
-        """See `begin_requests`."""
+        """Does nothing: the log contains every change in order, whoever made it."""
 
     def shown(self, change: Change) -> str | None:
         return requested_value(change)
@@ -143,11 +163,11 @@ class LogThread:
         return None
 
     def is_untouched(self, intent: Intent) -> bool:
-        """The log would have shown it."""
+        """Always True: the log would contain the change."""
         return True
 
     def take_image(self) -> tuple[int, dict[str, Any], list[Revision]]:
-        """The image as JSON with its offset, and what can be taken up to it."""
+        """The image as JSON with its offset, and the revisions up to it that were not taken yet."""
         with self._changed:
             checkpoint = self.follower.checkpoint(self._cluster)
             return checkpoint.offset, checkpoint.to_json(), self.take()
@@ -156,6 +176,7 @@ class LogThread:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        self._clock.close()
         self._thread.join(STEP_TIMEOUT)
 
     def _run(self) -> None:
@@ -189,26 +210,27 @@ class LogThread:
                 elif isinstance(event, LogReset):
                     self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
             if has_log(reply):
-                self._answered, self._answered_at, self._error = number, time.monotonic(), None
+                self._answered, self._answered_at, self._error = number, self._clock.now(), None
+                self._read_at = time.monotonic()
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
         if is_new or self.problem is not None:
             self.on_change()
 
     def _failed(self, error: KconfError) -> None:
-        """The state stays as it is, stale, until the log can be read again."""
+        """Report an error. The state is stale until the log can be read again."""
         with self._changed:
             is_new = str(self._error) != str(error)
             self._error = error
             self._changed.notify_all()
         if is_new:
-            log.error("the metadata log cannot be read: %s", error)
+            log.error("cannot read the metadata log: %s", error)
         self.on_change()
         time.sleep(_RETRY)
 
 
 def has_log(reply: Reply) -> bool:
-    """Whether the leader has answered with the log. An election or a snapshot says nothing about its end."""
+    """Whether the response is from the leader and contains the log. Only then is the end of the log known."""
     fetched = reply.outcomes[None] if isinstance(reply, CallResult) else None
     return (
         isinstance(fetched, FetchedLog) and not fetched.error and fetched.snapshot is None and fetched.diverging is None

@@ -1,8 +1,8 @@
-"""Which changes of the cluster are those of our own requests.
+"""Finds the changes in the cluster that were made by the gateway's own requests.
 
-A change is ours if it is the one candidate for a change that the cluster acknowledged (the same resource, key and
-value) among those seen since the request was sent. If there are several, somebody else made the same change at the
-same moment, and nobody knows whose is whose.
+A change is ours if the cluster acknowledged it and it is the only one with the same resource, key and value since the
+request was sent. If there are several, another client made the same change at the same time, and the authors cannot be
+determined.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _Candidate = tuple[int, int]  # the position of a revision, and of the change in
 
 
 def requested_value(change: Change) -> str | None:
-    """The metadata log has the value as it was sent."""
+    """The value of a change in the metadata log: as requested."""
     return change.after
 
 
 class ExpectedChanges:
-    """The changes that requests are to lead to. No two requests are about the same resource.
+    """The changes that requests should cause. No two requests are about the same resource.
 
-    `shown` is the value that the cluster shows after a change.
+    `shown` returns the value that the cluster shows after a change.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ExpectedChanges:
         return {resource for _, resource, _ in self._expected}
 
     def are_in(self, revisions: Sequence[Revision]) -> bool:
-        """Whether each of them is there."""
+        """Whether these revisions contain all expected changes."""
         if not self._expected:
             return True
         found = {
@@ -66,7 +66,7 @@ class ExpectedChanges:
         return len(found) == len(self._expected)
 
     def attribute(self, revisions: Sequence[Revision]) -> tuple[list[Revision], set[Resource]]:
-        """The revisions, ours with their author; and the resources of which every change was found."""
+        """The revisions, with the author added to ours, and the resources for which every change was found."""
         candidates: dict[tuple[ChangeKind, Resource, str], list[_Candidate]] = defaultdict(list)
         for place, revision in enumerate(revisions):
             for index, change in enumerate(revision.changes):
@@ -85,11 +85,11 @@ class ExpectedChanges:
         return attributed, done
 
     def is_candidate(self, change: Change) -> bool:
-        """Whether this may be a change that is expected."""
+        """Whether this may be an expected change."""
         expected = self._expected.get((change.kind, change.resource, change.key))
         if expected is None:
             return False
-        if change.kind is ChangeKind.TOPIC:  # the cluster chose the id and the brokers
+        if change.kind is ChangeKind.TOPIC:  # the cluster has chosen the id and the brokers
             return (change.after is None) == (expected[1].after is None)
         if change.sensitive or expected[1].sensitive:
             return (change.after is None) == (expected[1].after is None)

@@ -1,4 +1,4 @@
-"""Opens the store of a gateway: with controllers it follows the metadata log, without it polls a broker."""
+"""Opens the store of a gateway. With controllers it follows the metadata log, otherwise it polls a broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def open_upstream(
     credentials: CredentialSink | None = None,
     identities: Identities | None = None,
 ) -> UpstreamStore:
-    """`poll_interval` is in seconds. `credentials` gets the SCRAM keys of the users, which only the log has."""
+    """Open the store.
+
+    `poll_interval` is in seconds. `credentials` receives the users' SCRAM keys, which only the log contains.
+    """
     if controllers is None:
 
         def poll(journal: GatewayJournal, cluster: str) -> StateSource:
@@ -46,14 +49,14 @@ def open_upstream(
     def follow(journal: GatewayJournal, cluster: str) -> StateSource:
         image = journal.read_image(cluster)
         if image is not None and credentials is not None:
-            read_keys(controllers, cluster, credentials)  # they are not in the image
+            read_keys(controllers, cluster, credentials)  # the image does not contain them
         return LogThread(controllers, cluster, image, credentials)
 
     return UpstreamStore(url, brokers, Numbering.LOG, follow, identities)
 
 
 def recorded_state(journal: GatewayJournal, cluster: str) -> RecordedState | None:
-    """The state that the journal of a gateway without controllers recorded: its image, and the changes after it."""
+    """The state in the journal of a gateway that polls: its image with later changes applied."""
     facts = journal.read_image_facts()
     if facts is None:
         return None
@@ -76,7 +79,7 @@ def _after(journal: GatewayJournal, revision: int) -> list[Revision]:
             revision = page[-1].number
     except JournalTrimmed:
         raise StoreMismatch(
-            f"the image of {journal.url} is older than its journal: delete the image, and the gateway starts from the"
+            f"the image of {journal.url} is older than its journal; delete the image to start from the"
             " current state of the cluster"
         ) from None
     return found

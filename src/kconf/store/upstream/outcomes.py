@@ -1,4 +1,4 @@
-"""What became of requests to the cluster, and which of the changes that were seen belong in the journal."""
+"""The outcomes of requests to the cluster, and which of the changes that were read belong in the journal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kconf.store.upstream.journal import Intent, IntentOutcome
 
 
 def sent_outcome(names: set[Resource], refused: Refusals, done: Collection[Resource]) -> IntentOutcome:
-    """Of a request that was answered."""
+    """The outcome of a request that was answered."""
     if names <= refused.keys():
         return IntentOutcome.REFUSED
     return IntentOutcome.DONE if names - refused.keys() <= set(done) else IntentOutcome.UNKNOWN
 
 
 def is_untouched(intent: Intent, snapshot: Snapshot) -> bool:
-    """Whether the state is as before a request: what happened in between cannot be seen in it.
+    """Whether the state shows no effect of a request.
 
-    A value that is neither the old nor the new one was set by somebody else, perhaps after the request was done.
-    Whether a sensitive value was replaced is not known.
+    False if a value is neither the old nor the new one: another client set it, perhaps after the request was executed.
+    Also False for sensitive values, since it is unknown whether they were replaced.
     """
     return all(_is_as_before(change, snapshot) for change in intent.planned.changes)
 
@@ -40,7 +40,7 @@ def _is_as_before(change: Change, snapshot: Snapshot) -> bool:
 
 
 def without_rewrites(revisions: Sequence[Revision]) -> list[Revision]:
-    """Without the records that set a value to what it was. Those of brokers stay: a broker reads its files again."""
+    """Remove records that do not change a value, except those of brokers, which make a broker reload its files."""
     found = []
     for each in revisions:
         changes = tuple(one for one in each.changes if one.op != "rewrite" or one.resource.type is ResourceType.BROKER)

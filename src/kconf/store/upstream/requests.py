@@ -1,7 +1,7 @@
-"""Requested changes as requests to the cluster: as few as Kafka's APIs allow, and an answer for each resource.
+"""Converts changes to requests to the cluster: as few as Kafka's APIs allow, with a result for each resource.
 
-Changes of many callers go into one request: Kafka takes a thousand resources about as fast as one. Its controller
-writes a request as a whole and bounds its records, so a request is bounded too (`MAX_RESOURCES`, `MAX_OPERATIONS`). A
+Changes of many callers are merged into one request, because Kafka processes a thousand resources about as fast as one.
+Kafka's controller limits the records of a request, so requests are limited too (`MAX_RESOURCES`, `MAX_OPERATIONS`). A
 request that may have arrived is never sent again.
 """
 
@@ -42,19 +42,19 @@ MAX_OPERATIONS: Final = 5000
 TIMEOUT: Final = 30.0  # seconds
 
 _UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
-_AWAY: Final = "the cluster cannot be reached; nothing was changed; try again later"
+_AWAY: Final = "the cluster is unavailable; nothing was changed; try again later"
 AWAY: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _AWAY)
-"""The answer to a change that was not sent."""
+"""The error for a change that was not sent."""
 _UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"
 
 T = TypeVar("T")
 
 Transmit = Callable[[Call[Any, Any, Results[Any, Any]]], Results[Any, Any]]
-"""Makes a call, under the identity that the changes belong to. Raises KafkaError."""
+"""Executes a call with the identity of the changes' author. Raises KafkaError."""
 
 
 class Answers(NamedTuple):
-    """What the cluster said: the resources that it refused, and those without an answer."""
+    """The results of requests: the resources that the cluster refused, and those without a response."""
 
     refused: dict[Resource, ApiError]
     unknown: set[Resource]
@@ -65,7 +65,7 @@ class Answers(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """One kind of request: which changes go into it, how it is made, and the resource of each of its items."""
+    """One kind of request: which changes it contains, how to create it, and the resource of each item."""
 
     types: tuple[type, ...]
     call: Callable[[Sequence[Any], bool], Call[Any, Any, Results[Any, Any]]]
@@ -84,7 +84,7 @@ def transmit(client: SyncAdminClient) -> Transmit:
 
 
 def send(transmit: Transmit, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> Answers:
-    """Send changes of which no two are about the same resource, but for the credentials and ACLs of one."""
+    """Send changes. No two may be about the same resource, except credentials and ACLs."""
     answers = Answers({}, set())
     wanted = list(changes)
     for kind in _KINDS:
@@ -110,7 +110,7 @@ def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only
 
 
 def _whole_failure(error: KafkaError) -> ApiError:
-    """A request that was not sent may be tried again; of one that was not answered nothing is known."""
+    """The error for a request that failed as a whole: not sent, so that it can be retried, or with unknown outcome."""
     if isinstance(error, ConnectionFailed | RequestTimedOut):
         return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _AWAY)
     return error.failure()

@@ -1,4 +1,4 @@
-"""The order in which the changes of a batch are sent: no request changes a resource twice."""
+"""Splits a batch into rounds, so that no request changes a resource twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from kconf.store.upstream.requests import resource_of
 
 
 def rounds_of(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:
-    """The positions of a batch in rounds, in which no resource is changed twice; later plans come later."""
+    """The positions of a batch, in rounds without repeated resources.
+
+    The order of changes to a resource is preserved.
+    """
     rounds: list[list[int]] = []
     last: dict[Resource, int] = {}
     for position, pending in enumerate(batch):
@@ -24,5 +27,5 @@ def rounds_of(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:
 
 
 def names_of(pending: PendingCommit) -> set[Resource]:
-    """What a plan changes."""
+    """The resources that a plan changes."""
     return {change.resource for change in pending.changes} | {resource_of(each) for each in pending.operations}

@@ -1,4 +1,4 @@
-"""The SCRAM keys of a cluster at the start of a gateway: its image has none, so the cluster is asked for them again."""
+"""Reads the SCRAM keys of a cluster when a gateway starts, since its image does not contain them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITHIN: Final = 30.0  # seconds
 
 
 def read_keys(controllers: ClientSettings, cluster: str, sink: CredentialSink) -> None:
-    """Read the last snapshot and the log after it up to its end, for the keys only. Raises what prevents it."""
+    """Read the keys from the latest snapshot and the log after it. Raises an error if that fails."""
     follower = LogFollower(
         controllers.bootstrap.addresses,
         cluster=cluster,

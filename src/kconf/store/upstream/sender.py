@@ -1,6 +1,6 @@
-"""Sends changes to the cluster under the identity that they belong to: one account for all, or that of each author.
+"""Sends changes to the cluster: with the gateway's principal, or as the author of each change.
 
-Changes are merged into one request within an identity only. The requests of several users run at the same time.
+Only changes with the same identity are merged into one request. Requests of several users run concurrently.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from kconf.store.upstream.requests import TIMEOUT, Answers, Transmit, send, tran
 if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
 
-_AT_ONCE: Final = 8  # users
+_AT_ONCE: Final = 8  # users at the same time
 
 
 class Sender:
-    """`identities` None: everything is sent by the account of the client."""
+    """Sends changes. If `identities` is None, everything is sent with the client's principal."""
 
     def __init__(self, client: SyncAdminClient, identities: Identities | None) -> None:
         self._own, self._identities = transmit(client), identities
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "kconf-upstream")  # started when they are needed
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "kconf-upstream")  # started when needed
 
     def send(self, batch: Sequence[PendingCommit], *, validate_only: bool = False) -> Answers:
-        """The answers for changes of which no two are about the same resource."""
+        """Send changes, no two of them about the same resource."""
         parts: dict[str, list[RequestedChange]] = {}
         for pending in batch:
             user = "" if self._identities is None else pending.caller.principal

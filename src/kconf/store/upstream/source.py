@@ -1,7 +1,7 @@
-"""Where the state of a cluster comes from: its metadata log (log_thread.py), or polls of a broker (polling/poller.py).
+"""The source of a cluster's state: its metadata log (log_thread.py), or polls of a broker (polling/poller.py).
 
-Both hand out revisions in order, to be taken by the store's thread. What differs besides: a poller reads resources
-again around a request about them, so that its own change is never taken for one made outside.
+Both provide revisions in order for the store's thread. A poller also reads resources before and after a request about
+them, so that the gateway's own change is not taken for one by another client.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ class StateSource(Protocol):
 
     @property
     def imaged(self) -> int | None:
-        """The position of the image with which it began; None: there was none, and the past is not known."""
+        """The position of the image from which it started, or None if there was none."""
         ...
 
     @property
     def is_current(self) -> bool:
-        """Whether the state is that of the cluster."""
+        """Whether the state is up to date."""
         ...
 
     @property
     def is_read(self) -> bool:
-        """Whether everything that was changed until now, or until `polled`, can be taken."""
+        """Whether all changes up to now, or up to `polled`, have been read."""
         ...
 
     @property
     def applied(self) -> int:
-        """The position of the state: revisions with this number or a greater one are yet to be seen."""
+        """The position of the state. Revisions with this number or a higher one are not read yet."""
         ...
 
     @property
     def polled(self) -> int:
-        """When the last complete poll began, in milliseconds; 0: there was none."""
+        """The start time of the last complete poll in milliseconds, or 0."""
         ...
 
     @property
@@ -56,31 +56,33 @@ class StateSource(Protocol):
     def polling(self) -> Polling | None: ...
 
     def start(self) -> None:
-        """Return when the state is that of the cluster. Raises what prevents it."""
+        """Start, and return when the state has been read. Raises an error if that fails."""
         ...
 
     def take(self) -> list[Revision]:
-        """What was changed since the last call."""
+        """The changes since the last call."""
         ...
 
     def take_all(self) -> tuple[Snapshot, list[Revision]]:
-        """The whole state, without the revisions of last changes, and what can be taken up to it."""
+        """The whole state, without the last revision of each resource, and the revisions up to it that were not taken
+        yet.
+        """
         ...
 
     def take_image(self) -> tuple[int, dict[str, Any], list[Revision]]:
-        """The state as JSON with its position, and what can be taken up to it."""
+        """The state as JSON with its position, and the revisions up to it that were not taken yet."""
         ...
 
     def begin_requests(self, resources: Collection[Resource]) -> None:
-        """Requests about these resources are about to be sent. Raises KconfError if the cluster does not answer."""
+        """Requests about these resources are about to be sent. Raises KconfError if the cluster does not respond."""
         ...
 
     def end_requests(self, resources: Collection[Resource]) -> None:
-        """Nothing more is expected of these requests."""
+        """The requests about these resources are finished."""
         ...
 
     def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
-        """Whether the revisions that can be taken have what is expected; waits as long as that may still come."""
+        """Wait for the expected changes. Returns whether they were read."""
         ...
 
     def shown(self, change: Change) -> str | None:
@@ -88,11 +90,11 @@ class StateSource(Protocol):
         ...
 
     def unshown(self) -> str | None:
-        """What to answer for changes that were acknowledged and not seen; None: that is no error."""
+        """The error message for changes that were acknowledged but not read, or None if that is not an error."""
         ...
 
     def is_untouched(self, intent: Intent) -> bool:
-        """Whether nothing that is shown may be due to a request that was not seen itself."""
+        """Whether the state shows no effect of a request."""
         ...
 
     def close(self) -> None: ...

@@ -1,8 +1,8 @@
-"""The store of a gateway: the state is that of a real cluster, followed by its metadata log or by polling a broker.
+"""The store of a gateway: its state is that of a real cluster, read from the metadata log or by polling a broker.
 
-`commit` sends the changes to the cluster through its Admin APIs and waits until they are seen, so that whoever gets an
-acknowledgement sees the change. `poll_remote` has everything that was changed, ours with its author, whatever other
-tools did without one. Where the state comes from is a StateSource (source.py).
+`commit` sends changes to the cluster through its Admin APIs and waits until they are in the state, so that a client
+that gets an acknowledgement can read its change. `poll_remote` returns all changes: those of the gateway with their
+author, those of other tools without. The state comes from a StateSource (source.py).
 """
 
 from __future__ import annotations
@@ -49,18 +49,19 @@ from kconf.store.upstream.source import StateSource
 
 log = getLogger(__name__)
 
-_SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to be seen
-_HOUSEKEEPING: Final = 5.0  # seconds for an answer that can wait for the next time
+_SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to appear in the state
+_HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the next time
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
 OpenSource = Callable[[GatewayJournal, str], StateSource]
-"""Opens what the state comes from, by the journal and the id of the cluster."""
+"""Opens the source of the state, from the journal and the cluster id."""
 
 
 class UpstreamStore:
-    """`brokers` are the settings of the clients with which the cluster is reached.
+    """The store of a gateway. `brokers` are the client settings for the cluster.
 
-    With `identities`, which the store closes, changes are made as their authors; else all by the account of `brokers`.
+    With `identities`, which the store closes, changes are made as their authors, otherwise with the principal of
+    `brokers`.
     """
 
     faults = 0
@@ -77,7 +78,7 @@ class UpstreamStore:
     ) -> None:
         self.url = url
         self.outside_revisions = 0
-        self._waiting: list[Revision] = []  # for poll_remote
+        self._waiting: list[Revision] = []  # to be returned by poll_remote
         self._noted_broker: int | None = None
         with ExitStack() as opened:
             self._client = SyncAdminClient._from_settings(brokers)
@@ -115,6 +116,10 @@ class UpstreamStore:
         return self._brokers.static
 
     @property
+    def brokers_authorizer(self) -> str | None:
+        return self._brokers.authorizer
+
+    @property
     def brokers_release(self) -> str | None:
         return self._brokers.release
 
@@ -128,7 +133,7 @@ class UpstreamStore:
     # The state
 
     def _load(self, *, begins: bool) -> Snapshot:
-        """What the journal does not know may have changed until it began, and has not since."""
+        """Load the state. For resources that are not in the journal, the last change is the start of the journal."""
         snapshot, caught_up = self._source.take_all()
         if begins:
             self._journal.begin_at(snapshot.revision)
@@ -142,7 +147,7 @@ class UpstreamStore:
         return self._loaded
 
     def _close_intents(self, caught_up: Sequence[Revision]) -> None:
-        """Compare what was being sent when the gateway ended with what was seen; nothing is sent again."""
+        """Compare the open intents with the changes that were read. Nothing is sent again."""
         intents = self._journal.open_intents()
         if intents:
             first = min(each.sent_after for each in intents)
@@ -157,9 +162,9 @@ class UpstreamStore:
         *,
         is_all: bool = False,
     ) -> list[Revision]:
-        """Journal what was seen; returns what is to be made visible. Raises StoreError.
+        """Write revisions to the journal. Returns those to make visible. Raises StoreError.
 
-        `is_all`: there was nothing more to see.
+        `is_all`: everything up to now has been read.
         """
         if self._open_intents:
             revisions = self._open_intents.attribute(revisions)
@@ -184,18 +189,19 @@ class UpstreamStore:
             if self.polling is not None and self.polling.broker != self._noted_broker:
                 self._note_poll()
         except StoreError as error:
-            log.error("changes of the cluster cannot be written to the journal, and are not visible: %s", error)
+            log.error("cannot write the cluster's changes to the journal; they are not visible yet: %s", error)
         found, self._waiting = self._waiting, []
         return found
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the state is that of the cluster: it is followed, and what was read of it is in the journal."""
+        """Whether the state is up to date and everything that was read is in the journal."""
         return self._source.is_current and not self._journal.is_behind
 
     @property
     def unknown(self) -> UnknownParts:
-        return self._source.unknown
+        """A poll asks the authorizer of the cluster; the log has only the ACLs of Kafka's own."""
+        return self._source.unknown if self.polling is not None else UnknownParts(self._brokers.not_in_log, {})
 
     @property
     def polling(self) -> Polling | None:
@@ -226,7 +232,7 @@ class UpstreamStore:
         if not self.is_reachable:
             raise StoreUnavailable("the state of the cluster may be stale")
         results: dict[int, RevisionConflict | PassedOn] = {}
-        own: set[int] = set()  # the revisions that this batch led to
+        own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
         for positions in rounds_of(batch):
             names = {name for position in positions for name in names_of(batch[position])}
@@ -261,7 +267,10 @@ class UpstreamStore:
         return results
 
     def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
-        """A plan that was made on an earlier one of the batch fails with it; what that one changed is no conflict."""
+        """The conflict of a plan.
+
+        Changes by an earlier plan of the batch are none, but if that one failed, this one does too.
+        """
         for resource, seen in pending.guards.items():
             last = self._changed.get(resource, 0)
             if resource in refused or (last > seen and last not in own):
@@ -269,7 +278,7 @@ class UpstreamStore:
         return None
 
     def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
-        """One request for the changes of many callers, and then wait until they are seen."""
+        """Send the changes of many callers in one request, and wait until they are in the state."""
         sent_after = self._source.applied
         ids = self._journal.add_intents(batch, sent_after)
         answers = self._sender.send(batch)
@@ -292,7 +301,7 @@ class UpstreamStore:
         return answers.refused
 
     def _add_unseen(self, answers: Answers, unseen: set[Resource]) -> None:
-        """What was acknowledged and is not shown is as unknown as what was not answered."""
+        """Add errors for changes that were acknowledged but not read: their outcome is unknown."""
         message = self._source.unshown()
         if message is not None:
             answers.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
@@ -304,7 +313,7 @@ class UpstreamStore:
         return self._journal.changes(after, limit)
 
     def redact(self, revision: Revision) -> Revision:
-        """What is read from the cluster has no secrets; anything else is hashed with a key of this file."""
+        """Hash sensitive values with a key of the journal file. What is read from the cluster contains none."""
         if not any(each.sensitive for each in revision.changes):
             return revision
         return replace(revision, changes=tuple(map(self._redacted, revision.changes)))
@@ -328,21 +337,21 @@ class UpstreamStore:
         return self._journal.oldest()
 
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
-        if self.polling is not None:  # after a restart, the state is the image with the journal from there
+        if self.polling is not None:  # after a restart, the state is the image plus the later journal
             if self._imaged < self._source.applied - 1:
                 self._write_image()
             up_to = self._imaged if up_to is None else min(up_to, self._imaged)
         return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
     def housekeep(self, *, notification_retention: float) -> bool:
-        """Read the brokers again, and note the position now and then."""
+        """Read the brokers again, and write an image now and then."""
         if self._journal.is_behind:
             self._waiting += self._keep(())
             self._source.on_change()
         if not self.is_reachable:
             return False
         if self._open_intents:
-            is_read = self._source.is_read  # before it is taken
+            is_read = self._source.is_read  # before the image is taken
             self._waiting += self._keep(self._source.take(), is_all=is_read)
             self._source.on_change()
         self._note_poll()
@@ -350,7 +359,7 @@ class UpstreamStore:
         try:
             self._brokers.read(_HOUSEKEEPING)
         except KconfError as error:
-            raise StoreUnavailable(f"the brokers cannot be read: {error}") from None
+            raise StoreUnavailable(f"cannot read the brokers: {error}") from None
         if self.brokers_static is not static:
             self._source.on_change()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
@@ -358,14 +367,14 @@ class UpstreamStore:
         return False
 
     def _write_image(self) -> None:
-        """Everything up to the image is in the journal before it."""
+        """Write an image, after everything up to it is in the journal."""
         position, image, found = self._source.take_image()
         self._waiting += self._keep(found)
         self._journal.write_image(image)
         self._imaged = position
 
     def _note_poll(self) -> None:
-        """Changes found after a restart were made after the last poll whose changes are in the journal."""
+        """Record the time of the last poll in the journal: changes found after a restart are newer."""
         polling, polled = self.polling, self._source.polled
         if polling is None or polling.broker is None or self._journal.is_behind:
             return
@@ -385,7 +394,7 @@ class UpstreamStore:
 
 
 def _refusal(error: KconfError) -> ApiError:
-    """Of a change that was not sent."""
+    """The error for a change that was not sent."""
     return error.failure() if isinstance(error, KafkaError) and not is_away(error) else AWAY
 
 

@@ -1,4 +1,4 @@
-"""The audit log in ZooKeeper: one znode per batch of attempts, named by the number of the first."""
+"""The audit log in ZooKeeper: one znode per batch of attempts, named by the number of the first attempt."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kconf.store.record_codec import attempt_record, read_attempt, to_json
 from kconf.store.zookeeper.paths import ATTEMPTS
 from kconf.store.zookeeper.session import Session
 
-_MAX_PER_ZNODE: Final = 200  # attempts: each takes at most about 2 kB
+_MAX_PER_ZNODE: Final = 200  # attempts per znode; each takes at most about 2 kB
 
 
 class ZookeeperAuditLog:
-    """Numbers increase by one for each attempt of any server."""
+    """Numbers increase by one per attempt, across all servers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

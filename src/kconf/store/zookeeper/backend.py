@@ -1,4 +1,4 @@
-"""What registry.py needs to know about stores in ZooKeeper."""
+"""Registers ZooKeeper stores with registry.py."""
 
 from __future__ import annotations
 

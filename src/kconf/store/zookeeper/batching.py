@@ -1,4 +1,4 @@
-"""Splits a batch of pending commits into multis, and drops those whose resources others have changed."""
+"""Splits a batch of pending commits into multis, and drops those with conflicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Results = dict[int, Revision | RevisionConflict]
 
 
 def drop_conflicting(changed: set[Resource], waiting: Iterable[Indexed], results: Results) -> list[Indexed]:
-    """Leave out what depends on resources that others have changed, and what depends on that in turn."""
+    """Drop commits of resources that other servers have changed, and those that depend on a dropped one."""
     kept = []
     for index, pending in waiting:
         found = next((each for each in pending.guards if each in changed), None)
@@ -34,7 +34,7 @@ def drop_conflicting(changed: set[Resource], waiting: Iterable[Indexed], results
 
 
 def next_multi(waiting: list[Indexed], snapshot: Snapshot) -> list[Indexed]:
-    """As many as fit into one multi. A pending commit that is too large by itself is split between its resources."""
+    """As many commits as fit into one multi. A commit that is too large is split between its resources."""
     size = 0
     for count, (index, pending) in enumerate(waiting):
         size += _size(pending, snapshot)

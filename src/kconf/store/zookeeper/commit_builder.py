@@ -1,8 +1,8 @@
 """Builds the znode operations of a commit. Does no I/O.
 
-Several changes of one resource in a commit are one write of its znode and one notification: brokers are notified that
-an entity has changed, and read it. Each write has the expected version of its znode, so that an external write in
-between makes the commit fail instead of being overwritten.
+Several changes of one resource in a commit become one write of its znode and one notification, which makes brokers read
+the entity again. Each write has the expected version of its znode, so that the commit fails after an external write
+instead of overwriting it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ class CommitBuilder:
         self._configured: set[str] = set()
 
     def put_topic(self, resource: Resource, *, configured: bool) -> None:
-        """A topic that was created, grown or deleted. No notification: Kafka's controller watches the znodes."""
+        """Write a topic that was created, extended or deleted.
+
+        Needs no notification: Kafka's controller watches the znodes.
+        """
         path, name = paths.topic_path(resource.name), resource.name
         topic = self._snapshot.topics.get(name)
         config = paths.config_path(resource)
@@ -110,7 +113,7 @@ class CommitBuilder:
         return write_config([encode(*each) for each in zip(resources, values, strict=True)], stamps)
 
     def _is_retained(self, path: str) -> bool:
-        """As in Kafka: topics and brokers keep their znode without overrides; others lose it with the last one."""
+        """Whether a znode without overrides is kept. As in Kafka, those of topics and brokers are."""
         root, _, name = path.rpartition("/")
         if root == paths.TOPICS:
             return name in self._snapshot.topics or self._version(path) is not None
@@ -119,14 +122,14 @@ class CommitBuilder:
         return root == paths.USERS and self._version(f"{path}/clients") is not None
 
     def _create_parents(self, path: str) -> None:
-        """Only the clients of a user may lack their parents."""
+        """Create missing parents. Only client ids of a user can have none."""
         user = user_of_client(path)
         for parent in (user, f"{user}/clients") if user is not None else ():
             if self._version(parent) is None:
                 self._put(parent, b"")
 
     def _delete_parents(self, path: str) -> None:
-        """As in Kafka: the last client of a user takes the user's znode with it, unless that has overrides."""
+        """Delete the znode of a user with its last client id, unless it has overrides, as in Kafka."""
         user = user_of_client(path)
         if user is None or self._client_count(user):
             return

@@ -1,4 +1,4 @@
-"""The total order of all servers' commits: append after the last znode of the journal, or read what others appended.
+"""The total order of all servers' commits: appends to the journal, and reads what other servers appended.
 
 An append is one multi. It creates the next znode of the journal, which only one server can do; the others read what
 that server wrote. So the cache is always at a revision of the journal, and guards can be checked against it.
@@ -36,11 +36,11 @@ from kconf.store.zookeeper.znode_ops import ZnodeOp, ZnodeWrites
 log = getLogger(__name__)
 
 _MAX_REDACTED: Final = 4096
-_MAX_BYTES: Final = 1_000_000  # of a multi; ZooKeeper's limit, jute.maxbuffer, is 1,048,575
+_MAX_BYTES: Final = 1_000_000  # bytes in a multi; ZooKeeper's limit, jute.maxbuffer, is 1,048,575
 
 
 class UnexpectedZnodeVersion(Exception):
-    """A znode is not at the version in the cache, so nothing was written."""
+    """A znode has another version than the cache, so nothing was written."""
 
     def __init__(self, op: ZnodeOp, cause: Exception) -> None:
         super().__init__(f"{op.kind} {op.path}: {type(cause).__name__}")
@@ -65,19 +65,19 @@ class CommitLog:
         self.notifications = NotificationFollower(session, self.changed)
         self.remote: list[Revision] = []
         self.redacted: dict[int, Revision] = {}  # recent remote revisions with sensitive values, as in the journal
-        self.problems: Sequence[ZnodeProblem] = ()  # of the znodes as they were last read
+        self.problems: Sequence[ZnodeProblem] = ()  # problems of znodes, as last read
         self.has_brokers: Callable[[], bool] = lambda: False
         self.is_behind = False
         self.on_change: Callable[[], None] = lambda: None
         self._own_path = ""  # the znode of the journal that this server is creating
-        self._prefetched: tuple[str, Any] = ("", None)  # the znode of the journal that was requested by its watch
+        self._prefetched: tuple[str, Any] = ("", None)  # the journal znode that was requested when its watch fired
 
     @property
     def revision(self) -> int:
         return self.cache.snapshot.revision
 
     def read_tree(self) -> tuple[LoadedState, ZnodeTree]:
-        """All znodes as they are now; does not change the cache."""
+        """Read all znodes, without changing the cache."""
         url = self.session.url
         loader = TreeLoader(self.passwords, floor=self.journal.oldest - 1, journal_start=self.journal.first_zxid())
         with BulkReader(url.hosts, url.chroot) as bulk:
@@ -88,7 +88,7 @@ class CommitLog:
         return loaded, tree
 
     def report(self, path: str, problems: Sequence[ZnodeProblem]) -> None:
-        """The problems of a znode as it is now, logged once."""
+        """Log the problems of a znode, once."""
         self._warn(problems)
         self.problems = [*(each for each in self.problems if each.path != path), *problems]
 
@@ -102,12 +102,12 @@ class CommitLog:
                 )
 
     def _written(self, writes: ZnodeWrites) -> None:
-        """kconf has written these znodes, so they have no problems any more."""
+        """Clear the problems of znodes that kconf has written."""
         if self.problems:
             self.problems = [each for each in self.problems if each.path not in writes.versions]
 
     def load(self, *, has_brokers: bool) -> LoadedState:
-        """Fill the cache from the znodes, and read what was committed meanwhile."""
+        """Fill the cache from the znodes, and read what was committed in the meantime."""
         self.journal.open()
         loaded, tree = self.read_tree()
         self.cache = ZnodeCache(loaded, tree, self.passwords, has_brokers=has_brokers)
@@ -116,7 +116,7 @@ class CommitLog:
         return loaded
 
     def append(self, records: Sequence[Any], writes: ZnodeWrites) -> set[Resource] | None:
-        """Commit. Returns None on success; else other servers were first, and these are the resources they changed.
+        """Commit. Returns None on success, or the resources that other servers changed first.
 
         Raises UnexpectedZnodeVersion, CommitTooLarge, and StoreUnavailable if the outcome is unknown.
         """
@@ -158,7 +158,7 @@ class CommitLog:
         return None
 
     def _rejected(self, index: int, writes: ZnodeWrites, cause: Exception) -> set[Resource]:
-        """An operation of a multi failed: the journal znode exists, another server has the turn, or a version."""
+        """Handle a failed multi: the journal znode exists, another server has the turn, or a version differs."""
         if index > 1:
             raise UnexpectedZnodeVersion(writes.ops[index - 2], cause)
         if index:
@@ -184,7 +184,7 @@ class CommitLog:
         return found is not None and found.commit_id == commit_id
 
     def catch_up(self) -> set[Resource]:
-        """Read the new znodes of the journal; returns the resources that they changed.
+        """Read the new znodes of the journal. Returns the resources that they changed.
 
         The next znode is requested before the current one is processed, so that its latency is hidden.
         """
@@ -219,14 +219,14 @@ class CommitLog:
         return {change.resource for change in changes}
 
     def _request(self, first: int) -> Any:
-        """Uses the request that the watch made, unless the session expired in between."""
+        """Request a znode, or use the request of the watch unless the session has expired."""
         (path, response), self._prefetched = self._prefetched, ("", None)
         if path == journal_path(first) and (not response.ready() or response.successful()):
             return response
         return self.session.client.get_async(journal_path(first))
 
     def _with_sensitive_values(self, revision: Revision, snapshot: Snapshot) -> Revision:
-        """The journal has sensitive values redacted; the znodes have them, perhaps already newer ones."""
+        """Add sensitive values, which the journal redacts, from the znodes. They may already be newer."""
         sensitive = {paths.config_path(change.resource) for change in revision.changes if change.sensitive}
         if not sensitive:
             return revision
@@ -269,7 +269,7 @@ class CommitLog:
 
 
 def _found(response: Any) -> tuple[bytes, Any] | None:
-    """The data and the stat of a znode; None if it does not exist."""
+    """The data and stat of a znode, or None if it does not exist."""
     try:
         data, stat = response.get(timeout=TIMEOUT)
     except NoNodeError:

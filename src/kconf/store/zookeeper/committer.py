@@ -1,4 +1,4 @@
-"""Commits a batch: in as few multis as possible, and again after other servers' commits until nothing conflicts."""
+"""Commits a batch in as few multis as possible. Retries after conflicts with other servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kconf.store.zookeeper.notification_purger import NotificationPurger
 
 log = getLogger(__name__)
 
-_MAX_RACES: Final = 200  # races that a commit may lose
+_MAX_RACES: Final = 200  # attempts of a commit
 
 
 class Committer:
@@ -33,7 +33,7 @@ class Committer:
         self._purger = purger
 
     def commit(self, batch: Sequence[PendingCommit], polled: int) -> Sequence[Revision | RevisionConflict]:
-        """As Store.commit. `polled` is the revision that the caller has polled; the batch was planned on it."""
+        """See Store.commit. `polled` is the last polled revision, on which the batch was planned."""
         results: Results = {}
         waiting = self._check_guards(batch, polled, results)
         if self._commit_log.is_behind and waiting:
@@ -50,7 +50,7 @@ class Committer:
         raise StoreUnavailable("too many other servers are committing changes")
 
     def _check_guards(self, batch: Sequence[PendingCommit], polled: int, results: Results) -> list[Indexed]:
-        """Those whose guards hold on the state that was polled, and on each other."""
+        """The commits whose guards hold for the polled state and for earlier commits of the batch."""
         changed = self._commit_log.cache.snapshot.changed.mutate()
         number = polled
         waiting = []
@@ -66,7 +66,7 @@ class Committer:
         return waiting
 
     def _write_all(self, waiting: list[Indexed], results: Results) -> set[Resource]:
-        """Commit what is waiting until another server is first; returns the resources that it changed."""
+        """Write commits until another server commits first. Returns the resources that it changed."""
         limit = len(waiting)
         while waiting:
             some = next_multi(waiting, self._commit_log.cache.snapshot)[:limit]
@@ -88,7 +88,7 @@ class Committer:
         return set()
 
     def _write(self, some: Sequence[Indexed], results: Results) -> set[Resource] | None:
-        """Write one multi. Returns None on success; else the resources that others changed, and nothing was written."""
+        """Write one multi. Returns None on success, or the resources that others changed if nothing was written."""
         snapshot, revisions, records = self._commit_log.cache.snapshot, list[tuple[int, Revision]](), list[Any]()
         for index, pending in some:
             if pending.changes:
@@ -107,26 +107,26 @@ class Committer:
         for index, revision in revisions:
             earlier = results.get(index)
             if isinstance(earlier, Revision):
-                self._commit_log.remote.append(earlier)  # a pending commit that was split: the last part is its result
+                self._commit_log.remote.append(earlier)  # if a commit was split, its result is that of the last part
             results[index] = revision
         return None
 
     def _reconcile(self, found: UnexpectedZnodeVersion) -> set[Resource]:
-        """A znode was written externally, or a revision mark was purged."""
+        """Handle an external write to a znode, or a purged revision mark."""
         if found.path.startswith(paths.MARKS):
             self._external.refresh_marks()
             return set()
         return self._external.reconcile([found.path])
 
     def _topic_documents(self, changes: Iterable[Change]) -> Mapping[str, bytes]:
-        """The znodes of growing topics: the controller's other fields in them are preserved."""
+        """The znodes of topics that get partitions. The controller's fields in them are preserved."""
         if not self._external.has_brokers:
             return {}
         grown = (each.resource.name for each in changes if each.kind is ChangeKind.TOPIC and each.before)
         return {path: data for path, data, _ in self._commit_log.session.get_many(map(paths.topic_path, grown))}
 
     def _warn_of_hidden_acls(self, changes: Iterable[Change]) -> None:
-        """Kafka brokers do not enforce ACLs that Kafka's tree cannot store."""
+        """Warn of ACLs that Kafka's znodes cannot store, which brokers do not enforce."""
         if self._external.has_brokers:
             for resource in {each.resource for each in changes if each.resource.type is ResourceType.ACL}:
                 if paths.config_path(resource).startswith(paths.KCONF_CONFIG):

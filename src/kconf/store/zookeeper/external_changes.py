@@ -1,9 +1,9 @@
-"""Changes that others make to Kafka's part of the tree: brokers, Kafka's tools, people with a ZooKeeper shell.
+"""Detects changes to Kafka's znodes that kconf did not make: by brokers, Kafka's tools or a ZooKeeper shell.
 
-They are announced by notifications, which are always followed (notification_follower.py); with Kafka brokers, topics
-are watched too, since a controller creates and grows them without a notification. The first server to notice an
-external change appends it to the journal with the origin "outside"; the others read it from there. Changes without a
-notification are found by the next full comparison, or when kconf itself writes that znode.
+Most are announced by notifications (notification_follower.py). With Kafka brokers, topics are watched too, since a
+controller creates topics and partitions without a notification. The first server that detects an external change
+appends it to the journal with the origin "outside"; the others read it from there. Changes without a notification are
+found by the next full comparison, or when kconf itself writes that znode.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BATCH: Final = 200  # znodes compared together, and journaled as one revision
 _UNKNOWN_CALLER: Final = RequestContext("")
 
 Retained = Mapping[str, Mapping[str, str]]
-"""The values of each znode that stay in force, since those in their place cannot be read."""
+"""The values of each znode that stay in effect because the new ones cannot be read."""
 
 
 class ExternalChanges:
@@ -84,7 +84,7 @@ class ExternalChanges:
             self._watch_topics(path.rpartition("/")[2] for path in grown)
             self.reconcile([*changed, *grown])
         except BaseException:
-            self._fired |= fired  # nothing is passed: the next poll reads it again
+            self._fired |= fired  # the next poll reads it again
             raise
         self._notifications.passed_all(new)
 
@@ -96,7 +96,7 @@ class ExternalChanges:
         return self._session.children(directory, on_event)
 
     def _watch_topics(self, names: Iterable[str]) -> None:
-        """New partitions come without a notification, so every topic is watched. Does not wait for the responses."""
+        """Watch topics, since new partitions have no notification. Does not wait for the responses."""
 
         def on_event(event: Any) -> None:
             self._watched_topics.discard(event.path)
@@ -118,7 +118,7 @@ class ExternalChanges:
             yield paths.config_path(Resource.topic(name))
 
     def find_differing(self, loaded: LoadedState, tree: ZnodeTree) -> list[str]:
-        """After the tree was read again: the znodes that may differ from the journal."""
+        """The znodes that may differ from the journal, after the tree was read again."""
         known = {path for path in self._commit_log.cache.versions if not path.endswith("/clients")}
         return [*loaded.unjournaled, *(known ^ tree.znodes.keys())]
 
@@ -135,10 +135,10 @@ class ExternalChanges:
         for start in range(0, len(changes), _BATCH):
             some = changes[start : start + _BATCH]
             while some and (conflicting := self._append(some, loaded.unjournaled, retained)) is not None:
-                some = [change for change in some if change.resource not in conflicting]  # journaled by others
+                some = [change for change in some if change.resource not in conflicting]  # journaled by another server
 
     def reconcile(self, changed: Iterable[str]) -> set[Resource]:
-        """Journal the differences between these znodes and the cache; returns the resources that changed."""
+        """Journal the differences between these znodes and the cache. Returns the changed resources."""
         unique = list(dict.fromkeys(changed))
         moved: set[Resource] = set()
         for start in range(0, len(unique), _BATCH):
@@ -149,7 +149,7 @@ class ExternalChanges:
                 moved |= remote
                 changes, retained = self._compare(some)
                 remote = self._commit_log.catch_up()
-                if not remote & compared:  # else the znodes may be newer than the cache they were compared with
+                if not remote & compared:  # otherwise the znodes may be newer than the cache
                     moved |= remote
                     if changes:
                         remote = self._append(changes, some, retained)
@@ -198,7 +198,7 @@ class ExternalChanges:
         return changes, retained
 
     def _retain_journaled(self, changes: Sequence[Change], loaded: LoadedState) -> tuple[list[Change], Retained]:
-        """Without the removals of what cannot be read: the journal has the value, unless it is sensitive."""
+        """Remove deletions of values that cannot be read. The journal contains the value, unless it is sensitive."""
         unreadable = {(each.path, each.key) for each in loaded.problems}
         removed, left = list[Change](), list[Change]()
         retained: dict[str, dict[str, str]] = {}
@@ -217,7 +217,7 @@ class ExternalChanges:
         return left, retained
 
     def _mark_retained(self, retained: Retained) -> None:
-        """Store what stays in force without a change of the journal, for servers that start later."""
+        """Store the values that stay in effect without a journal entry, for servers that start later."""
         cache = self._commit_log.cache
         builder = CommitBuilder(cache, cache.snapshot, {})
         for path, _, stat in self._session.get_many(path for path, values in retained.items() if values):
@@ -227,7 +227,7 @@ class ExternalChanges:
             cache.marks.add(path)
 
     def _append(self, changes: Sequence[Change], changed: Collection[str], retained: Retained) -> set[Resource] | None:
-        """Append to the journal. Returns None on success; else compare again: others have changed these resources."""
+        """Append to the journal. Returns None on success, or the resources that others changed, to compare again."""
         commit_log = self._commit_log
         snapshot = commit_log.cache.snapshot.apply(changes, commit_log.revision + 1)
         builder = CommitBuilder(commit_log.cache, snapshot, {})  # marks only: the znodes are already written
@@ -250,14 +250,14 @@ class ExternalChanges:
         return None
 
     def refresh_marks(self) -> None:
-        """Read again which znodes have a revision mark: another server may have created or purged some."""
+        """Read again which znodes have a revision mark, since other servers create and purge them."""
         self._commit_log.cache.marks = self._marked()
 
     def _marked(self) -> set[str]:
         return {marked_path(name) for name in self._session.children(paths.MARKS)}
 
     def purge_marks(self, oldest: int) -> None:
-        """Delete marks older than the journal. A server that expects one finds that it is gone, and refreshes."""
+        """Delete marks older than the journal. Other servers refresh when a mark that they expect is missing."""
         marks = self._session.get_many(map(mark_path, self._marked()))
         found = [(path, RevisionMark.read(data)) for path, data, _ in marks]
         self._session.delete(path for path, mark in found if mark is None or _is_purgeable(mark, oldest))

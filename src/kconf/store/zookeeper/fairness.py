@@ -1,9 +1,9 @@
-"""Gives a server that keeps losing the race for the next commit its turn.
+"""Makes sure that a server whose commits keep losing races can commit.
 
-The winner of a race is slightly ahead in the next one too, so a busy server could keep another from ever committing. A
+The winner of a race has an advantage in the next one, so a busy server could prevent another from ever committing. A
 server that has lost several times takes the turn: it writes its name to /kconf/turn. Every commit checks the version of
-that znode, so from then on those of the other servers fail, and they wait. The commit of the server that has the turn
-ends it in the same multi. If that server dies, the others end its turn after a short wait.
+that znode, so the commits of other servers then fail, and they wait. The server's commit ends its turn in the same
+multi. If the server dies, the others end its turn after a short wait.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kconf.store.zookeeper.paths import TURN
 from kconf.store.zookeeper.session import Session
 from kconf.store.zookeeper.znode_ops import ZnodeOp
 
-MAX_LOSSES: Final = 8  # in a row, before a server takes the turn
-_MAX_WAIT: Final = 0.3  # seconds for another server's turn
+MAX_LOSSES: Final = 8  # lost races in a row before a server takes the turn
+_MAX_WAIT: Final = 0.3  # seconds to wait for another server's turn
 
 
 class CommitFairness:

@@ -1,7 +1,7 @@
 """Creates a store in ZooKeeper for a copy.
 
-While the copy is in progress, a znode marks the store as incomplete, and no server opens it. If a copy was killed, the
-next one deletes what it left behind.
+During the copy, a znode marks the store as incomplete, and no server opens it. If a copy was killed, the next one
+deletes what is left of it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kconf.store.zookeeper.session import Session, store_errors
 from kconf.store.zookeeper.store import ZookeeperStore
 from kconf.store.zookeeper.url import ZookeeperUrl
 
-_ZOOKEEPER_OWN = {"zookeeper"}  # in the root of every ensemble
+_ZOOKEEPER_OWN = {"zookeeper"}  # exists in every ensemble
 
 
 @contextmanager
 def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterator[ZookeeperStore]:
-    """The store to be filled. Others can open it if the block ends without an error; else nothing remains."""
+    """Create a store to be filled. It can be opened after the block ends; after an error, nothing is left."""
     session = Session(ZookeeperUrl.parse(url), secrets)
     session.open()
     with closing(session):

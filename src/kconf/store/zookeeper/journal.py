@@ -1,8 +1,8 @@
-"""The journal in ZooKeeper: one znode per commit, named by the first revision in it.
+"""The journal in ZooKeeper: one znode per commit, named by its first revision.
 
-The name of the next znode follows from the last one, so readers watch for that name instead of listing; and only one
-server can create it, which puts all commits into a total order. The names are listed once, when the journal is opened.
-`/kconf/oldest` is the first revision of the journal: the first znode may have older ones, which are trimmed.
+The name of the next znode follows from the last one, so readers watch for that name instead of listing. Only one server
+can create it, which puts all commits into a total order. The names are listed once, when the journal is opened.
+`/kconf/oldest` is the first revision of the journal; older revisions in the first znode are ignored.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ _MAX_DELETED: Final = 2000  # znodes per call
 class JournalEntry(NamedTuple):
     """One znode of the journal: the revisions of a commit, and its unique id.
 
-    `notified` is how many notifications the commit created in each directory; None: it does not say.
-    `step` is the last revision, up to these, with an earlier time than the one before it: 0 if there is none. From
-    there on times do not decrease.
+    `notified` is the number of notifications that the commit created in each directory, or None if unknown. `step` is
+    the last revision so far with an earlier time than the previous one, or 0. From there on, times do not decrease.
     """
 
     commit_id: str
@@ -66,7 +65,7 @@ class ZookeeperJournal:
         self.oldest = 1
 
     def open(self) -> None:
-        """Read its first and last revisions."""
+        """Read the first and last revisions."""
         self.refresh_oldest()
         self._firsts = sorted(int(name.removeprefix("c_")) for name in self._session.children(JOURNAL))
         self.last = 0
@@ -92,7 +91,7 @@ class ZookeeperJournal:
         return None if found is None else read_entry(first, found[0])
 
     def add(self, first: int, times: Sequence[int]) -> None:
-        """Record a znode that this or another server has created: its first revision, and the times of all."""
+        """Add a znode that this or another server has created: its first revision, and the times of all."""
         self._last_step = self.step_after(first, times)
         self._last_time = times[-1]
         self._firsts.append(first)
@@ -151,14 +150,14 @@ class ZookeeperJournal:
             return found
 
     def _last_at(self, time: int) -> int:
-        """The last revision with this time or an earlier one, 0 if there is none.
+        """The last revision at or before this time, or 0.
 
-        Between two steps of the clock times do not decrease: a binary search there, from the newest on.
+        Uses a binary search between clock steps, where times do not decrease, starting with the newest.
         """
         firsts, end = self._firsts, len(self._firsts)
         while end:
             entry = self.entry(firsts[end - 1])
-            step = entry.step if entry is not None else 0  # trimmed by another server: nothing older is there
+            step = entry.step if entry is not None else 0  # trimmed by another server, so nothing older exists
             begin = max(bisect_right(firsts, step) - 1, 0)
             found = self._last_between(begin, end, step, time)
             if found or not step:
@@ -171,8 +170,8 @@ class ZookeeperJournal:
         return 0
 
     def _last_between(self, begin: int, end: int, step: int, time: int) -> int:
-        """The same among the revisions from `step` on in some znodes."""
-        low, high = begin, end  # the first later znode is in [low, high]
+        """Like `_last_at`, among the revisions from `step` on in a range of znodes."""
+        low, high = begin, end  # the first znode with a later time is in [low, high]
         while low < high:
             middle = (low + high) // 2
             entry = self.entry(self._firsts[middle])
@@ -193,7 +192,7 @@ class ZookeeperJournal:
             self._audit_log.append(attempts)
 
     def trim(self, before_time: int | None, keep_last: int | None, up_to: int | None) -> int:
-        """As Store.trim."""
+        """See Store.trim."""
         with store_errors():
             oldest = self.refresh_oldest()
             first = oldest if keep_last is None else max(oldest, self.last + 1 - keep_last)
@@ -207,14 +206,14 @@ class ZookeeperJournal:
             return first - oldest
 
     def _delete_before(self, first: int) -> None:
-        """Delete the znodes with only revisions before `first`; another server may do the same."""
+        """Delete znodes that contain only revisions before `first`. Another server may do the same."""
         count = max(bisect_right(self._firsts, first) - 1, 0)
         count = min(count, _MAX_DELETED)
         self._session.delete(journal_path(each) for each in self._firsts[:count])
         self._firsts = self._firsts[count:]
 
     def close(self) -> None:
-        """The session belongs to the store."""
+        """Does nothing: the session belongs to the store."""
 
     def _check(self, after: int) -> None:
         if after + 1 < self.oldest and self.oldest > 1:

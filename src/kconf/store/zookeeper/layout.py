@@ -23,9 +23,9 @@ class StoreIdentity(NamedTuple):
 
 
 def open_layout(session: Session, url: str, identity: InitialIdentity | None) -> StoreIdentity:
-    """Create what is missing, with `identity` if given; raises StoreMismatch if the store cannot be used."""
+    """Create missing znodes, with `identity` if given. Raises StoreMismatch if the store cannot be used."""
     if identity is None and session.get(paths.COPY_IN_PROGRESS) is not None:
-        raise StoreMismatch(f"{url} is an incomplete copy: copy again")
+        raise StoreMismatch(f"{url} is an incomplete copy; run the copy again")
     if session.get(paths.JOURNAL) is None:
         _create(session, identity or InitialIdentity(encode_id(uuid4()), epoch=1))
     if session.get_or_create(paths.FORMAT, _FORMAT) != _FORMAT:
@@ -36,7 +36,7 @@ def open_layout(session: Session, url: str, identity: InitialIdentity | None) ->
 
 
 def _create(session: Session, identity: InitialIdentity) -> None:
-    """The directory of the journal is created last: if it exists, everything else does."""
+    """Create all znodes, the journal's directory last: if it exists, everything else does."""
     for each in paths.ROOTS:
         session.get_or_create(each, b"")
     session.get_or_create(paths.FORMAT, _FORMAT)

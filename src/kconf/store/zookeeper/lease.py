@@ -1,8 +1,8 @@
-"""Whether ZooKeeper can still hold the session: it has answered a request that was sent less than a timeout ago.
+"""A lease on the ZooKeeper session: valid if ZooKeeper answered a request sent less than a session timeout ago.
 
-The client library notices a lost session when it next reads its socket. Until then, a process that was stopped for
-longer (SIGSTOP, a suspended machine) would serve what it knew before. The lease ends by the clock alone, so it has
-ended in the first moment in which the process runs again.
+The client library notices a lost session only when it reads its socket. Until then, a process that was stopped
+(SIGSTOP, a suspended machine) would serve stale data. The lease depends only on the clock, so it has ended as soon as
+the process runs again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
-_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # which counts suspended time too
-_RENEWALS: Final = 4  # per timeout
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # a clock that includes suspended time
+_RENEWALS: Final = 4  # requests per session timeout
 
 
 def _now() -> float:
@@ -21,9 +21,9 @@ def _now() -> float:
 
 
 class SessionLease:
-    """`ask` sends a request to ZooKeeper, and calls its argument when that is answered.
+    """`ask` sends a request to ZooKeeper and calls its argument with the response.
 
-    `on_gap` is called, from any thread, before a lease that had ended is held again.
+    `on_gap` is called, from any thread, before a lease becomes valid again.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SessionLease:
         return self._clock() < self._ends
 
     def start(self, seconds: float) -> None:
-        """A session with this timeout has just answered."""
+        """Start the lease: a session with this timeout has just responded."""
         self._seconds = seconds
         self._ends = self._clock() + seconds
         Thread(target=self._run, name="kconf-zookeeper-lease", daemon=True).start()

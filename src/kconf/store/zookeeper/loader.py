@@ -1,4 +1,4 @@
-"""Loads the whole tree: the znodes as a snapshot, and which of them were changed externally."""
+"""Loads all znodes as a snapshot, and finds those that were changed externally."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ log = getLogger(__name__)
 
 
 class ZnodeTree(NamedTuple):
-    """All znodes as they were read; `deleting` are the topics that the controller is about to delete."""
+    """All znodes as they were read. `deleting` are topics that the controller is about to delete."""
 
     znodes: Mapping[str, Znode]
     deleting: frozenset[str]
     marks: Mapping[str, RevisionMark]
-    users: Sequence[str]  # the znodes of users that have clients with quotas
+    users: Sequence[str]  # znodes of users with client ids that have quotas
 
 
 def read_tree(bulk: BulkReader) -> ZnodeTree:
@@ -54,7 +54,7 @@ def read_tree(bulk: BulkReader) -> ZnodeTree:
 
 
 class LoadedState(NamedTuple):
-    """The state in a tree. `unjournaled` are znodes that were changed externally and are not in the journal."""
+    """The state in the znodes. `unjournaled` are znodes with external changes that are not in the journal."""
 
     snapshot: Snapshot
     versions: dict[str, int]
@@ -65,7 +65,7 @@ class LoadedState(NamedTuple):
 class TreeLoader:
     """Converts znodes to resources.
 
-    `journal_start` is the zxid since which changes are journaled; `floor` stands for revisions older than the journal.
+    `journal_start` is the zxid from which changes are journaled; `floor` replaces revisions older than the journal.
     """
 
     def __init__(self, passwords: BrokerPasswords, *, floor: int = 0, journal_start: int = 0) -> None:
@@ -74,7 +74,7 @@ class TreeLoader:
         self._shared: dict[tuple[tuple[str, str], ...], Overrides] = {}
 
     def read_document(self, path: str, data: bytes) -> ZnodeDocument:
-        """The overrides in a znode; raises ValueError for a path that is not a config znode."""
+        """The overrides in a znode. Raises ValueError if the path is not a config znode."""
         resources = paths.resources_of(path)
         if not resources:
             raise ValueError(f"{path} is not a config znode")
@@ -86,12 +86,15 @@ class TreeLoader:
         values, undecodable = self._passwords.decode(resources[0], document.overrides[resources[0]])
         problems = [
             *document.problems,
-            *(ZnodeProblem(path, key, "no configured secret decrypts its value") for key in undecodable),
+            *(
+                ZnodeProblem(path, key, "its value cannot be decrypted with the configured secrets")
+                for key in undecodable
+            ),
         ]
         return ZnodeDocument({resources[0]: values}, document.stamps, problems)
 
     def load(self, tree: ZnodeTree, revision: int, in_force: Snapshot = Snapshot.EMPTY) -> LoadedState:
-        """The state of a tree, at `revision`. What cannot be read has the value of its mark, or that was in force."""
+        """The state at `revision`. Unreadable values are replaced by those in the revision mark or in `in_force`."""
         topics: dict[str, Topic] = {}
         configs: dict[Resource, Overrides] = {}
         changed: dict[Resource, int] = {}
@@ -154,14 +157,14 @@ class TreeLoader:
         return (mark is None or mark.mzxid != znode.mzxid) and znode.mzxid > self._journal_start
 
     def _revisions_without_stamps(self, znode: Znode, mark: RevisionMark | None, count: int) -> tuple[int, ...]:
-        """The last changes of a znode that was written externally, as far as they are journaled."""
+        """The revisions of the last journaled changes of a znode that was written externally."""
         if mark is not None and mark.mzxid == znode.mzxid:
             return tuple(mark.revisions)
         return (self._floor,) * count
 
 
 def _versions(tree: ZnodeTree) -> dict[str, int]:
-    """Of all znodes but those that the controller is about to delete."""
+    """The versions of all znodes, except those that the controller is about to delete."""
     versions = {path: znode.version for path, znode in tree.znodes.items()}
     for path in tree.users:
         versions[f"{path}/clients"] = 0

@@ -1,8 +1,8 @@
-"""Revision marks: the last changes of znodes that cannot store them themselves.
+"""Revision marks: the revisions of znodes that do not contain them.
 
-kconf stamps the znodes that it writes with the revisions of their last changes (znode_codec.py). A znode that was
-deleted or written externally has no stamp; its revisions are then in a znode of their own under /kconf/marks. That also
-has the values that stay in force although the external document has something in their place that cannot be read.
+kconf writes the revisions of the last changes into the znodes that it writes (znode_codec.py). For a znode that was
+deleted or written externally, the revisions are in a separate znode under /kconf/marks. It also contains the values
+that stay in effect because the external ones cannot be read.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kconf.store.zookeeper.paths import MARKS
 class RevisionMark(NamedTuple):
     """The revisions of the last changes of a znode's resources.
 
-    `retained` has the values, encoded as in the znode, that stay in force for those that cannot be read.
+    `retained` has the values, encoded as in the znode, that stay in effect because the new ones cannot be read.
     """
 
     revisions: Sequence[int]
-    mzxid: int = 0  # of the version that was journaled; 0: the znode was deleted
+    mzxid: int = 0  # zxid of the journaled version, or 0 if the znode was deleted
     retained: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def read(cls, data: bytes) -> RevisionMark | None:
-        """None if it is malformed."""
+        """Parse a mark. None if it is malformed."""
         try:
             revisions, mzxid, *rest = json.loads(data)
             retained = {str(key): str(value) for each in rest for key, value in each.items()}

@@ -1,6 +1,6 @@
-"""The members of the cluster: an ephemeral znode per kconf server under /kconf/servers, and brokers in /brokers/ids.
+"""The members of the cluster: kconf servers (ephemeral znodes under /kconf/servers) and brokers (/brokers/ids).
 
-kconf never registers itself in /brokers/ids: a controller would assign partitions to it.
+kconf does not register in /brokers/ids, because a controller would assign partitions to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Membership:
         self._published: Mapping[str, int] = {}
 
     def join(self, member: ClusterMember, passed: Mapping[str, int]) -> None:
-        """`passed`: as in `publish`. Raises ConfigurationError if another server has the same id."""
+        """Register this server. `passed` is as in `publish`. Raises ConfigurationError if the id is in use."""
         self._own, self._published = member, passed
         path, data = f"{paths.SERVERS}/{member.id}", _write_server(member, passed)
         for _ in range(2):
@@ -53,7 +53,7 @@ class Membership:
                 return
         if not self._session.owns(path):
             raise ConfigurationError(
-                f"another server with ID {member.id} uses this store: give each server its own --node-id"
+                f"another server with ID {member.id} uses this store; start each server with its own --node-id"
             )
 
     def _wait_deleted(self, path: str) -> None:
@@ -62,7 +62,7 @@ class Membership:
             deleted.wait(_MAX_WAIT)
 
     def rejoin(self, passed: Mapping[str, int]) -> None:
-        """Register again in a new session; the znode of the old one is deleted with it."""
+        """Register again in a new session. The old znode is deleted with the old session."""
         if self._own is not None:
             try:
                 self.join(self._own, passed)
@@ -70,13 +70,13 @@ class Membership:
                 log.error("%s", error)
 
     def publish(self, passed: Mapping[str, int]) -> None:
-        """Show the other servers, if they do not know yet, before which numbers this one has passed notifications."""
+        """Publish the numbers up to which this server has processed notifications, if they have changed."""
         if self._own is not None and passed != self._published:
             self._session.set(f"{paths.SERVERS}/{self._own.id}", _write_server(self._own, passed))
             self._published = passed
 
     def passed_by_all(self) -> Mapping[str, int]:
-        """In each directory the number before which every live server has passed all notifications."""
+        """The number in each directory before which every live server has processed all notifications."""
         live = [f"{paths.SERVERS}/{name}" for name in self._session.children(paths.SERVERS)]
         found = [_read_passed(data) for _, data, _ in self._session.get_many(live)]
         return {directory: min((each.get(directory, 0) for each in found), default=_ALL) for directory in DIRECTORIES}
@@ -115,7 +115,7 @@ def _read_server(number: int, facts: Any) -> ClusterMember:
 
 
 def _read_passed(data: bytes) -> Mapping[str, int]:
-    """A server that does not publish its position is assumed to have read nothing."""
+    """The published positions of a server. Without them, it is assumed to have read nothing."""
     try:
         return {str(directory): int(number) for directory, number in json.loads(data)["passed"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -123,7 +123,7 @@ def _read_passed(data: bytes) -> Mapping[str, int]:
 
 
 def _read_broker(number: int, facts: Any) -> ClusterMember:
-    """Kafka's document: endpoints are NAME://host:port."""
+    """Parse the znode of a Kafka broker. Endpoints are NAME://host:port."""
     endpoints = {}
     for each in facts["endpoints"]:
         name, _, address = each.partition("://")

@@ -1,10 +1,10 @@
-"""Finds the notifications that others than kconf have created, at once and without listing the directories.
+"""Detects notifications that were not created by kconf, immediately and without listing the directories.
 
-ZooKeeper numbers the children of a directory, and its stat says how many were ever created. So the name of the next
-notification is known, and a watch for that name fires when it is created. How many of the new ones are kconf's own is
-known too: from the names that a commit returns, and for other servers from their journal entries, which are of the
-same transaction. Only if there are more, the new ones are read. Names with another prefix fire no watch: they are found
-by the next `check`.
+ZooKeeper numbers the children of a directory, and its stat shows how many were ever created. So the name of the next
+notification is known, and a watch for that name fires when it is created. The number of kconf's own notifications is
+known too: from the names that a commit returns, and for other servers from their journal entries, which are written in
+the same transaction. The new ones are read only if there are more. Names with another prefix fire no watch; the next
+`check` finds them.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _WATCH_DELAY: Final = 0.02  # seconds
 
 @dataclass(slots=True)
 class _Directory:
-    """All notifications before `next` have been passed. `zxid` is that of a transaction after which this is so."""
+    """All notifications before `next` have been processed, as of the transaction `zxid`."""
 
     next: int = 0
     zxid: int = 0
-    own: set[int] = field(default_factory=set)  # numbers from `next` on that this server has created
-    remote: list[tuple[int, int | None]] = field(default_factory=list)  # zxid of a commit after `zxid`, and how many
+    own: set[int] = field(default_factory=set)  # numbers from `next` on that this server created
+    remote: list[tuple[int, int | None]] = field(default_factory=list)  # later commits: zxid, number of notifications
 
 
 @dataclass(frozen=True, slots=True)
 class NewNotifications:
-    """What is new in the directories since they were last passed: the znodes that others have changed."""
+    """The znodes named in new notifications of others."""
 
     changed: Iterable[str]
     positions: Mapping[str, tuple[int, int]]  # the next number and the zxid of each directory
@@ -61,7 +61,7 @@ class NotificationFollower:
         self._committing = False
         self._unwatched: set[str] = set()
         self._timer: Timer | None = None
-        self._lock = Lock()  # for these two
+        self._lock = Lock()  # protects the two fields above
 
     @property
     def is_pending(self) -> bool:
@@ -69,11 +69,11 @@ class NotificationFollower:
 
     @property
     def passed(self) -> Mapping[str, int]:
-        """In each directory the number before which all notifications have been passed."""
+        """The number in each directory before which all notifications have been processed."""
         return {name: each.next for name, each in self._directories.items()}
 
     def start(self) -> None:
-        """Begin after the notifications that exist now: the caller reads the whole tree next."""
+        """Start after the existing notifications. The caller reads the whole tree next."""
         self._fired = set()
         for name in DIRECTORIES:
             created, zxid = _position(self._session.client.exists_async(name).get(timeout=TIMEOUT))
@@ -81,14 +81,14 @@ class NotificationFollower:
             self._watch(name)
 
     def check(self) -> None:
-        """Look at all directories with the next poll: watches may have been lost, or names have another prefix."""
+        """Check all directories with the next poll: watches may have been lost, or names have another prefix."""
         self._fired |= set(DIRECTORIES)
 
     def begin_commit(self) -> None:
         self._committing = True
 
     def end_commit(self, created: Iterable[str]) -> None:
-        """After a commit of this server, which created these notifications; none if it failed."""
+        """Record the notifications that a commit of this server created; none if it failed."""
         self._committing = False
         numbers: dict[str, list[int]] = {}
         for path in created:
@@ -107,18 +107,18 @@ class NotificationFollower:
             self._on_change()
 
     def remote_commit(self, zxid: int, notified: Mapping[str, int] | None) -> None:
-        """Another server's commit, and how many notifications it created in each directory; None: not known."""
+        """Record a commit of another server, with its number of notifications per directory, or None if unknown."""
         for name, known in self._directories.items():
             count = None if notified is None else notified.get(name, 0)
             if zxid > known.zxid and count != 0:
                 known.remote.append((zxid, count))
 
     def request_positions(self) -> Mapping[str, Any]:
-        """Ask for the state of the directories whose watch has fired. The journal must be read after this."""
+        """Request the state of the directories whose watch has fired. The journal must be read after this."""
         return {name: self._session.client.exists_async(name) for name in set(self._fired)}
 
     def read(self, requested: Mapping[str, Any]) -> NewNotifications:
-        """What others have changed, once the journal has been read. Nothing is passed before `passed_all`."""
+        """The external changes, after the journal has been read. They count as processed after `passed_all`."""
         changed: dict[str, None] = {}
         positions = {}
         for name, response in requested.items():
@@ -134,7 +134,7 @@ class NotificationFollower:
         return NewNotifications(changed, positions)
 
     def passed_all(self, new: NewNotifications) -> None:
-        """What others have changed is applied: watch for the next."""
+        """The external changes are applied: watch for the next notification."""
         for name, (created, zxid) in new.positions.items():
             known = self._directories[name]
             known.next, known.zxid = created, zxid
@@ -144,7 +144,7 @@ class NotificationFollower:
             self._watch(name)
 
     def _external(self, directory: str, numbers: range, own: set[int]) -> Iterator[str]:
-        """The znodes that new notifications name, in order; malformed ones are logged and ignored."""
+        """The znodes named in new notifications, in order. Malformed notifications are logged and ignored."""
         for path, data in self._data(directory, [each for each in numbers if each not in own]):
             try:
                 if directory != paths.CONFIG_CHANGES:
@@ -160,14 +160,14 @@ class NotificationFollower:
             expected = [f"{directory}/{next_name(directory, each)}" for each in numbers[start : start + _BATCH]]
             found |= {sequence_number(path): (path, data) for path, data, _ in self._session.get_many(expected)}
         missing = {each for each in numbers if each not in found}
-        if missing:  # purged meanwhile, or named otherwise
+        if missing:  # purged in the meantime, or it has another prefix
             names = [each for each in self._session.children(directory) if sequence_number(each) in missing]
             others = self._session.get_many(f"{directory}/{each}" for each in names)
             found |= {sequence_number(path): (path, data) for path, data, _ in others}
         return (found[each] for each in sorted(found))
 
     def _watch_soon(self, directory: str) -> None:
-        """While this server commits one change after the other, the numbers that it gets show whether others do."""
+        """Watch with a delay: while this server commits continuously, its own numbers show whether others commit."""
         with self._lock:
             self._unwatched.add(directory)
             if self._timer is None:
@@ -202,8 +202,8 @@ class NotificationFollower:
 
 
 def _position(stat: Any) -> tuple[int, int]:
-    """The number of the next child of a directory, and the zxid of the last change of its children.
+    """The number of the next child of a directory, and the zxid of the last change to its children.
 
-    ZooKeeper shows twice the number of created children, less those that exist, as `cversion`.
+    `cversion` is twice the number of children ever created, minus the existing ones.
     """
     return (0, 0) if stat is None else ((stat.cversion + stat.numChildren) // 2, stat.pzxid)

@@ -1,9 +1,8 @@
-"""Purges old notifications, as brokers do (KIP-21: after 15 minutes), once every live server has passed them.
+"""Purges old notifications after every live server has processed them. Brokers purge after 15 minutes (KIP-21).
 
-Servers show in their znodes how far they are (membership.py). A server deletes its own notifications by name, many in
-one multi. Those of servers that are gone are found by listing, only if a directory has more than this server has
-created. Their numbers are in the order of their age, so of many young ones only the first is read: the store cannot
-commit or poll meanwhile.
+Servers publish their positions in their znodes (membership.py). A server deletes its own notifications by name, many in
+one multi. Those of stopped servers are found by listing, only if a directory has more than this server created. Since
+the numbers are in order of age, reading stops at the first recent one: the store cannot commit or poll meanwhile.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class NotificationPurger:
         self._created.extend((now, path) for path in created)
 
     def purge(self, seconds: float, passed: Mapping[str, int], *, bounded: bool = False) -> bool:
-        """Delete what is older than that, up to a limit per call; returns whether there may be more.
+        """Delete notifications older than `seconds`, up to a limit per call. Returns whether there may be more.
 
-        `passed` is the number in each directory before which all servers have passed everything. If `bounded`, only the
-        newest `MAX_OWN` of this server's own stay, whatever their age.
+        `passed` is the number in each directory before which all servers have processed everything. If `bounded`, only
+        the newest `MAX_OWN` notifications of this server are kept, regardless of their age.
         """
         oldest = monotonic() - seconds
         old: list[str] = []
@@ -69,7 +68,7 @@ class NotificationPurger:
                 found += [path for path, time in created if time <= oldest and _is_passed(path, passed)]
                 young = (path for path, time in created if time > oldest or not _is_passed(path, passed))
                 if len(found) >= _MAX_PER_CALL or any(sequence_number(path) >= 0 for path in young):
-                    break  # a name without a number says nothing about the age of those after it
+                    break  # a name without a number does not show an age
         return found[:_MAX_PER_CALL]
 
     def _count(self, directory: str) -> int:
@@ -85,10 +84,10 @@ class NotificationPurger:
             some = purged[start : start + _BATCH]
             results = self._session.multi(ZnodeOp("delete", path) for path in some)
             if any(isinstance(each, Exception) for each in results):
-                self._session.delete(some)  # one by one: a broker has deleted some of them
+                self._session.delete(some)  # one by one, since a broker has deleted some
 
 
 def _is_passed(path: str, passed: Mapping[str, int]) -> bool:
-    """A name without a number is never read."""
+    """Whether all servers have processed a notification. Names without a number are never read."""
     directory, _, name = path.rpartition("/")
     return sequence_number(name) < passed.get(directory, 0)

@@ -1,4 +1,4 @@
-"""Kafka's change notifications: which znode has changed, written for brokers and read as brokers do."""
+"""Kafka's change notifications: which znode has changed. Written for brokers, and read as brokers do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIRECTORIES: Final = (paths.CONFIG_CHANGES, paths.LITERAL_ACL_CHANGES, paths.PRE
 _CONFIG_CHANGE: Final = "config_change_"
 _ACL_CHANGE: Final = "acl_changes_"
 _ROOTS_OF_VERSION_1: Final = {
-    "topic": paths.TOPICS,  # as KIP-21 writes it; Kafka's tools write the plural
+    "topic": paths.TOPICS,  # as in KIP-21; Kafka's tools write the plural
     "topics": paths.TOPICS,
     "client": paths.CLIENTS,
     "clients": paths.CLIENTS,
@@ -21,7 +21,7 @@ _ROOTS_OF_VERSION_1: Final = {
 
 
 class Notification(NamedTuple):
-    """What brokers read when a znode has changed: a sequential child of `directory`."""
+    """A notification for brokers: a sequential child of `directory`."""
 
     directory: str
     prefix: str
@@ -29,7 +29,9 @@ class Notification(NamedTuple):
 
 
 def notification_for(path: str) -> Notification | None:
-    """The notification of a changed znode; None if Kafka has none: created or grown topics, and kconf's own znodes."""
+    """The notification for a changed znode, or None if Kafka has none: new topics and partitions, and kconf's own
+    znodes.
+    """
     if path.startswith("/config/"):
         text = json.dumps(
             {"version": 2, "entity_path": path.removeprefix("/config/"), "kconf": 1}, separators=(",", ":")
@@ -48,32 +50,32 @@ def notification_for(path: str) -> Notification | None:
 
 
 def next_name(directory: str, number: int) -> str:
-    """The name that Kafka and kconf give the notification with this number."""
+    """The name of the notification with this number, as Kafka and kconf create it."""
     return f"{_CONFIG_CHANGE if directory == paths.CONFIG_CHANGES else _ACL_CHANGE}{number:010d}"
 
 
 class MalformedNotification(ValueError):
-    """A notification that names no znode."""
+    """A notification that does not name a znode."""
 
 
 def sequence_number(name: str) -> int:
-    """The number that ZooKeeper appended to the name of a notification; -1 for any other name, which is never read."""
+    """The number that ZooKeeper appended to the name of a notification. -1 for other names, which are never read."""
     digits = name[-10:]
     return int(digits) if len(digits) == 10 and digits.isdecimal() else -1
 
 
 def read_config_notification(data: bytes) -> tuple[str, bool] | None:
-    """The znode that a config notification names, and whether kconf wrote it; None: to be ignored silently.
+    """The znode in a config notification, and whether kconf wrote it. None if it is ignored silently.
 
-    Reads both versions, and the singular types of KIP-21's text, for which Kafka logs an error as for anything that
-    raises MalformedNotification here.
+    Reads both versions, and also the singular entity types of KIP-21's text, for which Kafka logs an error. Raises
+    MalformedNotification where Kafka logs an error otherwise.
     """
     try:
         facts = json.loads(data.decode("utf-8-sig"))
     except ValueError:
         if not data:
             raise MalformedNotification("it is empty") from None
-        return None  # as in Kafka: from before KIP-21
+        return None  # as in Kafka: written before KIP-21
     if not isinstance(facts, dict):
         raise MalformedNotification("it is not an object")
     version = facts.get("version")
@@ -87,12 +89,12 @@ def _named_path(facts: dict[str, object], version: int) -> str:
         kind, name = facts.get("entity_type"), facts.get("entity_name")
         root = _ROOTS_OF_VERSION_1.get(kind) if isinstance(kind, str) else None
         if root is None or not isinstance(name, str) or not name:
-            raise MalformedNotification("it names neither a topic nor a client")
+            raise MalformedNotification("it does not name a topic or a client")
         return f"{root}/{name}"
     named = facts.get("entity_path")
     path = f"/config/{named}" if isinstance(named, str) else ""
     if not _is_config_path(path):
-        raise MalformedNotification("it names no entity")
+        raise MalformedNotification("it does not name an entity")
     return path
 
 
@@ -104,7 +106,7 @@ def _is_config_path(path: str) -> bool:
 
 
 def read_acl_notification(directory: str, data: bytes) -> str:
-    """The znode that an ACL notification names; raises MalformedNotification."""
+    """The znode in an ACL notification. Raises MalformedNotification."""
     try:
         if directory == paths.LITERAL_ACL_CHANGES:
             kind, _, name = data.decode().partition(":")
@@ -112,4 +114,4 @@ def read_acl_notification(directory: str, data: bytes) -> str:
         facts = json.loads(data)
         return f"{paths.PREFIXED_ACLS}/{paths.ACL_TYPES[AclType[facts['resourceType']]]}/{facts['name']}"
     except (ValueError, KeyError, TypeError):
-        raise MalformedNotification("it names no ACLs") from None
+        raise MalformedNotification("it does not name ACLs") from None

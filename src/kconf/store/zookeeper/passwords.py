@@ -1,8 +1,8 @@
 """Encodes broker passwords for their znodes, and decodes them.
 
-With `password.encoder.secret` they are encoded as Kafka does, so that a broker with the same secret can read them.
-Without it no broker could read them; kconf's own cipher then protects them from readers of a single znode, but not from
-those who can read the whole ensemble, since the store key is there too.
+With `password.encoder.secret` they are encoded as in Kafka, so that a broker with the same secret can read them.
+Without it, no broker can read them. kconf's own cipher then protects them from readers of a single znode, but not from
+those who can read the whole ensemble, since it also contains the store key.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _PREFIX: Final = "kconf:"
 
 
 class BrokerPasswords:
-    """Encodes and decodes the secret values of brokers; everything else is passed through."""
+    """Encodes and decodes sensitive broker values. Other values are not changed."""
 
     def __init__(self, store_key: bytes, secrets: Secrets) -> None:
         self._cipher = ValueCipher(store_key, secrets)
         self._encoder = PasswordEncoder(secrets) if secrets.current else None
-        self._encoded: dict[tuple[Resource, str], tuple[str, str]] = {}  # an unchanged value keeps its text
+        self._encoded: dict[tuple[Resource, str], tuple[str, str]] = {}  # an unchanged value keeps its encoded text
 
     def encode(self, resource: Resource, values: Overrides) -> Overrides:
         if resource.type != ResourceType.BROKER:
@@ -59,7 +59,7 @@ class BrokerPasswords:
         if text.startswith(_PREFIX):
             value = self._cipher.decrypt(f"{resource.name}\0{key}", text.removeprefix(_PREFIX).split(":", 1))
         elif key not in BROKER and base_name(key) not in BROKER:
-            value = text  # an unknown key: Kafka does not encode its values, kconf does
+            value = text  # an unknown key: encoded by kconf, but not by Kafka
             if self._encoder is not None and "encryptedPassword:" in text:
                 value = self._decode_kafka(text)
         else:

@@ -1,8 +1,8 @@
-"""The paths of Kafka's znodes up to 3.9, and of kconf's own. Pure functions from names to paths and back.
+"""The paths of Kafka's znodes up to 3.9 and of kconf's own, as pure functions.
 
-kconf uses Kafka's own tree, so that brokers in ZooKeeper mode apply what kconf writes. What Kafka does not have
-(groups, client metrics) or cannot store (an ACL whose name has a slash, a topic with a name that brokers reject) is
-under /kconf/config, which brokers do not read.
+kconf uses Kafka's own znodes, so that brokers in ZooKeeper mode apply what kconf writes. What Kafka does not have
+(groups, client metrics) or cannot store (ACLs for names with a slash, topics with names that brokers reject) is under
+/kconf/config, which brokers do not read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ ROOTS: Final = (
     *(f"{KCONF_CONFIG}/{each.word}" for each in ResourceType),
     *(KCONF_TOPICS, MARKS, ATTEMPTS, SERVERS, TURN),
 )
-"""Created with a store, before its journal. Kafka creates the same znodes as its own where it needs them."""
+"""Created with a store, before its journal. Those outside /kconf are the same that Kafka creates."""
 
 DEFAULT: Final = "<default>"
 _EMPTY: Final = "<empty>"
@@ -71,8 +71,8 @@ _ACL_WORDS: Final = {word: kind for kind, word in ACL_TYPES.items()}
 
 
 def sanitize(name: str) -> str:
-    """A user or client id as part of a path, in Kafka's percent-encoding; no name can clash with `<default>`."""
-    if name in (".", ".."):  # Kafka does not encode them, and ZooKeeper rejects them
+    """A user or client id as part of a path, in Kafka's percent-encoding. No name can clash with `<default>`."""
+    if name in (".", ".."):  # not encoded by Kafka, but rejected by ZooKeeper
         return name.replace(".", "%2E")
     return quote(name, safe="").replace("~", "%7E") or _EMPTY
 
@@ -91,7 +91,7 @@ def _named(part: str) -> str | None:
 
 
 def config_path(resource: Resource) -> str:
-    """The znode with the overrides of a resource; a user's znode has both its quotas and its credentials."""
+    """The znode with the overrides of a resource. A user's znode has both quotas and credentials."""
     kind, name = resource
     if kind == ResourceType.TOPIC and name_problem(name) is None:
         return f"{TOPICS}/{name}"
@@ -112,7 +112,7 @@ def config_path(resource: Resource) -> str:
 def _quota_path(entity: QuotaEntity) -> str:
     parts = dict(entity.parts)
     if parts.keys() == {IP}:
-        return f"{IPS}/{parts[IP] or DEFAULT}"  # not encoded: Kafka's tools expect an address with colons
+        return f"{IPS}/{parts[IP] or DEFAULT}"  # not encoded, since Kafka's tools expect colons in addresses
     if parts.keys() == {CLIENT_ID}:
         return f"{CLIENTS}/{_entity(parts[CLIENT_ID])}"
     user = f"{USERS}/{_entity(parts[USER])}"
@@ -140,7 +140,7 @@ def topic_path(name: str) -> str:
 
 
 def topic_of(path: str) -> str | None:
-    """The topic of a znode of `topic_path`; None for other znodes."""
+    """The topic of a znode of `topic_path`, or None for other znodes."""
     root, _, part = path.rpartition("/")
     if root == TOPIC_NODES:
         return part
@@ -148,7 +148,7 @@ def topic_of(path: str) -> str | None:
 
 
 def resources_of(path: str) -> tuple[Resource, ...]:
-    """The resources whose overrides are in a znode, in the order of its stamps; empty: it is not a config znode.
+    """The resources in a znode, in the order of its stamps. Empty if it is not a config znode.
 
     Raises ValueError for a name that cannot be decoded.
     """

@@ -1,7 +1,7 @@
-"""A ZooKeeper that kconf only reads: the whole configuration of a cluster, kept up to date, without writing any znode.
+"""A read-only ZooKeeper store: reads and follows the configuration of a cluster, and writes no znodes.
 
-For `--read-only`, and as the source of a copy. Changes are detected by watches on Kafka's notifications; each time the
-whole tree is read again and compared. The journal of these changes is in memory and is lost with the process.
+For `--read-only`, and as the source of a copy. Changes are detected by watches on Kafka's notifications. Each time, all
+znodes are read again and compared. The journal of these changes is in memory only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
         self._callback: Callable[[], None] = lambda: None
         self._own: dict[int, ClusterMember] = {}
         self._membership = Membership(session, lambda: self._callback())
-        self._stale = set(_WATCHED)  # the directories that may have changed since they were read
+        self._stale = set(_WATCHED)  # directories that may have changed since they were read
         session.on_connected = self._connected
         self.polled_generation = session.generation
         self._snapshot = Snapshot.EMPTY
@@ -65,7 +65,10 @@ class ReadonlyZookeeperStore(OwnStateMixin):
 
     @classmethod
     def open(cls, url: str, secrets: Secrets = NO_SECRETS) -> ReadonlyZookeeperStore:
-        """Raises StoreUnavailable if no ZooKeeper answers, StoreMismatch if there is no cluster."""
+        """Open the store.
+
+        Raises StoreUnavailable if ZooKeeper does not respond, StoreMismatch if there is no cluster.
+        """
         session = Session(ZookeeperUrl.parse(url), secrets)
         session.open()
         try:
@@ -81,12 +84,12 @@ class ReadonlyZookeeperStore(OwnStateMixin):
 
     @property
     def unreadable(self) -> Sequence[str]:
-        """Values that no secret decodes, and those that are invalid for Kafka too."""
+        """Values that cannot be decoded, and those that are invalid for Kafka too."""
         return [str(each) for each in self.problems]
 
     @property
     def problem(self) -> StoreFailed | None:
-        """The ensemble manages its own files."""
+        """Always None: the ensemble manages its own files."""
         return None
 
     @property
@@ -98,7 +101,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
         return self._session.generation
 
     def join(self, member: ClusterMember) -> None:
-        """Nothing is written: only this process has it."""
+        """Stored in this process only, since nothing is written."""
         self._own = {member.id: member}
         with store_errors():
             self._membership.refresh()
@@ -113,7 +116,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
         return len(self.problems)
 
     def _read(self, revision: int) -> Snapshot:
-        """All znodes as they are now; watches are set before they are read."""
+        """Read all znodes. Watches are set first."""
         stale, self._stale = self._stale, set()
         for directory in stale:
             self._session.children(directory, partial(self._changed, directory))
@@ -153,7 +156,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
             with store_errors():
                 found = self._read(self._snapshot.revision)
         except StoreUnavailable as error:
-            log.warning("cannot read the changes of other servers: %s", error)
+            log.warning("cannot read the changes by other servers: %s", error)
             self._stale |= stale
             return ()
         self.polled_generation = generation

@@ -1,6 +1,6 @@
-"""The ZooKeeper session: a kazoo client whose errors are StoreErrors, and whose calls have a timeout.
+"""The ZooKeeper session: a kazoo client that raises StoreErrors, and whose calls have a timeout.
 
-Blocking calls are made from the store's thread, or a reader's. Callbacks from kazoo's threads (watch events, connection
+Blocking calls are made from the store's thread or a reader's. Callbacks from kazoo's threads (watch events, connection
 changes) only set a flag and notify the listener.
 """
 
@@ -36,10 +36,10 @@ from kconf.store.zookeeper.znode_ops import ANY_VERSION, ZnodeOp
 
 log = logging.getLogger(__name__)
 
-TIMEOUT = 6.0  # seconds: of the session, and of a request
+TIMEOUT = 6.0  # seconds: session timeout and request timeout
 _CONNECT_TIMEOUT = 15.0  # seconds for the first connection
 OUTCOME_UNKNOWN = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
-"""After one of these errors a write may have been applied or not."""
+"""After one of these errors, it is unknown whether a write was applied."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def store_errors() -> Iterator[None]:
         raise StoreUnavailable("ZooKeeper does not respond") from None
     except NoAuthError:
         raise StoreUnavailable(
-            "ZooKeeper denied access: is password.encoder.secret the same as on the other servers?"
+            "ZooKeeper denied access; check that password.encoder.secret is the same as on the other servers"
         ) from None
     except KazooException as error:
         raise StoreUnavailable(f"ZooKeeper refused: {type(error).__name__}") from None
@@ -63,11 +63,11 @@ class Session:
     def __init__(self, url: ZookeeperUrl, secrets: Secrets) -> None:
         self.url = url
         self.on_connected: Callable[[], None] = lambda: None
-        self.expired = False  # ephemeral znodes are gone, and changes may have been missed; the store resets it
-        self.generation = 0  # counts the moments after which changes may have been missed
+        self.expired = False  # the session was lost, with its ephemeral znodes and watches; reset by the store
+        self.generation = 0  # increases when changes may have been missed
         self._lease = SessionLease(self._ask, self._held_again)
         self._connected = Event()
-        logging.getLogger("kazoo").setLevel(logging.ERROR)  # the store itself logs what is relevant
+        logging.getLogger("kazoo").setLevel(logging.ERROR)  # the store logs what is relevant
         self.client = KazooClient(
             url.connect_string,
             timeout=TIMEOUT,
@@ -105,7 +105,7 @@ class Session:
 
     @property
     def is_held(self) -> bool:
-        """Whether there is a connection, and ZooKeeper cannot have ended the session in the meantime."""
+        """Whether there is a connection and the session cannot have expired."""
         return self._connected.is_set() and self._lease.is_held
 
     def _ask(self, answered: Callable[[], None]) -> None:
@@ -120,9 +120,9 @@ class Session:
         return self._connected.wait(seconds)
 
     def check_connected(self) -> None:
-        """Fail at once; kazoo would queue the request until the connection is back."""
+        """Raise StoreUnavailable without a connection, instead of queuing the request as kazoo does."""
         if not self.is_connected:
-            raise StoreUnavailable("ZooKeeper cannot be reached")
+            raise StoreUnavailable("ZooKeeper is unavailable")
 
     def _state_changed(self, state: str) -> None:
         if state == KazooState.CONNECTED:
@@ -136,7 +136,7 @@ class Session:
                 self.expired = True
 
     def get(self, path: str, watch: Callable[[Any], None] | None = None) -> tuple[bytes, Any] | None:
-        """The data and the stat of a znode; None if it does not exist."""
+        """The data and stat of a znode, or None if it does not exist."""
         self.check_connected()
         try:
             data, stat = self.client.get_async(path, watch).get(timeout=TIMEOUT)
@@ -164,7 +164,7 @@ class Session:
         return found
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Any:
-        """Returns the new stat."""
+        """Write a znode. Returns the new stat."""
         self.check_connected()
         return self.client.set_async(path, data, version).get(timeout=TIMEOUT)
 
@@ -178,13 +178,13 @@ class Session:
                 continue
 
     def create(self, path: str, data: bytes, *, private: bool = False, ephemeral: bool = False) -> None:
-        """Create a znode and its parents; raises NodeExistsError."""
+        """Create a znode and its parents. Raises NodeExistsError."""
         self.check_connected()
         acl = self._private_acl if private else None
         self.client.create_async(path, data, acl, ephemeral, makepath=True).get(timeout=TIMEOUT)
 
     def get_or_create(self, path: str, data: bytes, *, private: bool = False) -> bytes:
-        """The data of a znode; creates it with `data` if it does not exist."""
+        """The data of a znode. Creates it with `data` if it does not exist."""
         try:
             self.create(path, data, private=private)
         except NodeExistsError:
@@ -193,7 +193,7 @@ class Session:
         return data
 
     def acquire_lock(self, path: str) -> bool:
-        """Whether this session holds a lock, an ephemeral znode; acquires it if it is free."""
+        """Acquire a lock (an ephemeral znode) if it is free. Returns whether this session holds it."""
         try:
             self.create(path, b"", ephemeral=True)
         except NodeExistsError:
@@ -206,7 +206,7 @@ class Session:
         return found is not None and identity is not None and found[1].owner_session_id == identity[0]
 
     def multi(self, ops: Iterable[ZnodeOp]) -> list[Any]:
-        """All operations or none: the result of each, or exceptions. Raises one of `OUTCOME_UNKNOWN`."""
+        """Execute all operations or none. Returns the result or exception of each. Raises one of `OUTCOME_UNKNOWN`."""
         self.check_connected()
         transaction = self.client.transaction()
         for op in ops:

@@ -1,4 +1,4 @@
-"""The changes between two states, as the journal would have them."""
+"""The changes between two snapshots, as in the journal."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A store for several servers: ZooKeeper, in Kafka's own layout, so that brokers up to Kafka 3.9 apply the changes.
+"""A store for several servers: ZooKeeper, in Kafka's own layout, so that brokers up to 3.9 apply the changes.
 
-A commit is one multi: the znodes that change, a notification for each, and one znode of the journal that only one
-server can create. The others read that commit and try again after it, so all servers apply the same changes in the same
-order, and a pending commit whose resource has changed is rejected. A revision is the position in that order.
+A commit is one multi: the changed znodes, a notification for each, and a journal znode that only one server can create.
+The other servers read that commit and retry after it. So all servers apply the same changes in the same order, and a
+pending commit whose resource has changed is rejected. A revision is the position in that order.
 
 The modules, bottom up: paths, znode_codec and notifications (Kafka's names and documents), session and bulk_reader (the
 connections), loader (all znodes as a snapshot), commit_builder (the znode operations of a commit), journal, fairness
@@ -57,7 +57,7 @@ class ZookeeperStore(OwnStateMixin):
         self._commit_log.has_brokers = lambda: self._external.has_brokers
         self._purger = NotificationPurger(session)
         self._committer = Committer(self._commit_log, self._external, self._purger)
-        self._polled = 0  # the last revision that the caller has
+        self._polled = 0  # the last revision that the caller has polled
         self.polled_generation = session.generation
         self._next_mark_purge = 0.0
         session.on_connected = self._connected
@@ -66,9 +66,9 @@ class ZookeeperStore(OwnStateMixin):
 
     @classmethod
     def open(cls, url: str, secrets: Secrets = NO_SECRETS, identity: InitialIdentity | None = None) -> ZookeeperStore:
-        """Open zookeeper://host:port[,host:port]/chroot. Creates what is missing there, with `identity` if given.
+        """Open zookeeper://host:port[,host:port]/chroot. Creates missing znodes, with `identity` if given.
 
-        Raises StoreUnavailable if no ZooKeeper answers, StoreMismatch if a newer kconf wrote the store.
+        Raises StoreUnavailable if ZooKeeper does not respond, StoreMismatch if a newer kconf wrote the store.
         """
         session = Session(ZookeeperUrl.parse(url), secrets)
         session.open()
@@ -82,7 +82,7 @@ class ZookeeperStore(OwnStateMixin):
 
     @property
     def problems(self) -> Sequence[ZnodeProblem]:
-        """The invalid parts of external znodes; those that only brokers cannot read count if there are brokers."""
+        """The invalid parts of external znodes. Parts that only brokers cannot read count only if there are brokers."""
         has_brokers = self._external.has_brokers
         return [each for each in self._commit_log.problems if has_brokers or not each.for_brokers]
 
@@ -92,12 +92,12 @@ class ZookeeperStore(OwnStateMixin):
 
     @property
     def problem(self) -> StoreFailed | None:
-        """The ensemble manages its own files."""
+        """Always None: the ensemble manages its own files."""
         return None
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the session is held; if not, the state that was last read stays available."""
+        """Whether the session is held. If not, the last state stays available."""
         return self._session.is_held
 
     @property
@@ -140,9 +140,9 @@ class ZookeeperStore(OwnStateMixin):
         return results
 
     def housekeep(self, *, notification_retention: float) -> bool:
-        """Purge old notifications, look for those that fired no watch, and retry reads that have failed.
+        """Purge old notifications, find those that fired no watch, and retry failed reads.
 
-        Kafka's brokers rely on their own retention, so with brokers it is not shorter.
+        With Kafka brokers, the retention is not shorter than theirs.
         """
         if not self._session.is_connected:
             return False
@@ -164,12 +164,12 @@ class ZookeeperStore(OwnStateMixin):
         if self._session.is_connected and is_behind:
             try:
                 with store_errors():
-                    if missed:  # not from a server of the ensemble that lags
+                    if missed:  # do not read from a lagging server of the ensemble
                         self._session.client.sync_async(paths.JOURNAL).get(timeout=TIMEOUT)
                     self._catch_up()
                 self.polled_generation = generation
-            except StoreUnavailable as error:  # what was read so far is valid; a later call reads the rest
-                log.warning("cannot read the changes of other servers: %s", error)
+            except StoreUnavailable as error:  # a later call reads the rest
+                log.warning("cannot read the changes by other servers: %s", error)
                 self._commit_log.is_behind = True
         remote, self._commit_log.remote = self._commit_log.remote, []
         self._polled = self._commit_log.revision
@@ -190,7 +190,7 @@ class ZookeeperStore(OwnStateMixin):
             raise
 
     def _compare_all(self) -> None:
-        """After a lost session: register again, and find what was changed meanwhile."""
+        """Register again after a lost session, and find what was changed in the meantime."""
         self._membership.rejoin(self._commit_log.notifications.passed)
         if self._journal.refresh_oldest() > self._commit_log.revision + 1:
             self._reload()
@@ -200,7 +200,7 @@ class ZookeeperStore(OwnStateMixin):
         self._external.reconcile(self._external.find_differing(*self._commit_log.read_tree()))
 
     def _reload(self) -> None:
-        """The journal was trimmed beyond our revision: report all differences as one revision."""
+        """Report all differences as one revision, if the journal was trimmed beyond our revision."""
         before = self._commit_log.cache.snapshot
         self._load_tree()
         after = self._commit_log.cache.snapshot
@@ -234,7 +234,7 @@ class ZookeeperStore(OwnStateMixin):
         return count
 
     def acquire_archive_lock(self) -> bool:
-        """The lock is an ephemeral znode: it ends with the session."""
+        """Acquire the lock: an ephemeral znode, which is deleted with the session."""
         with store_errors():
             return self._session.acquire_lock(paths.ARCHIVE_LOCK)
 

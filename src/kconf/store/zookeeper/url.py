@@ -1,4 +1,4 @@
-"""zookeeper://HOST:PORT[,HOST:PORT]/CHROOT, and Kafka's form of the same, without the scheme."""
+"""Parses zookeeper://HOST:PORT[,HOST:PORT]/CHROOT, and Kafka's format without the scheme."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ZookeeperUrl(NamedTuple):
 
 
 def store_url(text: str) -> str:
-    """The URL of a store, from a `--zookeeper` option: Kafka's HOST:PORT[,HOST:PORT][/CHROOT], or a URL itself."""
+    """The URL of a store, from a `--zookeeper` option: Kafka's HOST:PORT[,HOST:PORT][/CHROOT], or a URL."""
     if "://" in text:
         return text
     url = SCHEME + text

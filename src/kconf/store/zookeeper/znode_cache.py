@@ -11,14 +11,14 @@ from kconf.store.zookeeper.znode_ops import ZnodeWrites
 
 
 class ZnodeCache:
-    """The snapshot, the version of each znode with a part of it, and the znodes that have a revision mark."""
+    """The snapshot, the versions of its znodes, and the znodes that have a revision mark."""
 
     def __init__(self, loaded: LoadedState, tree: ZnodeTree, passwords: BrokerPasswords, *, has_brokers: bool) -> None:
         self.snapshot = loaded.snapshot
         self.versions = loaded.versions
         self.marks = set(tree.marks)
         self.passwords = passwords
-        self.has_brokers = has_brokers  # Kafka's controller deletes topics
+        self.has_brokers = has_brokers  # with brokers, Kafka's controller deletes topics
         self.client_counts = Counter(user for path in loaded.versions if (user := user_of_client(path)) is not None)
 
     def apply(self, writes: ZnodeWrites) -> None:
@@ -37,6 +37,6 @@ class ZnodeCache:
 
 
 def user_of_client(path: str) -> str | None:
-    """The znode of the user, for a znode with quotas of a client of a user."""
+    """The user's znode, for a znode of a user's client id; otherwise None."""
     user, found, _ = path.partition("/clients/")
     return user if found and user.rpartition("/")[0] == paths.USERS else None

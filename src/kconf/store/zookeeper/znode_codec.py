@@ -1,10 +1,10 @@
-"""The contents of znodes: Kafka's documents, validated when read, and always readable for brokers when written.
+"""Reads and writes the content of znodes: Kafka's JSON documents, validated when read.
 
-A document that kconf wrote has one more field, `kconf`, its stamp: the revision of the last change of each resource in
-it. Brokers ignore the field and drop it with their next write, which is how an external change is detected. A running
-broker skips what it cannot parse, but fails to start from the same znode: so only strings are written, and the values
-of an external document are checked against their keys. Numbers and booleans are read as their text, since KIP-21 writes
-quotas as numbers. Invalid values are reported and never written again; what was in force before stays (`retaining`).
+A document written by kconf has an additional field, `kconf`, its stamp: the revision of the last change of each
+resource in it. Brokers ignore the field and drop it with their next write; this is how an external change is detected.
+A running broker skips what it cannot parse, but does not start with such a znode. So only strings are written, and
+values in external documents are validated. Numbers and booleans are read as text, since KIP-21 writes quotas as
+numbers. Invalid values are reported and never written again; the previous values stay in effect (`retaining`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _QUOTAS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
 
 
 class ZnodeProblem(NamedTuple):
-    """An invalid part of an external znode, which was left out: a key, or without one all of it. Contains no value.
+    """An invalid part of an external znode, which is ignored: one key, or all if `key` is not set. Contains no value.
 
-    `for_brokers`: kconf can read it, and Kafka's brokers cannot.
+    `for_brokers`: kconf can read it, but Kafka's brokers cannot.
     """
 
     path: str
@@ -47,14 +47,14 @@ class ZnodeProblem(NamedTuple):
 
 
 class ZnodeDocument(NamedTuple):
-    """The overrides of each resource in a znode, and the revision of its last change; no stamps: written externally."""
+    """The overrides of each resource in a znode, and the revisions of the last changes, if kconf wrote it."""
 
     overrides: Mapping[Resource, Overrides]
     stamps: Sequence[int]
     problems: Sequence[ZnodeProblem]
 
     def retaining(self, in_force: Callable[[Resource], Overrides]) -> tuple[ZnodeDocument, Mapping[str, str]]:
-        """The document with what was in force in the place of what cannot be read, and these values alone."""
+        """The document with the previous values in place of unreadable ones, and these values alone."""
         resources = list(self.overrides)
         overrides = {each: dict(values) for each, values in self.overrides.items()}
         retained: dict[str, str] = {}
@@ -67,7 +67,7 @@ class ZnodeDocument(NamedTuple):
 
 
 def resource_of_key(resources: Sequence[Resource], key: str) -> Resource:
-    """The resource of a key in a znode: that of a user has quotas and credentials."""
+    """The resource of a key in a znode. The znode of a user has two: quotas and credentials."""
     return resources[1] if len(resources) > 1 and key in SCRAM else resources[0]
 
 
@@ -80,13 +80,13 @@ _PERMISSIONS: Final = {_word(each).upper(): each for each in Permission}
 
 
 def write_config(values: Iterable[Overrides], stamps: Sequence[int]) -> bytes:
-    """The document of an entity. `values` are the overrides of all resources in it, in the order of the stamps."""
+    """Write the document of an entity. `values` are the overrides of its resources, in the order of the stamps."""
     config = {key: value for each in values for key, value in each.items()}
     return to_json({"version": 1, "config": config, STAMP: list(stamps)}).encode()
 
 
 def write_acls(keys: Iterable[str], stamps: Sequence[int]) -> bytes:
-    """The document with the ACLs of a resource pattern."""
+    """Write the document with the ACLs of a resource pattern."""
     return to_json({"version": 1, "acls": [_acl(key) for key in keys], STAMP: list(stamps)}).encode()
 
 
@@ -101,7 +101,7 @@ def _acl(key: str) -> dict[str, str]:
 
 
 def write_topic(topic: Topic, stamp: int, current: bytes = b"") -> bytes:
-    """The document with the partitions of a topic. A reassignment in the `current` document is preserved."""
+    """Write the document with the partitions of a topic. A reassignment in the `current` document is preserved."""
     existing = _object(current) or {}
     return to_json(
         {
@@ -116,7 +116,7 @@ def write_topic(topic: Topic, stamp: int, current: bytes = b"") -> bytes:
 
 
 def read_config(path: str, resources: Sequence[Resource], data: bytes) -> ZnodeDocument:
-    """The document of an entity. As in Kafka, a malformed one means no overrides."""
+    """Read the document of an entity. As in Kafka, a malformed one means no overrides."""
     facts = _object(data)
     config = (facts or {}).get("config", {})
     problems: list[ZnodeProblem] = []
@@ -140,7 +140,7 @@ def read_config(path: str, resources: Sequence[Resource], data: bytes) -> ZnodeD
 
 
 def _text(value: object) -> str | None:
-    """A value as kconf and Kafka write it; None if it cannot be one. A whole number has no decimal point."""
+    """A JSON value as text, or None if it is not a valid value. A whole number has no decimal point."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -149,7 +149,7 @@ def _text(value: object) -> str | None:
 
 
 def _value_problem(resource: Resource, key: str, value: str) -> str | None:
-    """Why a value is invalid; None if it is valid."""
+    """Why a value is invalid, or None if it is valid."""
     if resource.type == ResourceType.SCRAM:
         try:
             from_text(value)
@@ -172,7 +172,7 @@ def _value_problem(resource: Resource, key: str, value: str) -> str | None:
 
 
 def _is_number(text: str, *, whole: bool) -> bool:
-    """Plain numbers only: a broker does not start with '1e4' or '10000.0' where it expects an integer."""
+    """Whether a text is a plain number. A broker does not start with '1e4' or '10000.0' in place of an integer."""
     if whole:
         return text.removeprefix("-").isdecimal() and text.isascii()
     try:
@@ -204,7 +204,7 @@ def read_acls(path: str, resource: Resource, data: bytes) -> ZnodeDocument:
 
 
 def read_topic(path: str, name: str, data: bytes) -> tuple[Topic | None, int | None, Sequence[ZnodeProblem]]:
-    """A topic, its stamp (None: written externally), and its problems.
+    """Read a topic: its partitions, its stamp (None if written externally), and its problems.
 
     A topic without an id (from before Kafka 2.8, or not yet seen by the controller) is treated as missing.
     """

@@ -13,7 +13,7 @@ ANY_VERSION: Final = -1
 
 
 class ZnodeOp(NamedTuple):
-    """One operation of a multi; `create_sequential` appends a number to the path."""
+    """One operation of a multi. `create_sequential` appends a number to the path."""
 
     kind: Literal["create", "set", "delete", "check", "create_sequential"]
     path: str
@@ -27,14 +27,14 @@ class ZnodeWrites:
 
     snapshot: Snapshot  # the state after the commit
     ops: list[ZnodeOp] = field(default_factory=list)
-    versions: dict[str, int | None] = field(default_factory=dict)  # of znodes after the commit; None: deleted
+    versions: dict[str, int | None] = field(default_factory=dict)  # znode versions after the commit; None if deleted
     marked: set[str] = field(default_factory=set)
     unmarked: set[str] = field(default_factory=set)
-    notifications: Sequence[str] = ()  # the paths that ZooKeeper gave them, once committed
+    notifications: Sequence[str] = ()  # the paths that ZooKeeper returned
 
     @property
     def notified(self) -> Mapping[str, int]:
-        """How many notifications the commit creates in each directory."""
+        """The number of notifications that the commit creates in each directory."""
         return Counter(op.path.rpartition("/")[0] for op in self.ops if op.kind == "create_sequential")
 
     @property

@@ -1,1 +1,1 @@
-"""Who asks what: generator functions from a `Draw` to requests, one file per family."""
+"""Scenarios: generator functions from a `Draw` to requests, one file per family."""

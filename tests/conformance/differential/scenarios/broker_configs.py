@@ -1,7 +1,7 @@
-"""The configuration of brokers: of broker 1 and of all.
+"""Configs of broker 1 and of the cluster default.
 
-Checks are the same with `validate_only`, so every dynamic key meets every text that way. What is truly set is chosen so
-that the real broker lives: no listeners, connection limits, buffers it would allocate or threads it would drop.
+`validate_only` makes the same checks, so every dynamic key is tried with every text that way. Only values that the real
+broker survives are actually set: no listeners, connection limits, large buffers or fewer threads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _APPLIED = (
     "replica.alter.log.dirs.io.max.bytes.per.second",
     "transaction.partition.verification.enable",
 )
-# From each of these a broker may go back to its own number in one step. Where it may not, clearing both levels at once
+# From each of these, a broker can return to its own value in one step. If it cannot, clearing both levels at once
 # leaves a real broker with a number that is stored nowhere, and it then refuses every change.
 _THREADS = {
     "background.threads": ("5", "8", "10", "16"),
@@ -117,7 +117,7 @@ def texts(name: str) -> tuple[str, ...]:
 
 
 def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
-    """One dynamic key, every text for it, at this broker and at all, without doing it."""
+    """One dynamic key with every text, for this broker and the cluster default, as a dry run."""
     for text in texts(name):
         wishes = [(BROKER, each, [(SET, name, text)]) for each in (OWN, ALL)]
         if draw.chance(0.2):
@@ -130,7 +130,7 @@ def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
 
 
 def changes(draw: Draw) -> Iterator[Ask]:
-    """Both levels altered again and again, with a topic that inherits from them, and then cleared."""
+    """Alter both levels repeatedly, with a topic that inherits from them, and then clear them."""
     name = draw.name()
     yield draw.create(topic(name, 1, 1, configs=[("segment.ms", "1000")] if draw.chance(0.3) else ()))
     for _ in range(draw.random.randint(3, 6)):
@@ -207,7 +207,7 @@ def _odd_op(draw: Draw) -> Op:
 
 
 def listeners(draw: Draw) -> Iterator[Ask]:
-    """Keys for one listener that are truly set, described and removed."""
+    """Set, describe and remove keys for one listener."""
     keys = draw.some(_STORED_PREFIXED, 3)
     yield draw.incremental((BROKER, OWN, [(SET, key, value) for key, value in keys]))
     yield draw.describe((BROKER, OWN))

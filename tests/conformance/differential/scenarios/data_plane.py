@@ -1,7 +1,7 @@
-"""What admin tools ask of a cluster beside its configuration: offsets, groups, transactions, leaders, replicas.
+"""Requests of admin tools that are not about configuration: offsets, groups, transactions, leaders, replicas.
 
-There are no messages and no groups on either side. `coordinators` makes a real broker create its internal topics, and
-is played when nobody lists all topics any more.
+Neither server has messages or groups. `coordinators` makes a real broker create its internal topics, so it runs after
+all scenarios that list all topics.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PARTITIONS = (0, 0, 1, 2, 9, -1)
 
 
 def partitions(draw: Draw) -> Iterator[Ask]:
-    """Offsets, records, producers, leaders and replicas of partitions: there, missing, and named twice."""
+    """Offsets, records, producers, leaders and replicas of partitions: existing, missing, and repeated."""
     name = draw.name()
     yield draw.create(topic(name, 3, 1), version=7)
     for _ in range(2):
@@ -166,7 +166,7 @@ def _list_transactions(draw: Draw) -> Ask:
 
 
 def await_coordinators(kafka: Side, seconds: float = 60.0) -> None:
-    """Until a real broker has its coordinators; it creates their topics when it is asked first."""
+    """Wait until a real broker has its coordinators; the first request creates their topics."""
     deadline = time.monotonic() + seconds
     for question in (
         Ask("FindCoordinator", 1, FindCoordinatorRequest("g", 0)),

@@ -1,7 +1,7 @@
-"""UpdateFeatures: what is refused, and eligible leader replicas turned on and off, with what that does to configs.
+"""UpdateFeatures: refused requests, and eligible leader replicas turned on and off with the effect on configs.
 
-Played last, for it changes the cluster. `metadata.version` is only asked for where both have one level: kconf has the
-keys and rules of 4.3 and no older ones.
+Runs last, because it changes the cluster. `metadata.version` is used only at levels that both have: kconf has the keys
+and rules of 4.3 and no older ones.
 """
 
 from __future__ import annotations

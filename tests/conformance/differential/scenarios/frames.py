@@ -1,4 +1,4 @@
-"""Frames that are not as they should be: with bytes behind the body, without its end, in versions not served."""
+"""Malformed frames: extra bytes after the body, truncated bodies, unsupported versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.conformance.differential.draw import SET, TOPIC, Draw, topic
 
 
 def surplus(draw: Draw) -> Iterator[Ask]:
-    """Bytes behind a body, a client id that is null or strange."""
+    """Extra bytes after a body, and client IDs that are null or unusual."""
     name = draw.name()
     more: dict[str, Any] = {
         "surplus": draw.random.randbytes(draw.random.randint(1, 40)),
@@ -38,7 +38,7 @@ def surplus(draw: Draw) -> Iterator[Ask]:
 
 
 def cut(draw: Draw) -> Iterator[Ask]:
-    """A body without its last bytes cannot be read: the line is closed, and nothing is done."""
+    """A truncated body cannot be parsed: the connection is closed, and nothing is changed."""
     name = draw.name()
     yield draw.create(topic(name, 2, 1))
     for ask in draw.some(_requests(draw, name), 4):
@@ -48,7 +48,7 @@ def cut(draw: Draw) -> Iterator[Ask]:
 
 
 def beyond(draw: Draw) -> Iterator[Ask]:
-    """One version more than both serve, or many: the line is closed, but ApiVersions is answered."""
+    """A version above the supported ones: the connection is closed, except for ApiVersions, which is answered."""
     for ask in draw.some(_requests(draw, draw.name()), 3):
         newest = max(draw.versions[ask.name])
         yield ask.at(newest + draw.one((1, 2, 100)))

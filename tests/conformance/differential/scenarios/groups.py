@@ -1,4 +1,4 @@
-"""The configuration of groups and of client-metrics subscriptions, which exist as soon as they are configured."""
+"""Configs of groups and of client-metrics subscriptions, which exist when they have configs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TIMES = (
 
 
 def sweep_key(draw: Draw, kind: int, name: str) -> Iterator[Ask]:
-    """One key, every text for it, each on a resource of its own."""
+    """One key with every text, each on its own resource."""
     texts = tuple(dict.fromkeys((*candidates(TABLES[kind][name]), *_TIMES)))
     names = [draw.name("g") for _ in texts]
     yield draw.incremental(*((kind, each, [(SET, name, text)]) for each, text in zip(names, texts, strict=True)))

@@ -1,4 +1,4 @@
-"""Who is there: Metadata, DescribeCluster and DescribeTopicPartitions."""
+"""Metadata, DescribeCluster and DescribeTopicPartitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _metadata(draw: Draw, names: list[str]) -> Ask:
 
 def _wanted(draw: Draw, names: list[str], version: int) -> MetadataRequestTopic:
     name = draw.one((*names, *names, *BAD_NAMES, draw.name("missing"), "__consumer_offsets"))
-    if version < 4:  # no flag there to forbid the creation of what is missing
+    if version < 4:  # this version has no flag to forbid auto-creation
         name = draw.one((*names, *BAD_NAMES))
     if version >= 10 and draw.chance(0.35):
         wrong = draw.random.randbytes(16)
@@ -50,7 +50,7 @@ def _wanted(draw: Draw, names: list[str], version: int) -> MetadataRequestTopic:
 
 
 def auto_create(draw: Draw) -> Iterator[Ask]:
-    """A missing topic that a request asks for is made; this answer or the next one knows it."""
+    """A requested topic that does not exist is created; this response or the next one contains it."""
     name = draw.name()
     version = draw.one(draw.versions["Metadata"])
     odd = draw.one(("", ".", "a b", "x" * 250))

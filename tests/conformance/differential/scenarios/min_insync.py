@@ -1,6 +1,6 @@
-"""min.insync.replicas at every level, of which eligible leader replicas keep the cluster's (KIP-966).
+"""min.insync.replicas at every level; with eligible leader replicas, the cluster default cannot be removed (KIP-966).
 
-Both levels of the feature are played: 0 with a bare server.properties, 1 with a full one, which sets the key too.
+Both levels of the feature are tested: 0 with a minimal server.properties, 1 with a full one, which also sets the key.
 """
 
 from __future__ import annotations

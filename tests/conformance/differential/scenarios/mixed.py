@@ -1,4 +1,4 @@
-"""Resources of all types in one request: each has its own answer, in the place that it had in the request."""
+"""Resources of all types in one request: each has its own result, in the order of the request."""
 
 from __future__ import annotations
 

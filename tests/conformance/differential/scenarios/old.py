@@ -1,4 +1,4 @@
-"""What a release of the 3 line serves and 4.3.1 no longer does, with keys that are the same in both."""
+"""Versions that 3.x supports and 4.3.1 does not, with keys that are the same in both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BROKER_KEYS = (
 
 
 def describe(draw: Draw) -> Iterator[Ask]:
-    """DescribeConfigs without sources: topics with overrides, this broker, all brokers, and what is not there."""
+    """DescribeConfigs without sources: topics with overrides, this broker, all brokers, and missing resources."""
     name = draw.name()
     yield draw.create(topic(name, 1, 1, configs=draw.some(_OVERRIDES, 3)))
     yield draw.describe((TOPIC, name))

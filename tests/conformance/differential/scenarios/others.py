@@ -1,4 +1,4 @@
-"""What is small: lists, loggers, ACLs without an authorizer, and versions."""
+"""Small scenarios: lists, loggers, ACLs without an authorizer, and versions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def versions(draw: Draw) -> Iterator[Ask]:
 
 
 def lists(draw: Draw) -> Iterator[Ask]:
-    """What has configuration is listed, and no longer when its last key is gone."""
+    """Resources with configs are listed until their last key is removed."""
     name, group, metrics = draw.name(), draw.name("g"), draw.name("m")
     yield draw.create(topic(name, 1, 1))
     wishes = (
@@ -68,7 +68,7 @@ def _list(draw: Draw) -> Ask:
 
 
 def loggers(draw: Draw) -> Iterator[Ask]:
-    """The root logger alone: of others each side has its own."""
+    """Only the root logger: the other loggers differ between the servers."""
     yield draw.incremental((BROKER_LOGGER, "1", [(SET, "root", draw.one(("WARN", "ERROR", "INFO")))]))
     for _ in range(4):
         ops = [_level(draw) for _ in range(draw.random.choice((0, 1, 1, 2)))]

@@ -1,4 +1,4 @@
-"""What does harm to a real broker, or to who trusts it. Few, and last."""
+"""Requests that harm a real broker or mislead its users. Few, and run last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHORT = 2.0
 
 
 def huge(draw: Draw) -> Iterator[Ask]:
-    """More partitions than a request may ask for. Without doing it: Kafka would stop in the middle."""
+    """More partitions than a request may have, as a dry run: Kafka would stop halfway."""
     names = [draw.name() for _ in range(2)]
     yield draw.create(*(topic(each, 1, 1) for each in names))
     for counts in ((10_001, 2), (10_002, 2), (9_000, 9_000)):
@@ -24,21 +24,21 @@ def huge(draw: Draw) -> Iterator[Ask]:
 
 
 def spelling(draw: Draw) -> Iterator[Ask]:
-    """Broker 1 by another spelling of its number: Kafka says yes and keeps it where nobody looks."""
+    """Broker 1 with another spelling of its ID: Kafka accepts it and stores a config that is never used."""
     for name in ("01", "+1"):
         yield draw.incremental((BROKER, name, [(SET, "log.cleaner.backoff.ms", "20000")]))
         yield draw.replace((BROKER, name, []))
 
 
 def masked(draw: Draw) -> Iterator[Ask]:
-    """A bad value for one listener beside a good one for another: Kafka looks at one of them, by hash."""
+    """An invalid value for one listener and a valid one for another: Kafka checks only one of them, by hash order."""
     for name in ("nowhere", "a"):
         bad, good = f"listener.name.{name}.max.connections", "listener.name.plaintext.max.connections"
         yield draw.incremental((BROKER, "", [(SET, bad, "-1"), (SET, good, "100000")]), validate_only=True)
 
 
 def repeated(draw: Draw) -> Iterator[Ask]:
-    """AlterConfigs with a resource twice: Kafka says nothing, and changes nothing."""
+    """AlterConfigs with a repeated resource: Kafka reports no error and changes nothing."""
     name = draw.name()
     yield draw.create(topic(name, 1, 1))
     for version in draw.versions["AlterConfigs"]:
@@ -48,7 +48,7 @@ def repeated(draw: Draw) -> Iterator[Ask]:
 
 
 def unknown_operation(draw: Draw) -> Iterator[Ask]:
-    """Kafka fails the whole request, and makes the next one wait; on a broker it is that resource's error."""
+    """Kafka fails the whole request and delays the next one; for a broker, only that resource fails."""
     name = draw.name()
     yield draw.create(topic(name, 1, 1))
     for kind, each in ((TOPIC, name), (GROUP, name), (CLIENT_METRICS, name), (BROKER, "1")):

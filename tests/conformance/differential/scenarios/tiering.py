@@ -1,4 +1,4 @@
-"""Tiered storage of topics: what may stand together. Without a tier at the brokers it is all refused."""
+"""Tiered storage of topics: allowed combinations. Without a remote tier on the brokers all are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration of topics: every key with every text worth a try, and alterations of every kind."""
+"""Topic configs: every key with many texts, and alterations of every kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = ("no.such.key", "retention", "log.retention.ms", "message.format.versi
 
 
 def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
-    """One key, every text for it, each on a topic of its own."""
+    """One key with every text, each on its own topic."""
     texts = candidates(KEYS[name])
     names = [draw.name(name) for _ in texts]
     yield draw.create(*(topic(each) for each in names))
@@ -28,7 +28,7 @@ def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
 
 
 def changes(draw: Draw) -> Iterator[Ask]:
-    """A few topics, altered again and again."""
+    """Alter a few topics repeatedly."""
     names = [draw.name() for _ in range(draw.random.randint(1, 3))]
     configs = [(key, draw.value(KEYS[key])) for key in draw.some(KEYS, draw.random.randint(0, 3))]
     yield draw.create(*(topic(each, 1, 1, configs=configs if index == 0 else ()) for index, each in enumerate(names)))
@@ -53,7 +53,7 @@ def _alter(draw: Draw, names: list[str]) -> Ask:
             validate_only=validate_only,
         )
     if draw.chance(0.1):
-        targets.append(targets[0])  # AlterConfigs gets no answer from Kafka then; see stalls.py
+        targets.append(targets[0])  # Kafka does not respond to AlterConfigs then; see stalls.py
     return draw.incremental(
         *((kind, name, _ops(draw, (SET, SET, SET, DELETE, APPEND, SUBTRACT))) for kind, name in targets),
         validate_only=validate_only,
@@ -77,7 +77,7 @@ def _ops(draw: Draw, kinds: tuple[int, ...]) -> list[Op]:
 
 
 def _likely(draw: Draw, name: str) -> str:
-    """A text that the key probably takes, so that something changes."""
+    """A text that is probably valid for the key, so that something changes."""
     key = KEYS[name]
     if key.validator is not None and key.validator.choices:
         return draw.one(key.validator.choices)

@@ -1,7 +1,7 @@
-"""What `topicctl apply` sends, request by request: read, create, alter, reassign with throttles, grow, elect.
+"""The requests of `topicctl apply`: read, create, alter, reassign with throttles, add partitions, elect leaders.
 
-It speaks through kafka-go (go/main.go), whose requests these are: replicas are assigned by hand, configs are altered
-one by one, and an empty value stands beside a deletion.
+topicctl uses kafka-go (go/main.go): replicas are assigned explicitly, configs are altered one by one, and deletions
+have an empty value.
 """
 
 from __future__ import annotations

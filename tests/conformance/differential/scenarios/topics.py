@@ -1,4 +1,4 @@
-"""Topics made, grown and deleted, with every number, name, assignment and repetition that may be wrong."""
+"""Create topics, add partitions and delete topics, with invalid numbers, names, assignments and repetitions."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def run(*argv: str) -> int:
 
 
 class FakeClient:
-    """A cluster of one broker, two topics, one of them hidden, and a group."""
+    """A cluster with one broker, two topics (one of them hidden), and a group."""
 
     configs = {  # noqa: RUF012
         Resource.topic("orders"): [Entry("retention.ms", "5", Source.TOPIC), Entry("segment.ms", "9", Source.DEFAULT)],

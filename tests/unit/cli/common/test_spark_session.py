@@ -1,4 +1,4 @@
-"""Which runs are little ones, for which Spark interprets its plans in one partition: never those of unknown size."""
+"""Small runs interpret Spark's plans in one partition; runs of unknown size never count as small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables are aligned, fit, and give a terminal no orders."""
+"""Tables are aligned, fit the terminal, and contain no control characters."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ PEOPLE = st.sampled_from(
 def test_no_key_no_time_and_no_name_is_broken_at_80_columns(
     rows: list[tuple[str, ...]], times: set[int], width: int
 ) -> None:
-    """In any of the tables: any column may be one of times, and the key has any place."""
+    """For random tables: any column may contain times, and the key column has any position."""
     time = "2026-11-15 12:36:33"
     cells = [[time if number in times - {1} else cell for number, cell in enumerate(row)] for row in rows]
     whole = {1, *times}

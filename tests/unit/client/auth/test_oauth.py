@@ -101,7 +101,7 @@ def test_a_token_endpoint_that_returns_no_token(endpoint: Endpoint, status: int,
     ],
 )
 def test_the_lifetime_of_a_token(endpoint: Endpoint, body: bytes, lifetime: float) -> None:
-    """RFC 6749 only recommends expires_in: without it a token is cached for five minutes at most."""
+    """RFC 6749 only recommends expires_in: without it, a token is cached for at most five minutes."""
     now = [0.0]
     endpoint.answer = (200, body)
     tokens = ClientCredentials(endpoint.url, "id", "s3cret", clock=lambda: now[0])

@@ -68,7 +68,7 @@ def plain(version: int, data: bytes) -> dict[Resource, Any]:
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 4), st.lists(results, max_size=3), st.binary(max_size=3))
 def test_it_reads_what_the_plain_reader_reads(version: int, answers: list[Any], tail: bytes) -> None:
-    call = DescribeConfigs([])  # one call: what is remembered stays for the next answer
+    call = DescribeConfigs([])  # one call: the cache is kept for the next response
     for rows in answers:
         data = encode(DescribeConfigsResponse(7, rows), version, version >= 4)
         answer = call.read(version, b"head" + data + tail, 4, [])

@@ -1,4 +1,4 @@
-"""The contexts file as text: what it holds, and edits that keep the rest of it."""
+"""The contexts file: its contents, and edits that keep the rest of the text."""
 
 from __future__ import annotations
 

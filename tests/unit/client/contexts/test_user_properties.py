@@ -1,4 +1,4 @@
-"""A client that logs in as a person: in the way of the context, and with none of its credentials."""
+"""A client that logs in as a person: with the context's mechanism, but none of its credentials."""
 
 from __future__ import annotations
 

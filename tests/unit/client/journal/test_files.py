@@ -1,4 +1,4 @@
-"""The files of a client's journal; what they record of real brokers: tests/conformance/test_client_journal.py."""
+"""The files of a client's journal. With real brokers: tests/conformance/test_client_journal.py."""
 
 from __future__ import annotations
 

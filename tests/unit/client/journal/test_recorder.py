@@ -43,7 +43,7 @@ def broker() -> Iterator[FakeBroker]:
 
 
 def shown(broker: FakeBroker, *looks: tuple[UUID, int] | None) -> None:
-    """The topic in each response of the broker: its id and partitions, or nothing. The last one repeats."""
+    """The topic in each response of the broker: its ID and partitions, or nothing. The last one is repeated."""
     left = list(looks)
 
     def metadata(asked: Any, _version: int) -> MetadataResponse:

@@ -1,4 +1,4 @@
-"""Record batches of a metadata log, made by hand: what a controller would serve."""
+"""Builds record batches of a metadata log, as a controller would send them."""
 
 from __future__ import annotations
 

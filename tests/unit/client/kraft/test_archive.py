@@ -1,4 +1,4 @@
-"""The archive of a followed log: ranges without holes, no line twice, whatever happens in between."""
+"""The archive of a followed log: ranges without gaps, and no duplicate lines after any failure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_segments_cover_the_log_without_holes(tmp_path: Path) -> None:
 
 
 def test_files_published_before_a_crash_are_not_written_again(tmp_path: Path) -> None:
-    """The file is there, the checkpoint is the one from before."""
+    """The file exists, but the checkpoint is the previous one."""
     archive, _ = opened(tmp_path)
     archive.add([changes(3)])
     archive.flush(at(5))

@@ -1,4 +1,4 @@
-"""The follower without I/O: leaders, epochs, commits, divergence, snapshots, resuming. Each test plays the cluster."""
+"""The follower without I/O: leaders, epochs, commits, divergence, snapshots, resuming. Tests simulate the cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def follower(after: int | Checkpoint | None = None, *controllers: Address) -> Lo
 
 
 def request(one: LogFollower) -> NodeRequest:
-    """The next request; pauses are over at once."""
+    """The next request, without waiting for pauses."""
     while isinstance(step := one.next_step(), Backoff):
         pass
     return step
@@ -39,7 +39,7 @@ def fetch(one: LogFollower) -> FetchLog:
 
 
 def answer(one: LogFollower, **fields: Any) -> list[LogEvent]:
-    """A response to the request that was just taken."""
+    """Respond to the last request."""
     return one.receive(CallResult({None: FetchedLog(**{"version": 18, "error": 0, "leader": 1, **fields})}))
 
 
@@ -80,7 +80,7 @@ def not_leader(error: int, leader: int, epoch: int, **fields: Any) -> CallResult
 
 
 def test_without_endpoints_the_same_node_is_tried_with_its_epoch_and_then_the_next() -> None:
-    """Before v17 a response names the leader's id, but not its address."""
+    """Before v17 a response has the leader's ID, but not its address."""
     one = follower()
     request(one)
     one.receive(not_leader(74, 2, 5, endpoints={}, version=16))
@@ -163,7 +163,7 @@ def test_the_state_before_an_offset_is_known_but_not_reported() -> None:
 
 
 def load(one: LogFollower, data: bytes, end: int, *, epoch: int = 1, page: int = 50) -> list[LogEvent]:
-    """Serve a snapshot, page by page."""
+    """Send a snapshot, page by page."""
     request(one)
     events = answer(one, snapshot=SnapshotPosition(end, epoch), high_watermark=end)
     while isinstance(call := request(one).call, FetchSnapshot):
@@ -227,7 +227,7 @@ def test_a_snapshot_that_was_deleted_is_found_again_by_fetch() -> None:
 
 
 def test_history_is_read_from_the_log_where_it_is_still_whole() -> None:
-    """Asked for offset 0, a leader answers with a snapshot, although the log begins at 0."""
+    """For offset 0, a leader responds with a snapshot, even if the log begins at 0."""
     one = follower(after=0)
     request(one)
     one.receive(not_leader(74, 1, 7))
@@ -258,7 +258,7 @@ def test_a_checkpoint_continues_where_it_was_made() -> None:
     found = answer(two, records=batch(4, [config("2")], epoch=2), high_watermark=5)
 
     assert (call.offset, call.last_epoch, call.cluster) == (4, 2, "cluster")
-    assert call.leader_epoch >= call.last_epoch  # else a real controller answers INVALID_REQUEST
+    assert call.leader_epoch >= call.last_epoch  # otherwise a real controller returns INVALID_REQUEST
     ((revision, *_),) = [each.revisions for each in found if isinstance(each, LogChanges)]
     assert (revision.changes[0].before, revision.changes[0].after) == ("1", "2")
 

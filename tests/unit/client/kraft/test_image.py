@@ -1,4 +1,4 @@
-"""The fold of metadata records: what each one changes, and what the image shows then."""
+"""Metadata records: the change that each one makes, and the resulting image."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_topic_created_again_has_no_configs_of_the_old_one() -> None:
 
 
 def test_a_contradictory_log_does_not_crash() -> None:
-    """A name that gets another id without a removal; no Kafka writes that."""
+    """A name that gets another ID without a removal; Kafka never writes that."""
     image = MetadataImage()
     apply(image, 0, *new_topic("orders", 1))
     apply(image, 2, *new_topic("orders", 2))

@@ -1,4 +1,4 @@
-"""SCRAM keys go from the log to their sink, and nowhere else."""
+"""SCRAM keys are passed from the log only to their callback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls are run without a socket: the generator is sent scripted replies."""
+"""Runs calls without a socket: the generator gets scripted responses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Script = Callable[[NodeRequest], Reply]
 
 
 class World:
-    """Answers requests by a script, moves its own clock, and records the requests."""
+    """Responds to requests by a script, advances its own clock, and records the requests."""
 
     def __init__(self, answer: Script, bootstrap: Sequence[Address] = (A,), batch: int = 250) -> None:
         self.answer = answer
@@ -85,7 +85,7 @@ class World:
 
     @property
     def routed(self) -> list[Address]:
-        """Where the call itself went."""
+        """The node that got the call itself."""
         return [request.address for request in self.requests if not isinstance(request.call, ListNodes)]
 
 
@@ -264,7 +264,7 @@ def test_the_deadline_may_end_while_another_connection_is_opened_after_a_silence
 
 
 def test_connections_that_are_lost_in_every_attempt_are_a_failed_connection() -> None:
-    """Before the deadline, after as many attempts as the client makes."""
+    """Before the deadline, after the maximum number of attempts."""
     with pytest.raises(ConnectionFailed):
         World(lost).run(DescribeConfigs([ORDERS]))
 
@@ -390,7 +390,7 @@ def test_two_credentials_of_a_user_travel_apart() -> None:
 
 
 def test_names_and_ids_travel_apart() -> None:
-    """A broker overlooks names in a request that has ids."""
+    """A broker ignores names in a request that has IDs."""
     world = World(fine)
 
     world.run(DescribeTopics(["a", UUID(int=1), "b"]))

@@ -1,4 +1,4 @@
-"""A byte stream is split into frames, and what is not Kafka is recognized."""
+"""Splitting a byte stream into frames, and recognizing peers that are not Kafka."""
 
 from __future__ import annotations
 

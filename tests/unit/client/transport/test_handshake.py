@@ -59,7 +59,7 @@ def test_an_older_broker_gets_its_own_version(named: dict[int, tuple[int, int]],
 
 
 def test_the_port_of_a_controller_is_named_as_one() -> None:
-    """The keys are those of a controller of Kafka 4.3.1, as far as they matter."""
+    """The relevant API keys of a Kafka 4.3.1 controller."""
     response = frame("ApiVersions", 4, 0, versions({18: (0, 4), 32: (1, 4), 52: (0, 2), 62: (0, 4)}))
     steps = handshake("me", HOME, None)
     next(steps)

@@ -76,7 +76,7 @@ def test_a_read_on_another_connection_names_the_revision_of_the_write() -> None:
 
     assert client.required == 41
     assert required(other.add(READ, "")) == 41
-    assert required(one.add(READ, "")) == -1  # its server has answered at that revision
+    assert required(one.add(READ, "")) == -1  # its server has responded at that revision
 
 
 def test_once_a_server_has_answered_the_revision_is_not_named_again() -> None:

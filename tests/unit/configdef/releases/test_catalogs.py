@@ -1,4 +1,4 @@
-"""The catalogs of releases: what each has, lacks and defines in another way than the base release."""
+"""The catalogs of releases: added, missing and changed keys compared with the base release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kconf.model.entry import ValueType
 
 
 def test_each_release_has_the_keys_that_its_broker_has() -> None:
-    # 3 broker keys, the replication throttles, are in no release's ConfigDef of brokers.
+    # 3 broker keys, the replication throttles, are not in the broker ConfigDef of any release.
     counts = {each: tuple(len(getattr(catalog_of(each), kind)) for kind in KINDS) for each in COMPLETE}
 
     assert counts == {

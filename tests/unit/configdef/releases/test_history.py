@@ -1,4 +1,4 @@
-"""Since when a key is there, until when, and how its definition changed."""
+"""The first and last release of a key, and changes of its definition."""
 
 from __future__ import annotations
 

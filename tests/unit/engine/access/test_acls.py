@@ -190,7 +190,7 @@ def test_the_index_decides_as_a_scan_would(
 
 
 def scan(wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool) -> bool:
-    """The rules read off the page, one ACL after the other."""
+    """The rules applied literally, one ACL after the other."""
     about = [
         each
         for each in wishes

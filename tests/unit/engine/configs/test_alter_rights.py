@@ -1,4 +1,4 @@
-"""A caller without the right is refused before anything that takes time is done with its values."""
+"""A caller without the right is refused before its values are processed in any expensive way."""
 
 from __future__ import annotations
 

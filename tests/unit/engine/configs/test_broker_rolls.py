@@ -13,7 +13,7 @@ from kconf.errors import InvalidRequest
 @pytest.mark.parametrize("everywhere", [True, False])
 @pytest.mark.parametrize(("name", "value"), [("log.roll.ms", "0"), ("log.roll.ms", "-1"), ("log.roll.jitter.ms", "-1")])
 def test_segments_must_be_able_to_grow_old(name: str, value: str, everywhere: bool) -> None:
-    """As Kafka 4.3.1: the definitions bound neither key, the configuration as a whole does."""
+    """As in Kafka 4.3.1: neither key has a limit by definition, but the whole configuration is checked."""
     resolver = ConfigResolver(kafka_43(), {}, {}, {})
 
     with pytest.raises(InvalidRequest, match=name):

@@ -1,4 +1,4 @@
-"""What a broker could not live with, where the differential lab found kconf and Kafka apart."""
+"""Invalid broker values: cases where the differential tests found differences between kconf and Kafka."""
 
 from __future__ import annotations
 

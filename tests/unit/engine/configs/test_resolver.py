@@ -1,4 +1,4 @@
-"""The precedence resolver, where the differential lab found it wrong."""
+"""The precedence resolver: cases where the differential tests found errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker config that is set to the value that it has."""
+"""A broker config is set to its current value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gateway(*, rewrites: bool = True) -> AlterTarget:
 @pytest.mark.parametrize("resource", [Resource.broker(1), Resource.broker(2), Resource.brokers()])
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_gateway_passes_it_on(resource: Resource, replace: bool) -> None:
-    """Kafka writes the record again, so that the broker reads its files again (KAFKA-14136)."""
+    """Kafka writes the record again, so that the broker reloads its files (KAFKA-14136)."""
     stored = Change(ChangeKind.CONFIG, resource, KEY, None, VALUE, "set")
     snapshot = Snapshot.EMPTY.apply([stored], 1)
     wishes = [ResourceAlterations(resource, SET)]

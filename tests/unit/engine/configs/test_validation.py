@@ -1,4 +1,4 @@
-"""What overrides must satisfy together, where the differential lab found kconf and Kafka apart."""
+"""Checks of combined overrides: cases where the differential tests found differences between kconf and Kafka."""
 
 from __future__ import annotations
 

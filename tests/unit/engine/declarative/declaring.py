@@ -1,4 +1,4 @@
-"""Small worlds for tests of declarations: a few keys of our own, and readings made by hand."""
+"""Helpers for tests of declarative files: a few invented keys, and hand-written cluster states."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shape(partitions: int = 1, replication: int = 1, *, internal: bool = False) 
 def entry(
     resource: Resource, name: str, own: str | None = None, inherited: str | None = None, *, sensitive: bool = False
 ) -> Entry:
-    """An entry that is set at the resource (`own`), or that it has from elsewhere."""
+    """An entry that is set on the resource (`own`) or inherited."""
     key = keys(resource.type).get(name)
     kind = key.type if key is not None else ValueType.STRING
     here = own_source(resource)
@@ -55,7 +55,7 @@ def entry(
 
 
 def view(resource: Resource, own: Mapping[str, str] | None = None, **inherited: str) -> View:
-    """A topic's view: what is set there, and what it would have otherwise (`retention_ms` for retention.ms)."""
+    """The view of a topic: its overrides, and inherited values (`retention_ms` for retention.ms)."""
     defaults = {name.replace("_", "."): value for name, value in inherited.items()}
     names = sorted({*(own or {}), *defaults})
     return View(tuple(entry(resource, name, (own or {}).get(name), defaults.get(name)) for name in names))

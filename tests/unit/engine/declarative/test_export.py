@@ -123,7 +123,7 @@ def test_an_override_that_someone_adds_to_an_exported_broker_without_any_is_drif
 
 
 def test_unreadable_parts_are_marked_and_never_pruned() -> None:
-    """Of names that are patterns too, only the names themselves."""
+    """If a name is also a pattern, only that name is marked."""
     refused = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     group, other = Resource.group("/a*/"), Resource.group("/ab/")
     shapes = {"orders": shape(), "other": shape()}

@@ -55,7 +55,7 @@ def test_without_a_selector_files_own_what_they_name() -> None:
 
 def test_inside_a_selector_overrides_go_that_mean_something() -> None:
     assert gone(EVERYTHING + NAMED) == [
-        ("topic:orders", "tags"),  # its retention.ms would be inherited all the same
+        ("topic:orders", "tags"),  # its retention.ms equals the inherited value
         ("topic:other", "tags"),  # its throttle belongs to a partition reassignment
         ('quota:{"user":"alice"}', "consumer_byte_rate"),
     ]

@@ -110,7 +110,7 @@ def test_a_broker_shows_unchanged_values_too(broker: Resource) -> None:
 
 
 def test_keys_that_a_replacement_drops_are_touched_but_not_in_the_map() -> None:
-    """3.21: implicit deletions are never shown to Kafka's policy; a rule must see them all the same."""
+    """3.21: implicit deletions are never passed to Kafka's policy; a rule must still see them."""
     policy = Recorder()
 
     PolicyHooks(policy).alteration(

@@ -22,7 +22,7 @@ from kconf.engine.policy.regex import LONGEST, compile_regex
         r".*foo.*",
         r"\w+",
         r"",
-        # A backtracking engine does not come to an end with these.
+        # A backtracking engine does not finish with these.
         r"(a+)+",
         r"(.*)*",
         r"(a?)*b",
@@ -45,7 +45,7 @@ def test_every_pattern_ends_soon(text: str) -> None:
 
     for name in ("a" * LONGEST, "a." * (LONGEST // 2), "a-" * (LONGEST // 2), "a" * (LONGEST - 1) + "!", "x" * LONGEST):
         for pattern in patterns:
-            pattern.search(name)  # the time limit of the suite is the judge
+            pattern.search(name)  # the suite's time limit detects a slow match
 
 
 @pytest.mark.parametrize(

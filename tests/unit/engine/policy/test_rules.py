@@ -77,11 +77,11 @@ def test_a_condition(key: str, condition: str, good: list[str], bad: list[str]) 
 
 
 def test_no_limit_is_above_every_limit() -> None:
-    """retention.ms -1 keeps for ever: a `max` that let it pass would be no limit at all."""
+    """retention.ms -1 keeps data forever: a `max` must refuse it."""
     assert not holds("retention.ms", "{max: 30d}", "-1")
     assert not holds("retention.bytes", "{max: 1TiB}", "-1")
     assert holds("retention.ms", "{min: 30d}", "-1")
-    assert holds("compression.gzip.level", "{max: 5}", "-1")  # to this key -1 is a level
+    assert holds("compression.gzip.level", "{max: 5}", "-1")  # for this key, -1 is a level
 
 
 def test_local_retention_may_be_that_of_the_whole() -> None:
@@ -155,7 +155,7 @@ rules:
     assert found.judge(subject(partitions=None, replication_factor=None)) == []
 
 
-# -- whom it is about ------------------------------------------------------------------------------------------------
+# -- selectors ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def proposal(
 
 
 def test_an_alteration_that_falls_back_to_a_bad_value_is_refused() -> None:
-    """What counts is the value in force afterwards: a DELETE may uncover a bad default."""
+    """The resulting value counts: after a DELETE, an invalid default may apply."""
     found = rule("retention.ms", "{max: 1h}")
 
     with pytest.raises(PolicyViolation, match=r"retention\.ms is 604800000 but must be at most 1h \(rule r\)"):

@@ -174,7 +174,7 @@ def test_a_quota_twice_within_an_entity_is_refused() -> None:
 
 
 def test_removing_a_credential_by_the_name_of_a_quota_does_nothing() -> None:
-    """In ZooKeeper both stand in one node, and a real broker of that time deleted the credential."""
+    """In ZooKeeper both are in one znode, and old brokers deleted the credential."""
     line = Change(ChangeKind.CONFIG, ALICE.resource, "SCRAM-SHA-256", None, "salt=…", "set")
     state = Snapshot.EMPTY.apply([line], 1)
 
@@ -216,7 +216,7 @@ def test_an_address_is_read_as_java_reads_it(text: str, address: str | None) -> 
 
 
 def test_each_quota_is_decided_alone() -> None:
-    """KIP-248: an error of one quota does not fail its neighbor."""
+    """KIP-248: an error in one quota does not affect the others."""
     good_and_bad = wish(ALICE, producer_byte_rate=7, consumer_byte_rate=-1)
     twice = wish(APP, producer_byte_rate=8), wish(APP, consumer_byte_rate=9)
 

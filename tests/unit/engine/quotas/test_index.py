@@ -1,4 +1,4 @@
-"""Who gets which quota: the eight levels, and an oracle that tries them one by one."""
+"""Which quota applies: the eight levels, compared with an oracle that tries them one by one."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_an_address_falls_back_to_the_default_and_then_to_no_limit() -> None:
 
 
 def test_a_stored_value_that_is_not_a_number_limits_nothing() -> None:
-    """kconf does not write one, but a ZooKeeper may hold it."""
+    """kconf does not write one, but a ZooKeeper may contain it."""
     line = Change(ChangeKind.CONFIG, LADDER[2].resource, KEY, None, "much", "set")
     found = QuotaIndex.of(Snapshot.EMPTY.apply([line], 1)).resolve(KEY, "alice", "app")
 

@@ -11,7 +11,7 @@ LONGEST = 1000.0
 
 
 def test_a_burst_is_measured_over_ten_windows() -> None:
-    """One full window is under way, so the nine or ten before it count as silent ones."""
+    """The current window is full, and the nine or ten before it count as idle."""
     rate = Rate(WINDOWS)
     rate.record(200, now=5_000)
 
@@ -55,7 +55,7 @@ def test_one_window_still_has_a_span() -> None:
     rate = Rate(Windows(count=1, seconds=1))
     rate.record(1, now=0)
 
-    assert rate.measure(0) == 1000  # a millisecond at least
+    assert rate.measure(0) == 1000  # at least a millisecond
 
 
 def test_a_bound_that_is_not_a_number_is_never_exceeded() -> None:
@@ -66,7 +66,9 @@ def test_a_bound_that_is_not_a_number_is_never_exceeded() -> None:
 
 
 def test_a_strict_request_is_refused_while_tokens_are_owed() -> None:
-    """Kafka's own test: 2 a second in 10 windows; two topics of 30 partitions: one is made, one must wait 5 s."""
+    """Kafka's own test: 2 per second in 10 windows; of two topics with 30 partitions, one is created, one must wait 5
+    s.
+    """
     bucket = Windows(count=10, seconds=1).token_bucket()
     quota = MutationQuota(bucket, 2.0, strict=True, now=0)
 

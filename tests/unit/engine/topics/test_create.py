@@ -1,4 +1,4 @@
-"""CreateTopics, where the differential lab found kconf and Kafka apart."""
+"""CreateTopics: cases where the differential tests found differences between kconf and Kafka."""
 
 from __future__ import annotations
 

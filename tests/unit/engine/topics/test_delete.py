@@ -1,4 +1,4 @@
-"""DeleteTopics, where the differential lab found kconf and Kafka apart."""
+"""DeleteTopics: cases where the differential tests found differences between kconf and Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreatePartitions, where the differential lab found kconf and Kafka apart."""
+"""CreatePartitions: cases where the differential tests found differences between kconf and Kafka."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_an_attempt_has_no_values() -> None:
 
 
 def test_lines_have_exactly_the_fields_that_are_defined() -> None:
-    """Else a field would be written and never read, or be null in the lake without anyone noticing."""
+    """Otherwise a field could be written and never read, or be null in the lake without notice."""
     (change,) = change_lines("C", 1, Revision(1, 0, ALICE, (changed("producer_byte_rate", None, "1.0", QUOTA),)))
     attempt = attempt_line("C", 1, AuditEntry(5, ALICE, 17, QUOTA, ("a",), 44, False, 3))
 

@@ -1,4 +1,4 @@
-"""Which files are read, and how often."""
+"""Which declarative files are read, each only once."""
 
 from __future__ import annotations
 

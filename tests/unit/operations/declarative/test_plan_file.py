@@ -1,4 +1,4 @@
-"""A plan as a file: read back as it was, and refused with a sentence where it is none."""
+"""Plan files: read back unchanged, and refused with a clear message if invalid."""
 
 from __future__ import annotations
 

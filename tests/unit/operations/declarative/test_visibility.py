@@ -1,4 +1,4 @@
-"""apply returns once every broker shows what it made, or says that it does not."""
+"""`apply` returns when every broker shows the changes, or reports that a broker does not."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def waited(
     found: Sequence[Difference] = MADE,
     limit: float = 30,
 ) -> tuple[list[str], float]:
-    """The final message, and the seconds until then. A broker repeats its last answer."""
+    """The final message, and the seconds until then. A broker repeats its last response."""
 
     def read(target: Target, _: Sequence[Difference]) -> ClusterState:
         seen = looks[target.context.bootstrap]

@@ -1,4 +1,4 @@
-"""Who made the changes of a followed log: known if the journals have exactly one author, else unknown."""
+"""Authors of changes in a followed log: known if the journals have exactly one, otherwise unknown."""
 
 from __future__ import annotations
 

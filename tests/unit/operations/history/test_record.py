@@ -1,4 +1,4 @@
-"""A record with gaps, case by case; tests/property/test_record_with_gaps.py plays random histories."""
+"""A record with gaps, case by case; tests/property/test_record_with_gaps.py tests random histories."""
 
 from __future__ import annotations
 

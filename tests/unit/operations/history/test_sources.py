@@ -1,4 +1,4 @@
-"""What is read from a journal before anything is made of it."""
+"""Entries as they are read from a journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of quotas: every bad line is reported, not only the first."""
+"""Quota files: every invalid line is reported, not only the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A risk is taken only if it is named."""
+"""A change with a risk is made only if the risk is allowed by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be undone is marked, and nothing else is."""
+"""Only changes that cannot be undone are marked as data loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a resource inherits, and what is not known of it."""
+"""Inherited values of a resource, known and unknown."""
 
 from __future__ import annotations
 

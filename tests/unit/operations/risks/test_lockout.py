@@ -1,4 +1,4 @@
-"""Connection limits that shut out this machine or the brokers."""
+"""Connection limits that lock out this machine or the brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas below what a usage file shows."""
+"""Quotas below the usage in a usage file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Risks for topics that a change of theirs, or of the brokers they inherit from, brings."""
+"""Risks for topics from changes of the topics, or of the brokers they inherit from."""
 
 from __future__ import annotations
 

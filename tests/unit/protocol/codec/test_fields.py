@@ -1,4 +1,4 @@
-"""What a declared struct can do."""
+"""Features of declared structs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 
 @struct
 class Point:
-    """Somewhere."""
+    """A point."""
 
     x: int = f(I8)
     y: int = f(I8, default=3)

@@ -116,7 +116,7 @@ def test_null_where_it_is_not_allowed(kind: FieldType, classic: bytes, flexible:
 
 
 def test_a_nullable_struct_has_a_byte_before_it() -> None:
-    """KIP-893: -1 for null, else 1 and the struct."""
+    """KIP-893: -1 for null, otherwise 1 and the struct."""
     cls = one(Point, nullable=True)
 
     assert encode(cls(Point(1, 2)), 0, True) == b"\x01\x01\x02\x00\x00"
@@ -165,7 +165,7 @@ class Tagged:
 
 def test_a_tagged_field_that_has_its_default_is_not_sent() -> None:
     assert encode(Tagged(1), 1, True) == b"\x01\x00"
-    assert encode(Tagged(1, points=[]), 1, True) == b"\x01\x00"  # an empty list, whichever sequence it is
+    assert encode(Tagged(1, points=[]), 1, True) == b"\x01\x00"  # an empty list or tuple
     assert decode(Tagged, 1, True, b"\x01\x00") == Tagged(1, 5, (), None)
 
 
@@ -235,7 +235,7 @@ def test_any_byte_but_zero_is_true() -> None:
 
 
 def test_bytes_that_are_not_utf_8_are_replaced() -> None:
-    """As in Java: a broker does not close the line for them."""
+    """As in Java: a broker does not close the connection because of them."""
     cls = one(STRING)
 
     assert decode(cls, 0, False, b"\x00\x02a\xff") == cls("a\N{REPLACEMENT CHARACTER}")
@@ -243,7 +243,7 @@ def test_bytes_that_are_not_utf_8_are_replaced() -> None:
 
 
 def test_a_body_may_begin_anywhere_and_end_before_the_data_does() -> None:
-    """Surplus bytes are ignored, as a real broker does."""
+    """Extra bytes are ignored, as in a real broker."""
     assert decode(Point, 0, False, b"header\x01\x02surplus", start=6) == Point(1, 2)
 
 

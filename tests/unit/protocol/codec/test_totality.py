@@ -1,4 +1,4 @@
-"""Whatever the bytes: a value or RemoteProtocolError, and no large heap from a small frame."""
+"""Any bytes result in a value or RemoteProtocolError, and a small frame never needs much memory."""
 
 from __future__ import annotations
 
@@ -90,20 +90,20 @@ def test_a_hostile_size_is_refused_before_memory_is_allocated(cls: type, size: b
 @pytest.mark.parametrize("cls", [Names, Numbers, Ids, Leaves, Blob])
 @pytest.mark.parametrize("size", [b"\x7f\xff\xff\xff", b"\x00\x01\x00\x00", b"\x80\x00\x00\x00", b"\xff\xff\xff\xfe"])
 def test_a_hostile_size_in_a_classic_version(cls: type, size: bytes) -> None:
-    """A negative one is null, whichever it is, and null is not allowed here."""
+    """Any negative size means null, which is not allowed here."""
     with pytest.raises(RemoteProtocolError):
         decode(cls, 0, False, size + bytes(20))
 
 
 def test_a_count_is_held_against_the_bytes_left() -> None:
-    """Four names of no letters fit in four bytes; five do not."""
+    """Four empty names fit in four bytes; five do not."""
     assert decode(Names, 0, True, b"\x05" + b"\x01" * 4 + b"\x00") == Names([""] * 4)
     with pytest.raises(RemoteProtocolError):
         decode(Names, 0, True, b"\x07" + b"\x01" * 5)
 
 
 def test_a_string_longer_than_kafka_allows_is_refused_in_flexible_versions_too() -> None:
-    """Otherwise a value could be stored that no classic version can say."""
+    """Otherwise a value could be stored that no classic version can encode."""
     data = b"\x81\x80\x02" + b"x" * 32_768 + b"\x00"
 
     with pytest.raises(RemoteProtocolError, match="too long"):

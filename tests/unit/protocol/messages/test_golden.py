@@ -1,6 +1,6 @@
-"""Versions that Kafka 4.x no longer serves, byte by byte as a real 3.9.2 spoke them.
+"""Versions that Kafka 4.x does not support any more, byte by byte as sent by a real 3.9.2.
 
-Recorded by tests/conformance/golden/record.py; kio has no codecs for these versions, so they are the judge.
+Recorded by tests/conformance/golden/record.py, because kio does not have these versions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_a_response_is_read_and_written_again_byte_by_byte(exchange: dict[str, A
 
 
 def test_decoded_records_have_kafkas_meaning() -> None:
-    """The bytes could be equal by luck if a field were read as another; so here is what they say."""
+    """The bytes could be equal by chance if two fields were swapped, so the values are checked too."""
     said = {_name(each): _read(each) for each in EXCHANGES}
 
     made = said["CreateTopics v0: one exists, one has a bad name"]

@@ -1,4 +1,4 @@
-"""Record batches and metadata records, from bytes: also cut, damaged and hostile ones."""
+"""Reading record batches and metadata records, including truncated, damaged and malicious ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_batches_end_where_the_bytes_do() -> None:
 
 
 def test_numbers_of_two_bytes_are_read() -> None:
-    """The offset of record 64 is written as 0x80 0x01, and a value of more than 63 bytes has such a size too."""
+    """The offset of record 64 is encoded as 0x80 0x01, like the size of a value of more than 63 bytes."""
     records = [topic_config("orders", f"key.{number}", "v" * number) for number in range(70)]
 
     (found,) = read_batches(batch(0, records))

@@ -1,4 +1,4 @@
-"""ApiVersions: whom a client may mean to reach (KIP-1242), and what is refused."""
+"""ApiVersions: the cluster and node that a client expects (KIP-1242), and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The past by time, with a clock that is set ahead and back."""
+"""Past states by time, with a clock that is set ahead and back."""
 
 from __future__ import annotations
 

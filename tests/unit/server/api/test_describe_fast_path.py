@@ -1,4 +1,4 @@
-"""The fast path gives the bytes of the router, or none at all."""
+"""The fast path returns the same bytes as the router, or nothing."""
 
 from __future__ import annotations
 

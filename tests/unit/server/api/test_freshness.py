@@ -1,4 +1,4 @@
-"""Requests wait for the revision that they name, for a bounded time, and stale ones are refused by option."""
+"""Requests wait for the given revision for a limited time; optionally, stale reads are refused."""
 
 from __future__ import annotations
 

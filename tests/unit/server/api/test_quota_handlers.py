@@ -1,4 +1,4 @@
-"""Quota requests without the right to them."""
+"""Quota requests without authorization."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 class Guard:
-    """Refuses everything, and remembers what was asked."""
+    """Refuses everything and records the calls."""
 
     def __init__(self) -> None:
         self.asked: set[tuple[Operation, AclType, str]] = set()
@@ -79,7 +79,7 @@ def test_altering_needs_alter_configs_on_the_cluster() -> None:
 
 
 def test_the_parts_of_an_entity_have_kafkas_order() -> None:
-    """That of its hash map, as a real 4.3.1 returns them."""
+    """The order of Java's hash map, as in a real 4.3.1."""
     parts = {"ip": "1.1.1.1", "zoo": "z", "user": "u", "client-id": "c"}
     entity = [QuotaEntityPart(kind, name) for kind, name in parts.items()]
     call = ApiRequest(1, RequestContext(), "localhost", 9092)

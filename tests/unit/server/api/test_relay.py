@@ -1,4 +1,4 @@
-"""What a gateway passes on, to which broker, in which versions, and what it changes in the bytes: almost nothing."""
+"""Which requests a gateway forwards, to which broker, in which versions, and the few bytes that it changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 class Brokers:
-    """The brokers behind the gateway: `answers` are sent back as they are."""
+    """The brokers behind the gateway: they send `answers` unchanged."""
 
     acts_as_users = False
 
@@ -99,7 +99,7 @@ class World:
         await self.service.stop()
 
     async def send(self, frame: bytes, connection: ConnectionContext) -> bytes:
-        """A frame and its response, both without their length."""
+        """Send a frame and return its response, both without their length."""
         made = self.pipeline.handle(connection, frame, 0, len(frame))
         _, parts = await made if isinstance(made, Awaitable) else made
         return b"".join(parts)[4:]

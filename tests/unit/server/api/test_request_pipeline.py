@@ -1,4 +1,4 @@
-"""Throttling around the fast path around the router: the same bytes, whichever answers, plus the throttle time."""
+"""Throttling, fast path and router together: the same bytes from both, plus the throttle time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUOTA = ClientQuotaAlteration(QuotaEntity.of({"client-id": "busy"}), (ClientQuot
 
 
 async def _answer(pipeline: RequestPipeline, frame: bytes) -> tuple[bytes, int]:
-    """The response, and for how long the connection is muted."""
+    """The response, and how long the connection is muted."""
     connection = ConnectionContext("127.0.0.1", "127.0.0.1", 9092)
     made = pipeline.handle(connection, frame, 4, len(frame))
     _, parts = await made if isinstance(made, Awaitable) else made

@@ -1,8 +1,8 @@
-"""Every API at the limits of counts and lengths, by a caller without any right: what it costs the others.
+"""Every API at the limits of counts and lengths, from a caller without any rights, must not affect other callers.
 
-The requests are made from the tables of the messages, so that an API that is added is covered too. Work is counted in
-calls of functions, not in seconds: a loop over all elements that does not run in slices makes one turn of the event
-loop as long as the request. Memory is what is left when the response has been sent and the connection is closed.
+The requests are generated from the message tables, so that new APIs are covered too. Work is measured in function
+calls, not in seconds: a loop over all elements that does not run in slices makes one iteration of the event loop as
+long as the request. Memory is measured after the response was sent and the connection closed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
 MANY = 7_000  # elements; a real request may have 262,144
-MOST_CALLS = 6_500  # in one turn of the loop: 64 elements take less, and one call for each element takes more
-LONGEST = 32_767  # characters of a text
+MOST_CALLS = (
+    6_500  # calls in one iteration of the event loop: 64 elements need fewer, one call per element would need more
+)
+LONGEST = 32_767  # characters of a string
 MALLORY = "User:mallory"
 STATIC = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 SASL = {17, 36}  # answered by the connection
@@ -51,7 +53,7 @@ WITH_ARRAYS = sorted(
     for key in HANDLERS
     if key not in SASL | {API_VERSIONS} and any(isinstance(each.type, Array) for each in fields_of(APIS[key].request))
 )
-# What an element needs to get beyond the first check of its handler.
+# Values with which an element passes the first check of its handler.
 FIXED = {
     "resource_type": 2,
     "resource_pattern_type": 3,
@@ -66,7 +68,7 @@ FIXED = {
 
 
 class Messages:
-    """Makes requests: `outer` elements in their arrays, `inner` in those within, texts of so many characters."""
+    """Generates requests with `outer` elements per array, `inner` per nested array, and strings of a given length."""
 
     def __init__(self, version: int, outer: int, inner: int, length: int = 0) -> None:
         self._version, self._sizes, self._length = version, (outer, inner, 1), length
@@ -102,7 +104,7 @@ class Messages:
 
 def frame(key: int, outer: int, inner: int, length: int = 0) -> bytes:
     api = APIS[key]
-    version = 5 if api.name == "DeleteTopics" else api.max  # later versions name topics by their ids
+    version = 5 if api.name == "DeleteTopics" else api.max  # later versions identify topics by ID
     return request(api, version, 1, "c".ljust(length, "x"), Messages(version, outer, inner, length).struct(api.request))
 
 
@@ -115,7 +117,7 @@ class World:
         self.pipeline = RequestPipeline(self.context)
 
     async def answer(self, data: bytes) -> int:
-        """The size of the response. The connection is closed afterwards."""
+        """The size of the response. Closes the connection afterwards."""
         connection = ConnectionContext("127.0.0.1", "127.0.0.1", 9092)
         connection.principal = MALLORY
         connection.authorize = authorize_function(self.context.authorizer, MALLORY, connection.host)
@@ -137,7 +139,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def most_calls_in_a_turn(work: Awaitable[int]) -> int:
-    """How many functions were called in the longest turn of the loop."""
+    """The number of function calls in the longest iteration of the event loop."""
     calls = longest = 0
 
     def called(_frame: object, event: str, _argument: object) -> None:
@@ -162,7 +164,7 @@ async def most_calls_in_a_turn(work: Awaitable[int]) -> int:
 def test_no_request_blocks_the_event_loop_for_long(key: int, outer: int, inner: int) -> None:
     async def scene() -> int:
         async with world() as server:
-            await server.answer(frame(key, 2, 1))  # compiles what is compiled once
+            await server.answer(frame(key, 2, 1))  # for one-time compilation
             return await most_calls_in_a_turn(server.answer(frame(key, outer, inner)))
 
     assert asyncio.run(scene()) < MOST_CALLS

@@ -1,4 +1,4 @@
-"""Users that do not exist are shown what those who do could be shown: kind by kind, as often, and always the same."""
+"""Users that do not exist get plausible salts and iterations, with a realistic distribution and always the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kconf.server.auth.dummy_credentials import DummyCredentials
 
 SHA = Mechanism.SCRAM_SHA_256
 KEY = b"k" * 32
-JAVA = b"1qmhuw5r3o7iwmcs6ee7e0u5tn"  # as Kafka's tools make them
+JAVA = b"1qmhuw5r3o7iwmcs6ee7e0u5tn"  # like those of Kafka's tools
 
 
 def set_(user: str, salt: bytes, iterations: int = 4096, before: str | None = None) -> Change:

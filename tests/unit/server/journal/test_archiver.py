@@ -1,4 +1,4 @@
-"""The archiver beside a retention, and a journal that was trimmed before there was an archive."""
+"""The archiver with journal retention, and with a journal that was trimmed before archiving began."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Story = Callable[[Service, Archiver], Coroutine[Any, Any, None]]
 
 
 def told(place: Path, story: Story) -> None:
-    """A story with ten revisions on a real store."""
+    """A real store with ten revisions."""
 
     async def run() -> None:
         store = open_store(f"sqlite:///{place}/kconf.db")
@@ -72,7 +72,7 @@ def test_an_archive_of_a_trimmed_journal_begins_where_that_does(tmp_path: Path) 
 
 def test_a_server_that_may_not_archive_leaves_the_directory_to_the_one_that_may(tmp_path: Path) -> None:
     class Shared(MemoryStore):
-        """As a store of many servers: the lock is somebody else's at first."""
+        """A store shared by several servers: another server holds the lock at first."""
 
         turn = False
 

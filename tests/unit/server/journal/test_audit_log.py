@@ -1,4 +1,4 @@
-"""Refusals and dry runs: written down without values, bounded in number and in size; the clock is moved by hand."""
+"""Refusals and dry runs are recorded without values, limited in number and size; the test controls the clock."""
 
 from __future__ import annotations
 

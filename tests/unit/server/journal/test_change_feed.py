@@ -1,4 +1,4 @@
-"""The change feed over a store in memory: what a reader gets, when it is woken, what is held for it."""
+"""The change feed on a memory store: what a reader gets, when it is woken, and what is cached for it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_reader_gets_what_came_after_from_memory_and_from_the_store() -> None:
 
 
 def test_pages_follow_each_other_without_gap_or_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the size of a page, and wherever the border between store and memory lies."""
+    """For any page size, and any boundary between store and memory."""
     monkeypatch.setattr(feeds, "MAX_READ", 3)
 
     async def scene() -> None:
@@ -185,7 +185,7 @@ def test_a_timeout_is_an_empty_page_that_continues_after_changes_that_did_not_ma
 def test_a_reader_that_waits_longer_than_the_history_still_gets_its_change_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It knows that nothing met its filter, and does not page through the store to find that out."""
+    """It knows that nothing matched its filter, and does not read the store again to find that out."""
     monkeypatch.setattr(feeds, "MAX_CACHED", 4)
 
     async def scene() -> None:
@@ -201,7 +201,7 @@ def test_a_reader_that_waits_longer_than_the_history_still_gets_its_change_at_on
 
 
 class SlowStore(MemoryStore):
-    """Its reader pauses half way, while the event loop continues."""
+    """Its reader pauses halfway, while the event loop continues."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class SlowStore(MemoryStore):
 
 
 def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_after_it() -> None:
-    """The reader has looked at all there was, and what it waits for was committed before it began to wait."""
+    """The reader has read everything, and the change that it waits for was committed before it began to wait."""
 
     async def scene() -> None:
         store = SlowStore()
@@ -240,7 +240,7 @@ def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_a
 
 
 def test_commits_that_are_not_visible_yet_are_read_later() -> None:
-    """Who reads of a change and then describes must find it done."""
+    """A client that reads a change and then describes the resource must see the new value."""
 
     async def scene() -> None:
         store = MemoryStore()
@@ -300,7 +300,7 @@ def test_one_cancelled_reader_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize("early", [True, False])
 def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
-    """Before the wait, too: what ends it may come in the same breath as the request."""
+    """Also before the wait: the event that ends it may arrive together with the request."""
 
     async def scene() -> None:
         async with world() as w:
@@ -347,7 +347,7 @@ def test_a_secret_is_sealed_before_anyone_can_ask() -> None:
 
 
 def test_texts_beyond_kafkas_limit_do_not_stop_the_feed() -> None:
-    """A topic of 20,000 partitions is such a text, and a client ID of broken bytes grows when it is repaired."""
+    """A topic with 20,000 partitions is such a text, and an invalid client ID is longer after repair."""
 
     async def scene() -> None:
         async with world() as w:
@@ -397,7 +397,7 @@ def test_a_reader_that_times_out_while_it_is_woken_skips_nothing() -> None:
     async def scene() -> None:
         async with world() as w:
             seconds = count(0, 0.01)
-            w.feed._woken = WakeQueue(lambda: next(seconds))  # writers are at work, and answers take long
+            w.feed._woken = WakeQueue(lambda: next(seconds))  # writers are active, and responses take long
             await w.put(ORDERS)
             polls = [LongPollTimer() for _ in range(3 * AT_ONCE)]
             reading = [asyncio.create_task(w.feed.after(1, 10, 60, EVERYTHING, each)) for each in polls]

@@ -1,4 +1,4 @@
-"""Committed changes in the server's log: keys and callers, no values, at a bounded rate."""
+"""Committed changes in the server's log: keys and callers, no values, at a limited rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the journal is kept, and how that is said."""
+"""The retention of the journal, and its settings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_nonsense_stops_the_start(key: str, text: str) -> None:
         ({"journal.retention.revisions": "4"}, 7),
         ({"journal.retention.ms": "3500"}, 7),
         ({"journal.retention.ms": "3500", "journal.retention.revisions": "2"}, 9),
-        ({"journal.retention.ms": "1"}, 10),  # the last one always stays
+        ({"journal.retention.ms": "1"}, 10),  # the last one is always kept
     ],
 )
 def test_revisions_beyond_the_retention_are_trimmed(static: Mapping[str, str], oldest: int) -> None:

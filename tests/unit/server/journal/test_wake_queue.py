@@ -1,4 +1,4 @@
-"""Readers are woken a few at a time; while writers are at work, with rests in between."""
+"""Readers are woken a few at a time, with pauses while writers are active."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_while_one_commit_follows_another_the_next_readers_wait() -> None:
         clock.now += 0.01
         queue.committed()
         queue.add(some, 7)
-        clock.now += 0.05  # so long did the first ones take, so the next rest is 0.4 s
+        clock.now += 0.05  # the duration of the first ones, so the next pause is 0.4 s
         await turns(20)
         assert woken(some) == AT_ONCE
 

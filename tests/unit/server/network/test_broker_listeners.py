@@ -1,4 +1,4 @@
-"""The ports of brokers at a gateway follow the members."""
+"""A gateway opens and closes the ports of brokers as they join and leave."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def accepts(port: int) -> bool:
 
 
 def free_range(size: int) -> int:
-    """The first of so many ports that are free now."""
+    """The first of this many consecutive free ports."""
     for first in range(20000, 60000, size):
         with ExitStack() as taken:
             try:

@@ -1,4 +1,4 @@
-"""A connection over a transport in memory, with a handler that answers as the test says."""
+"""A connection on an in-memory transport, with a scripted handler."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MemoryTransport(asyncio.Transport):
 
 
 class Handler:
-    """Answers with the correlation id; or with what `pending` has for it."""
+    """Responds with the correlation ID, or with its entry in `pending`."""
 
     max_request_bytes = 1000
 

@@ -1,4 +1,4 @@
-"""Which policies server.properties may name, and what is said of those that cannot be loaded."""
+"""The policies that server.properties may name, and the errors for those that cannot be loaded."""
 
 from __future__ import annotations
 

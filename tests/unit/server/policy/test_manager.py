@@ -1,4 +1,4 @@
-"""Policies of a server: named, reloaded, late, broken; whatever they do, only their resource fails."""
+"""Policies of a server: classes, reloaded files, slow and failing policies. Only their resource fails."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def service() -> AsyncIterator[Service]:
 
 
 def setting(key: str, value: str, *names: str) -> Callable[[State, PolicyHooks], Plan[Outcomes]]:
-    """A planner that asks the hooks as engine/configs/alter.py does, one topic after the other."""
+    """A planner that calls the hooks like engine/configs/alter.py, one topic after the other."""
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         outcomes: Outcomes = []
@@ -75,7 +75,7 @@ def setting(key: str, value: str, *names: str) -> Callable[[State, PolicyHooks],
 
 
 def outcomes(*questions: Callable[[], None]) -> Plan[Outcomes]:
-    """A plan without changes: what each question comes to."""
+    """A plan without changes; returns the result of each policy call."""
     found: Outcomes = []
     for ask in questions:
         try:
@@ -93,7 +93,7 @@ class Decision(NamedTuple):
 
 
 class Remembering:
-    """Policies whose last check can be looked at."""
+    """Policies that store their last check."""
 
     def __init__(self, policies: PolicyManager) -> None:
         self._policies = policies
@@ -123,7 +123,7 @@ def refused(text: str) -> ApiError:
 
 
 class Fussy:
-    """Refuses 13, warns of 12, breaks at 11, and remembers which thread asked."""
+    """Refuses 13, warns about 12, fails on 11, and records the calling thread."""
 
     def __init__(self) -> None:
         self.asked: list[AlterProposal] = []
@@ -146,7 +146,7 @@ class Fussy:
 
 
 class Stuck:
-    """Waits until it is let go."""
+    """Waits until it is released."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -290,7 +290,7 @@ def test_a_class_that_hangs_blocks_no_other_and_is_called_again_after_it_returns
             assert (await slow).outcome == [refused(NOT_EVALUATED)]
 
             assert policies.hanging
-            names = [f"t-{number}" for number in range(20)]  # three spare threads hang too, and then there are none
+            names = [f"t-{number}" for number in range(20)]  # three spare threads also hang, and then none is left
             told = await alter(policies, running, "retention.ms", "1", *names)
             assert told.outcome == [refused(NOT_EVALUATED)] * 20
             assert policy.asked == 4
@@ -320,7 +320,7 @@ def test_a_hanging_class_whose_caller_went_away_is_noticed_by_the_next() -> None
 
 
 class Selective(Stuck):
-    """Hangs over one topic only."""
+    """Hangs on one topic only."""
 
     def check_alter(self, proposal: AlterProposal) -> None:
         if proposal.resource.name == "bad":
@@ -404,7 +404,7 @@ def _raise(error: BaseException) -> object:
     ],
 )
 def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outcome: ApiError | None) -> None:
-    """A policy that returns False refuses; the warnings of one that never stops are bounded."""
+    """A policy that returns False refuses; an endless list of warnings is limited."""
 
     async def scene() -> None:
         policies = PolicyManager(Odd(deed))  # type: ignore[arg-type]
@@ -417,7 +417,7 @@ def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outco
 
 
 class Chatty:
-    """Shows what it is given, passwords too."""
+    """Prints its input, including passwords."""
 
     def check_alter(self, proposal: AlterProposal) -> Iterator[str]:
         value = proposal.changed["ssl.keystore.password"]
@@ -440,7 +440,7 @@ def test_messages_and_warnings_of_a_class_contain_no_secret(caplog: pytest.LogCa
 
 
 def test_one_resource_named_in_two_ways_is_checked_in_both() -> None:
-    """BROKER "1" and "01" are the same broker, and two wishes."""
+    """BROKER "1" and "01" are the same broker, but two requested changes."""
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         def ask(value: str) -> None:
@@ -460,7 +460,7 @@ def test_one_resource_named_in_two_ways_is_checked_in_both() -> None:
 
 @pytest.mark.parametrize("validate_only", [False, True])
 def test_a_request_is_planned_twice(validate_only: bool) -> None:
-    """Once to see what is asked, once to do it: a third time would only cost."""
+    """Once to collect the policy input, and once to commit; a third time would be wasted."""
     planned = 0
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
@@ -477,7 +477,7 @@ def test_a_request_is_planned_twice(validate_only: bool) -> None:
 
 
 def test_writers_of_one_resource_are_serialized() -> None:
-    """Else each would make the verdict of the others old; the last of them would be refused."""
+    """Otherwise each would invalidate the policy results of the others, and the last would be refused."""
 
     async def scene() -> None:
         policy = Fussy()
@@ -488,7 +488,7 @@ def test_writers_of_one_resource_are_serialized() -> None:
                 *(alter(policies, running, "retention.ms", value, "hot", f"own-{value}") for value in values)
             )
             assert [each.outcome for each in told] == [[None, None]] * 30
-        assert len(policy.asked) == 60  # none had to be asked again
+        assert len(policy.asked) == 60  # no policy had to be called again
 
     asyncio.run(scene())
 
@@ -538,7 +538,7 @@ def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicP
 
 
 class Meddler:
-    """Changes the topic by another request while the policy runs."""
+    """Changes the topic with another request while the policy runs."""
 
     def __init__(self, running: Service, times: int) -> None:
         self._running, self._left = running, times
@@ -583,7 +583,7 @@ class Both:
 
 @pytest.mark.parametrize(("value", "asked"), [("bad", ["alter"]), ("good", ["alter", "create"])])
 def test_a_topic_whose_configs_are_refused_is_not_shown_to_the_create_policy(value: str, asked: Sequence[str]) -> None:
-    """Kafka 4.3 asks the alter policy first, and the create policy only if that one lets the configs pass."""
+    """Kafka 4.3 calls the alter policy first, and the create policy only if the first accepts the configs."""
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         try:

@@ -1,4 +1,4 @@
-"""A file of rules that is reloaded when it changes, and left alone when it is not valid."""
+"""A policy file is reloaded when it changes; if it is invalid, the old rules stay."""
 
 from __future__ import annotations
 

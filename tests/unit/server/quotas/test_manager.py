@@ -1,4 +1,4 @@
-"""Who must wait, and how long. The clock is moved by hand: nothing here waits."""
+"""Which clients are throttled, and how long. The test controls the clock and never waits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_nothing_is_measured_without_quotas() -> None:
     assert world.manager.record_request("alice", "app", 100.0) == 0
     assert len(world.manager.requests) == 0
     world.put({"user": "alice"}, producer_byte_rate=1.0)
-    assert not world.manager.is_limiting  # byte rates are for the brokers that carry data
+    assert not world.manager.is_limiting  # byte rates apply only to brokers with data
 
 
 def test_a_slow_request_throttles_its_client_for_at_most_one_window() -> None:
@@ -47,7 +47,7 @@ def test_a_slow_request_throttles_its_client_for_at_most_one_window() -> None:
     world.put({"user": "alice"}, request_percentage=10.0)
 
     assert world.manager.is_limiting
-    assert world.manager.record_request("alice", "app", 1.0) == 0  # 100 over ten seconds: 10 percent, which is allowed
+    assert world.manager.record_request("alice", "app", 1.0) == 0  # 100 in ten seconds: 10 percent, which is allowed
     assert world.manager.record_request("alice", "app", 0.05) == 500
     assert world.manager.record_request("alice", "app", 9.0) == 1000
     assert world.manager.record_request("bob", "app", 9.0) == 0

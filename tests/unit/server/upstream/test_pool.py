@@ -1,4 +1,4 @@
-"""Whose request is next on the connections of a gateway to a broker."""
+"""The order of clients' requests on the connections of a gateway to a broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = PoolLimits(connections=3, share=2, waiting=4, waiting_bytes=40, request
 
 
 class Broker:
-    """Answers a frame when told to, in any order."""
+    """Responds to frames when the test says so, in any order."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []
@@ -54,7 +54,7 @@ class World:
         self.pool = BrokerPool("broker 1", self.broker.connect, limits)
 
     async def send(self, *requests: str) -> list[asyncio.Task[bytes]]:
-        """Requests such as `a1`, of client `a`; returns when all of them have been sent, or wait."""
+        """Send requests such as `a1` of client `a`; returns when all of them were sent or are queued."""
         tasks = [asyncio.create_task(self.pool.send(RawRequest(each[0], each.encode()))) for each in requests]
         await self.settle()
         return tasks
@@ -87,7 +87,7 @@ def test_slow_requests_of_one_client_leave_room_for_another() -> None:
         assert world.asked == ["a1", "a2", "b1"]
         await world.answer("b1")
         assert await quick == b"answer b1"
-        assert world.asked == ["a1", "a2", "b1"]  # the share of a is used up
+        assert world.asked == ["a1", "a2", "b1"]  # client a has used its share
 
     play(scene)
 

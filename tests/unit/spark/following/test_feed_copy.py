@@ -1,4 +1,4 @@
-"""The journal of a real server, copied from its change feed: the lines of its archive."""
+"""Copies the journal of a real server from its change feed: the lines equal those of its archive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[KconfProcess]:
 
 
 def change(server: KconfProcess, topic: str) -> None:
-    """A topic with a value, and a value that is refused."""
+    """Create a topic with a value, and send a value that is refused."""
     with SyncAdminClient(server.bootstrap) as admin:
         admin.create_topics([NewTopic(topic, 1, 1)]).raise_for_failures()
         for value in ("1000", "none"):
@@ -42,7 +42,7 @@ def lines(directory: Path, *, attempts: bool = False) -> list[Line]:
 
 
 class Copies:
-    """A copy whose every connection is counted, and that stops itself once it has all."""
+    """A copy that counts its connections, and stops when it has everything."""
 
     def __init__(self, place: Path, connect: Callable[[], Any]) -> None:
         self.stopped = Event()
@@ -54,7 +54,7 @@ class Copies:
         def list_attempts(after: int, **more: Any) -> list[Any]:
             found: list[Any] = fetch(after, **more)
             if not found:
-                self.stopped.set()  # it is asked after the changes: nothing is left
+                self.stopped.set()  # it is read after all changes: nothing is left
             return found
 
         admin.list_attempts = list_attempts
@@ -96,7 +96,7 @@ def test_a_position_that_was_not_saved_copies_the_same_lines_again(server: Kconf
 
 
 class Fake:
-    """A server by hand: pages in order; an exception is raised."""
+    """A scripted server: returns pages in order, or raises an exception."""
 
     def __init__(self, pages: list[Any], epoch: int = 1) -> None:
         self.pages, self.epoch, self.asked = pages, epoch, list[int]()

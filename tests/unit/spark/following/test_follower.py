@@ -1,4 +1,4 @@
-"""The loop of `kconf pipeline follow`, with steps by hand: what is due, what fails, and what /health says of it."""
+"""The loop of `kconf pipeline follow` with fake steps: what is due, what fails, and the result of /health."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROD, TEST = {"context": "prod"}, {"bootstrap.servers": "127.0.0.1:9"}
 
 
 class Steps:
-    """What the loop calls, instead of Spark."""
+    """Replaces the steps that use Spark."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0

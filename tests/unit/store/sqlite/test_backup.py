@@ -1,4 +1,4 @@
-"""Copies of a store, in use and not."""
+"""Backups of a store, with and without a running server."""
 
 from __future__ import annotations
 

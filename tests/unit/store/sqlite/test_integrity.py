@@ -1,4 +1,4 @@
-"""Damage of a store's file: found at start, by `verify` and by `backup`, and never mistaken for anything else."""
+"""Damage of a store file is found at start, by `verify` and by `backup`, and always reported as damage."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def opened(path: Path) -> SqliteStore:
 
 
 def pages_of(path: Path, table: str) -> list[int]:
-    """The leaf pages of a table, by their number from 0. dbstat is not always there: find them by their contents."""
+    """The numbers of a table's leaf pages, from 0. Found by content, because dbstat is not always available."""
     with closing(sqlite3.connect(path)) as db:
         (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     data = path.read_bytes()
@@ -172,7 +172,7 @@ def _sql(statement: str) -> Callable[[Path], None]:
         (
             _sql("UPDATE resources SET overrides = replace(overrides, '9', '8') WHERE revision = 399"),
             "agreement",
-            "retention.ms has another value in the state than in the journal",
+            "retention.ms has different values in the state and in the journal",
         ),
         (_sql("UPDATE resources SET revision = 1 WHERE revision = 399"), "agreement", "399 in the journal, 1 in the"),
         (_sql("DELETE FROM topics"), "agreement", "the topic differs"),
@@ -190,7 +190,7 @@ def test_verify_finds_what_sqlite_does_not(path: Path, damage: Callable[[Path], 
 
 
 def test_a_reader_that_meets_damage_reports_it_as_damage(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It was not found at start: an old part of a long journal."""
+    """It was not found at start, because it is in an old part of a long journal."""
     _sql("UPDATE journal SET record = '[5,0,0,0,0,0,0,0,[1]]' WHERE number = 7")(path)
     store = SqliteStore.open(f"sqlite:///{path}", integrity=lambda *_: None)
     reader = store.journal_reader()
@@ -220,14 +220,14 @@ def test_the_start_of_a_long_journal_is_left_to_verify(path: Path, monkeypatch: 
 
 
 def damages() -> Iterator[tuple[int, int]]:
-    """Seeds, and the length of what is overwritten: a whole page, a sector, some bytes."""
+    """Seeds, and the length of the overwritten data: a page, a sector, or some bytes."""
     for seed in range(20):
         for length in (PAGE, 512, 48):
             yield seed, length
 
 
 def test_random_damage_is_found_or_harmless(original: Path, tmp_path: Path) -> None:
-    """Whatever page is hit: a store that starts has all its contents, and nothing but StoreError is raised."""
+    """For any damaged page: a store that starts has all its contents, and only StoreError is raised."""
     whole = opened(original)
     state, journal = whole.load(), whole.changes(0)
     whole.close()

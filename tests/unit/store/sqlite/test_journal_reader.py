@@ -1,4 +1,4 @@
-"""A reader beside the writer: whatever the writer does between two of its statements, nothing is missing."""
+"""A reader concurrent with the writer: nothing is missing, whatever the writer does between two statements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def put(store: SqliteStore, value: int, *, sensitive: bool = False) -> None:
 
 
 def meanwhile(reader: SqliteJournalReader, sign: str, act: Callable[[], object]) -> None:
-    """Let the writer act once, as the reader begins a statement with this sign in it."""
+    """Run the writer once when the reader starts a statement that contains this text."""
 
     def trace(statement: str) -> None:
         if sign in statement:
@@ -56,7 +56,9 @@ def test_a_fold_between_the_index_and_the_rest_leaves_no_gap(store: SqliteStore)
     for number in range(1, 10):
         put(store, number)
     reader = store.journal_reader()
-    meanwhile(reader, "'folded'", lambda: put(store, 10, sensitive=True))  # what is sensitive is folded at once
+    meanwhile(
+        reader, "'folded'", lambda: put(store, 10, sensitive=True)
+    )  # sensitive values are merged into the state immediately
 
     assert [each.number for each in reader.changes_for([ORDERS], 0)] == list(range(1, 10))
     assert [each.number for each in reader.changes_for([ORDERS], 0)] == list(range(1, 11))

@@ -94,7 +94,7 @@ def test_a_write_ahead_log_that_was_deleted_is_noticed_at_the_next_change(path: 
 
 
 def test_changes_that_only_a_deleted_write_ahead_log_has_are_saved(path: Path, tmp_path: Path) -> None:
-    """As if the process were killed afterwards: nothing is read but the file and its key."""
+    """As if the process were killed afterwards: only the file and its key are read."""
     store = filled(path)
     path.with_name("kconf.db-wal").unlink()
     with pytest.raises(StoreLost):
@@ -111,7 +111,7 @@ def test_changes_that_only_a_deleted_write_ahead_log_has_are_saved(path: Path, t
 
 
 def test_the_log_of_the_file_that_took_its_place_stays(path: Path) -> None:
-    """Closing a store deletes its write-ahead log by name: not that of another server that has begun there."""
+    """Closing a store deletes its write-ahead log by name, but must not delete that of a new server."""
     store = filled(path)
     delete_all(path)
     code = (
@@ -156,7 +156,7 @@ def test_a_second_name_does_not_get_around_the_lock(path: Path) -> None:
 
 
 def test_a_refused_second_open_does_not_release_the_locks_of_sqlite(path: Path) -> None:
-    """Closing any descriptor of the file would drop them. Then another process could delete the log in use."""
+    """Closing any descriptor of the file would release them. Then another process could delete the log in use."""
     store = filled(path)
     with pytest.raises(StoreLocked):
         opened(path)
@@ -190,7 +190,7 @@ def test_an_empty_file_beside_its_key_is_refused(path: Path) -> None:
 
 
 def test_a_first_start_that_was_killed_is_started_again(path: Path) -> None:
-    """Between the key and the tables, and between the tables and the name of the key."""
+    """Killed between writing the key and the tables, and between the tables and the key name."""
     path.write_bytes(b"")
     path.with_name("kconf.db.key.new").write_bytes(b"0" * 32)
     filled(path).close()

@@ -1,4 +1,4 @@
-"""What is SQLite's own: its files, its lock, its refusals, its schema. The rest is in tests/contract."""
+"""Features of the SQLite store only: files, lock, refusals, schema. The rest is in tests/contract."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
 
 
 def version_1(path: Path) -> None:
-    """A store as version 1 made it: the tables without the views."""
+    """A store of version 1: the tables without the views."""
     with closing(sqlite3.connect(path)) as db, db:
         for statement in TABLES:
             db.execute(statement)
@@ -341,7 +341,7 @@ def test_a_damaged_file_is_a_store_error(path: Path) -> None:
 
 
 def test_every_commit_is_synced(path: Path) -> None:
-    """WAL with synchronous=FULL: without it a power cut may take acknowledged revisions."""
+    """WAL with synchronous=FULL: without it, a power failure could lose acknowledged revisions."""
     store = SqliteStore.open(url(path))
     try:
         pragmas = [store._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
@@ -367,7 +367,7 @@ def test_journal_entries_that_are_not_in_the_state_tables_are_read(path: Path) -
     store.commit([pending(put(ORDERS, "a", "1")), pending(put(Resource.group("0"), "k", None))])
     folded, state = meta(path)["folded"], store.load()
 
-    backup(path, path.with_name("copy.db"))  # as a crash would leave it
+    backup(path, path.with_name("copy.db"))  # as after a crash
     copy = open_store(url(path.with_name("copy.db")))
 
     assert (folded, state.revision) == ("3000", 3002)
@@ -377,7 +377,7 @@ def test_journal_entries_that_are_not_in_the_state_tables_are_read(path: Path) -
 
 
 def test_a_secret_brings_the_state_up_to_date(path: Path) -> None:
-    """The journal could not give it back; and a plain value that the key had before must not come back over it."""
+    """The journal cannot restore a secret, and an earlier plain value must not overwrite it."""
     store = open_store(url(path))
     commit(store, put(ORDERS, "a", "plain"))
     commit(store, put(ORDERS, "a", "secret", sensitive=True))

@@ -1,4 +1,4 @@
-"""Delegation tokens of a gateway's users: one each, renewed in time, replaced if they are gone."""
+"""Delegation tokens of a gateway's users: one per user, renewed in time, replaced if deleted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUR = 3_600_000
 
 
 class Cluster:
-    """Creates tokens that live for an hour, and three at most."""
+    """Creates tokens with a lifetime of an hour, up to three hours with renewals."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -141,7 +141,7 @@ def test_connections_of_others_use_the_same_token() -> None:
     identities = cluster.identities()
     used(identities, "User:alice")
     first = identities.settings("User:alice")
-    assert identities.settings("User:alice", failed=first) is first  # the broker will know it soon
+    assert identities.settings("User:alice", failed=first) is first  # the broker does not know it yet
     identities._known["User:alice"].created -= 60
     assert identities.settings("User:alice") is first
     assert identities.settings("User:alice", failed=first) is not first
@@ -172,7 +172,7 @@ def test_tokens_log_in_by_a_mechanism_of_the_cluster() -> None:
     ("code", "why"),
     [
         (ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "delegation.token.secret.key"),
-        (ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "must log in by SASL"),
+        (ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "must log in with SASL"),
         (ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "CREATE_TOKENS"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Requests whose outcome is not known, compared with the log."""
+"""Requests with an unknown outcome, compared with the log."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class FullDisk:
 
 
 def test_a_failed_write_is_repeated_by_the_next_call(url: str) -> None:
-    """The log is read once: what a full disk refused would be missing for ever."""
+    """The log is read only once: what a full disk refused would be lost forever."""
     journal = GatewayJournal(url, "one")
     db = journal._db
     journal._db = FullDisk(db)  # type: ignore[assignment]
@@ -197,4 +197,29 @@ def test_nothing_is_written_to_a_file_that_was_deleted(url: str, tmp_path: Path)
     with pytest.raises(StoreLost):
         journal.add_intents([PendingCommit(RequestContext(), 5, [change("1")], {})], 1)
     assert journal.file.problem is not None
+    journal.close()
+
+
+class Watched:
+    """A database that notes, at every statement, whether the journal counts as behind."""
+
+    def __init__(self, db: sqlite3.Connection, journal: GatewayJournal) -> None:
+        self._db, self._journal = db, journal
+        self.seen: list[bool] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.seen.append(self._journal.is_behind)
+        return getattr(self._db, name)
+
+
+def test_a_journal_that_is_being_written_is_not_behind(url: str) -> None:
+    """Requests ask meanwhile, in another thread: they would be refused whenever the disk is slow."""
+    journal = GatewayJournal(url, "one")
+    db = journal._db
+    watched = Watched(db, journal)
+    journal._db = watched  # type: ignore[assignment]
+    journal.append([revision(5)])
+    assert len(watched.seen) > 2
+    assert not any(watched.seen)
+    journal._db = db
     journal.close()

@@ -1,23 +1,29 @@
-"""When the followed state is that of the cluster. Each test plays the controllers."""
+"""When the followed state is current. Each test simulates the controllers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import Any
+
+import pytest
 
 from kconf.client.calls.base import CallResult
 from kconf.client.kraft.calls import FetchedLog, SnapshotPage, SnapshotPosition
 from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.client.transport.requests import NodeRequest, Reply
+from kconf.errors import StoreUnavailable
 from kconf.protocol.records.metadata import NoOpRecord
-from kconf.store.upstream.log_thread import LogThread
+from kconf.store.upstream import log_thread
+from kconf.store.upstream.log_thread import STALE, LogThread
+from kconf.util.threads.awake_clock import TICK, AwakeClock
 from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
 
 SETTINGS = ClientSettings(Bootstrap((Address("controller", 1),), True))
 
 
 class Controllers:
-    """In place of connections: answers the next request by a function."""
+    """Replaces connections: a function responds to the next request."""
 
     def __init__(self, answer: Callable[[Any], object]) -> None:
         self.answer = answer
@@ -92,3 +98,47 @@ def test_the_image_and_what_led_to_it_are_taken_together() -> None:
     assert (offset, [each.number for each in found]) == (4, [3])
     assert image["configs"] == [["topic", "orders", {"retention.ms": "1"}]]
     assert thread.take() == []
+
+
+class Time:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_silence_makes_the_state_stale_and_a_pause_of_this_process_does_not() -> None:
+    time = Time()
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._clock = AwakeClock(time)
+    thread._step()
+    time.now += 3600  # no thread of this process has run meanwhile
+    thread._clock.tick()
+    assert thread.is_current
+    for _ in range(int(STALE / TICK)):
+        time.now += TICK
+        thread._clock.tick()
+    assert not thread.is_current
+    thread._step()
+    assert thread.is_current
+
+
+def test_after_a_pause_a_change_waits_for_a_fetch_that_is_sent_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._step()
+    thread.begin_requests([])  # at once
+    thread._read_at -= 3600
+    thread._sent += 1  # a fetch that was under way during the pause
+    waiter = Thread(target=thread.begin_requests, args=([],), daemon=True)
+    waiter.start()
+    with thread._changed:
+        thread._answered += 1  # its answer may be from before the pause
+        thread._changed.notify_all()
+    waiter.join(0.05)
+    assert waiter.is_alive()
+    while waiter.is_alive():
+        thread._step()
+    thread._read_at -= 3600
+    monkeypatch.setattr(log_thread, "STALE", 0.01)
+    with pytest.raises(StoreUnavailable):
+        thread.begin_requests([])

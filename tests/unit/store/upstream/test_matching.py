@@ -1,4 +1,4 @@
-"""Which records of the log are our own: the one candidate, or nobody knows."""
+"""Which log records are the gateway's own changes: the only candidate, otherwise unknown."""
 
 from __future__ import annotations
 

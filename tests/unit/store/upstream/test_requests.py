@@ -1,4 +1,4 @@
-"""Requests to the cluster: merged, bounded, and never sent twice."""
+"""Requests to the cluster: merged, limited in size, and never sent twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kconf.store.upstream.requests import MAX_OPERATIONS, MAX_RESOURCES, send
 
 
 class Cluster:
-    """Answers as told; keeps the calls."""
+    """Returns scripted responses and records the calls."""
 
     def __init__(self, refused: dict[Any, ApiError] | None = None, error: Exception | None = None) -> None:
         self.calls: list[Call[Any, Any, Any]] = []

@@ -26,7 +26,7 @@ def golden(*roots: str) -> list[Any]:
 
 
 def unstamped(data: bytes) -> Any:
-    """What is left for Kafka to see."""
+    """The document without kconf's own fields."""
     facts = json.loads(data)
     assert facts.pop("kconf")
     return facts

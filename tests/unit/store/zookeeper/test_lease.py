@@ -1,4 +1,4 @@
-"""The lease of a session ends by the clock alone, and what was missed meanwhile is noticed."""
+"""The lease of a session expires by the clock alone, and an expiry is always noticed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kconf.store.zookeeper.lease import SessionLease
 
 
 class Scene:
-    """A lease of 6 seconds, a clock that a test sets, and a ZooKeeper that responds when a test wants it to."""
+    """A lease of 6 seconds, a clock and a ZooKeeper that the test controls."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -48,7 +48,7 @@ def test_it_counts_from_when_a_request_was_sent_and_not_from_its_answer(scene: S
 
 
 def test_an_answer_from_before_a_long_pause_renews_nothing(scene: Scene) -> None:
-    """It was in the socket while the process was stopped."""
+    """The response was in the socket while the process was stopped."""
     scene.lease.renew()
     scene.now += 60.0
     scene.asked.pop()()

@@ -1,4 +1,4 @@
-"""Kafka's notifications are read and written as Kafka does."""
+"""Notifications are read and written like Kafka's."""
 
 from __future__ import annotations
 

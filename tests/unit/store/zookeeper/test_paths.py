@@ -1,4 +1,4 @@
-"""Resources become paths, and paths resources."""
+"""Conversion of resources to znode paths and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of an ensemble, as URL and as Kafka writes them."""
+"""The addresses of an ensemble, as a URL and in Kafka's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's documents are read and written as Kafka does."""
+"""Znode documents are read and written like Kafka's."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_values_that_would_stop_a_broker_from_starting_are_left_out(case: dict[s
     taken = [value for overrides in document.overrides.values() for value in overrides.values()]
 
     assert all(isinstance(value, str) for value in taken)
-    unresolvable = path == "/config/ips/no.such.host.zz"  # which only a resolver can tell
+    unresolvable = path == "/config/ips/no.such.host.zz"  # only name resolution can tell
     if case["at_start"] == "fatal" and not unresolvable:
         assert document.problems
     assert "garbage" not in str(document.problems)

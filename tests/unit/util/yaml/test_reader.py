@@ -1,4 +1,4 @@
-"""YAML as nodes with marks, and the errors of a file; what the files mean is tested where they are read."""
+"""YAML as nodes with positions, and syntax errors. The meaning of files is tested elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_scalars_stay_what_was_written_and_only_nothing_is_null() -> None:
 
 
 def test_marks_cut_a_node_out_of_its_text() -> None:
-    """Marks count characters, not bytes; an edited file depends on that."""
+    """Positions count characters, not bytes; editing a file depends on that."""
     text = "größe: [ä, {b: c}]\nname: |\n  lines\n  # no comment\nlast: 'x'  # a comment\n"
     root = compose(text, "f.yaml")
 

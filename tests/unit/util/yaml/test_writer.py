@@ -1,4 +1,4 @@
-"""What is written is read back as the same texts, by kconf's reader and by PyYAML's."""
+"""Written values are read back unchanged by kconf's reader and by PyYAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kconf diff`: two clusters, two times, or files and a cluster."""
+"""`kconf diff`: compare two clusters, two times, or files and a cluster."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _add_absent(result: CommandResult, scopes: Sequence[Scope], history: RecordedHistory, state: ClusterState) -> None:
-    """Notes on topics that were named and are not there, unless an item says so."""
+    """Add notes about named topics that do not exist, unless an item shows it."""
     from kconf.operations.history.absent import absent_notes
 
     shown = {each["resource"] for each in result.items if each["key"] is None}

@@ -49,8 +49,8 @@ examples:
 
 If other tools also change the cluster, a value that differs from the last recorded one has no author. WHO is then
 "changed outside kconf": by another tool, or by a kconf that records its changes elsewhere. It is "unknown: not
-recorded" if there is no record of the key. Kafka does not return secrets: WHO set one last by the record, "unless
-changed outside kconf since".
+recorded" if there is no record of the key. Kafka does not return secrets: for a secret, WHO is the last recorded
+author, "unless changed outside kconf since".
 """,
 }
 
@@ -153,7 +153,7 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _blamed_value(entry: BlameEntry) -> str | None:
-    """A secret that is set has no value that could be read."""
+    """The value, or a placeholder for a secret that is set, because it cannot be read."""
     if entry.is_set and entry.value is None:
         return SENSITIVE
     return value_of(entry.change, entry.value if entry.is_set else None)

@@ -1,4 +1,4 @@
-"""`kconf rollback`: restore configs to an earlier time or revision at a time, or at a revision."""
+"""`kconf rollback`: restore configs to an earlier time or revision."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _moment(to: str) -> Moment:
-    """A revision, or a time; a number of 13 digits is a time."""
+    """A revision or a time; a number of 13 digits is a time."""
     from kconf.operations.history.record import Moment
 
     is_revision = to.isascii() and to.isdigit() and not is_epoch(to)

@@ -1,6 +1,6 @@
-"""`kconf watch`: changes as they happen, from a kconf server's feed, a KRaft cluster's metadata log, or by polling.
+"""`kconf watch`: print changes as they happen, from a kconf server's feed, a KRaft metadata log, or by polling.
 
-Each change is printed at once: with `--output json` one object per line, since the command has no end.
+Each change is printed immediately; with `--output json`, as one object per line, because the command has no end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.history_output import add_history, history_columns, history_item
-from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
+from kconf.cli.common.target import add_target, target
 from kconf.cli.output.formats import ItemStream
 from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import status_of
@@ -36,10 +37,10 @@ examples:
   kconf watch topic:orders --every 5s --count 1
   kconf watch -b localhost:9092 --controllers localhost:9093
 
-A kconf server sends its changes itself. Of a KRaft cluster whose controllers are known (--controllers, or those of the
-context), the metadata log is followed: every change by any tool, within milliseconds. It takes CLUSTER_ACTION on the
-cluster. Where that is missing, and on other clusters, --every polls; the cost is shown first. The first line on stderr
-says which source is used. Who made a change is known on a kconf server only.
+A kconf server sends its changes itself. On a KRaft cluster with known controllers (--controllers, or those of the
+context), kconf follows the metadata log, which has every change by any tool within milliseconds. This requires
+CLUSTER_ACTION on the cluster. Without it, and on other clusters, --every polls; the cost is shown first. The first line
+on stderr names the source. Only a kconf server shows who made a change.
 """
 
 
@@ -52,7 +53,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_history(parser)
     parser.add_argument("--key", metavar="KEY", action="append", help="only this key; may be repeated")
-    parser.add_argument("--every", metavar="TIME", help="poll so often, where a cluster has no feed: 30s, 5m")
+    parser.add_argument("--every", metavar="TIME", help="polling interval for a cluster without a change feed: 30s, 5m")
     parser.add_argument("--count", metavar="N", type=int, help="exit after N changes")
     add_target(parser)
     add_controllers(parser)
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with interruptible():
             _watch(options)
-    except BrokenPipeError:  # `| head -1` is a way to end it
+    except BrokenPipeError:  # `| head -1` ends it
         discard_output()
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)
@@ -73,9 +74,9 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C stops the command, if not at once: Python drops a KeyboardInterrupt that is raised in a finalizer.
+    """Make sure that Ctrl-C stops the command: Python drops a KeyboardInterrupt that is raised in a finalizer.
 
-    SIGINT stays ignored if it was when the command started, as in the background of a script.
+    If SIGINT was ignored when the command started, as in the background of a script, it stays ignored.
     """
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if ignored or threading.current_thread() is not threading.main_thread():
@@ -83,7 +84,7 @@ def interruptible() -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 1)  # then it is raised again
+        signal.setitimer(signal.ITIMER_REAL, 1)  # raises it again after a second, in case the first one is dropped
         raise KeyboardInterrupt
 
     before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGALRM)}
@@ -113,7 +114,7 @@ def _watch(options: argparse.Namespace) -> None:
 def _entries(
     cluster: Target, admin: SyncAdminClient, scopes: Sequence[Scope], keys: Sequence[str], interval: float | None
 ) -> Iterator[HistoryEntry]:
-    """From the feed, if the cluster has one, else from the metadata log, else by polling."""
+    """Changes from the feed, if the cluster has one, otherwise from the metadata log, otherwise by polling."""
     from kconf.operations.history.watch import poll_changes, watch_feed
 
     try:
@@ -133,7 +134,7 @@ def _entries(
 def _log_entries(
     cluster: Target, name: str | None, scopes: Sequence[Scope], keys: Sequence[str], interval: float | None
 ) -> Iterator[HistoryEntry]:
-    """From the metadata log, as long as its controllers serve it, and then by polling, if --every says how often."""
+    """Changes from the metadata log while its controllers serve it, then by polling if --every is given."""
     from kconf.operations.history.watch import poll_changes, watch_log
 
     try:

@@ -1,4 +1,4 @@
-"""`kconf lake backtest`: what rules would have refused. The one word of `kconf lake` that needs Spark."""
+"""`kconf lake backtest`: show what rules would have refused. The only command of `kconf lake` that needs Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kconf lake integrity`: what does not add up in what the pipeline read."""
+"""`kconf lake integrity`: show inconsistencies in the data that the pipeline read."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ examples:
   kconf lake diff '1d ago' now --output json
   kconf lake drift                                    exits with 3 if there is drift
   kconf lake violations --owner search                exits with 3 if a rule is violated
-  kconf lake integrity                                exits with 3 if there are gaps, or changes that nobody recorded
+  kconf lake integrity                                exits with 3 if there are gaps, or unrecorded changes
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
   kconf lake backtest --policy new.yaml               exits with 3 if a rule was violated
@@ -43,12 +43,12 @@ WORDS: Final = {
     "diff": "what differs between two points in time",
     "drift": "where clusters differ from the declared state, with the change that caused it",
     "violations": "what violates the rules of the last run, since when, and who caused it",
-    "integrity": "what does not add up: gaps in what was read, and changes that nobody recorded",
+    "integrity": "inconsistencies: gaps in the input, and changes that were not recorded",
     "compare": "what differs between two clusters",
     "what-if": "which topics a new cluster default would affect",
-    "backtest": "what a policy would have refused in the past, and what violated it for how long",
+    "backtest": "what a policy would have refused in the past, and how long it was violated",
     "report": "HTML report: changes, authors, drift, policy findings",
-    "sql": "the rows of a SQL query over the tables",
+    "sql": "the result of a SQL query on the tables",
     "tables": "the tables with their meaning and keys, or the columns of one",
     "register": "the statements that register the tables in Spark SQL",
 }
@@ -71,7 +71,7 @@ examples:
                   JOIN topics t ON t.cluster = v.cluster AND t.topic_id = v.topic_id
                   WHERE v.open ORDER BY v.since"
 
-All tables are read as the last finished run left them, also while the next one writes. `kconf lake tables` lists them
+All tables are read as of the last finished run, even while the next run is writing. `kconf lake tables` lists them
 and their columns. Times are UTC. The SQL is DuckDB's. A query only reads, and has no access to files.
 """
 REGISTER_EXAMPLES: Final = """\
@@ -139,7 +139,7 @@ def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str)
 
 
 def _later(module: str, name: str) -> Command:
-    """The implementation is imported when it is needed."""
+    """Import the implementation only when it is needed."""
 
     def verb(options: argparse.Namespace, answer: CommandResult) -> None:
         found: Callable[[argparse.Namespace, CommandResult], None] = getattr(

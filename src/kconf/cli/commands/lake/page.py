@@ -1,4 +1,4 @@
-"""The report as one page of HTML: no script, nothing loaded from elsewhere, for light and dark screens and paper."""
+"""The report as one HTML page, without scripts and external files, for light and dark screens and for print."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ td.none { color: var(--faint); }
 
 
 class Section(NamedTuple):
-    """A heading, a sentence, and the content: a plot with its legend, a table, or both."""
+    """A heading, a sentence, and a plot with its legend, a table, or both."""
 
     title: str
     about: str

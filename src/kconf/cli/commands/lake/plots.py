@@ -1,8 +1,8 @@
 """Plots inside a page: bars over days as one SVG, and bars next to names as a list with an SVG per bar.
 
 Colors come from the page's style sheet. Labels next to bars are HTML text, so that they keep their size and wrap on
-narrow screens; text inside an SVG shrinks with it. Every bar has a title with its numbers, which browsers show and
-screen readers read. Nothing is loaded or executed.
+narrow screens; text inside an SVG would shrink. Every bar has a title with its numbers for browsers and screen readers.
+Nothing is loaded or executed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST, _SHORTEST = 1000, 2  # bars next to names, as a fraction of the row
 
 
 def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
-    """Stacked bars, one per day; `series` has a figure per day for each name, at most COLOURS of them."""
+    """Stacked bars, one per day; `series` has a number per day for each name, at most COLOURS names."""
     totals = [sum(figures) for figures in zip(*series.values(), strict=True)]
     top = nice(max(totals, default=0))
     parts = [*_grid(top), *_dates(days)]
@@ -62,7 +62,7 @@ def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], to
 
 
 def nice(largest: int) -> int:
-    """A round number that is not smaller, and a multiple of four: the top of an axis with its quarters."""
+    """Round up to a number that divides well into four, for an axis with four sections."""
     power = 1
     while largest > 32 * power:
         power *= 10

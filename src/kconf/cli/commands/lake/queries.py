@@ -27,7 +27,7 @@ _WITH_KEYS: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP
 
 
 def open_lake(options: argparse.Namespace) -> LakeTables:
-    """The lake that is meant: by --lake, or by the context."""
+    """The lake of --lake or of the context."""
     from kconf.client.contexts.load import load_contexts
     from kconf.lake.lookup import LakeTables
 
@@ -44,14 +44,14 @@ def open_lake(options: argparse.Namespace) -> LakeTables:
 
 
 def begin(options: argparse.Namespace, answer: CommandResult) -> LakeTables:
-    """The lake; the result shows which run was read."""
+    """Open the lake, and record in the result which run was read."""
     tables = open_lake(options)
     answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=iso_time(tables.run["finished"]))
     return tables
 
 
 def span(options: argparse.Namespace) -> tuple[datetime | None, datetime | None]:
-    """The two times of --between; None without it."""
+    """The two times of --between; None if it is not given."""
     if not options.between:
         return None, None
     since, until = map(parse_time, options.between)
@@ -61,7 +61,7 @@ def span(options: argparse.Namespace) -> tuple[datetime | None, datetime | None]
 
 
 def clusters(tables: LakeTables, words: Sequence[str]) -> list[str]:
-    """The clusters whose ids begin so; each word must mean one."""
+    """The clusters with these IDs or prefixes; each must match exactly one."""
     known = tables.clusters() if words else []
     return [_cluster(word, known) for word in words]
 
@@ -76,7 +76,7 @@ def _cluster(word: str, known: Sequence[str]) -> str:
 
 
 def _cluster_of_context(word: str, known: Sequence[str]) -> str:
-    """A context can name a cluster too; its ID must be requested from the cluster."""
+    """The cluster ID of a context, requested from its cluster."""
     from kconf.client.contexts.load import load_contexts
     from kconf.operations.target import Target
 
@@ -150,7 +150,7 @@ def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -
     raise ConfigurationError(f"unknown key {key}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
-# -- the words -------------------------------------------------------------------------------------------------------
+# -- commands ------------------------------------------------------------------------------------------------------
 
 
 def history(options: argparse.Namespace, answer: CommandResult) -> None:
@@ -291,7 +291,9 @@ def amount(name: str, title: str = "") -> ResultColumn:
 
 
 def _person(item: Item) -> str:
-    """The principal and, where a client recorded it, whose hands those were; `outside` if kconf did not make it."""
+    """The principal and, if a client recorded them, the OS user and host; `outside` if the change was not made by
+    kconf.
+    """
     user, at, _ = (item["host"] or "").rpartition("@") if item["origin"] == "client" else ("", "", "")
     nobody = "outside" if item["origin"] == "outside" else ""
     return f"{item['principal'] or ''} ({user})" if at else item["principal"] or nobody
@@ -334,7 +336,7 @@ def _told(row: Row) -> dict[str, Any]:
 
 
 def _removed(row: Row) -> dict[str, Any]:
-    """For values no longer set: when and by whom they were removed. The table has no address and client ID for that."""
+    """For values that are no longer set: when they were removed, and who removed them."""
     who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
     who |= {"client_id": None, "host": None}
     return {**_told(row), "since": iso_time(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}

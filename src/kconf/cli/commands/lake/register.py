@@ -9,7 +9,7 @@ from kconf.cli.output.result import CommandResult, ResultColumn
 
 
 def register(options: argparse.Namespace, answer: CommandResult) -> None:
-    """Print a script: the table format has the statements alone, so that it can be piped into spark-sql."""
+    """Print the statements. The table format prints only statements, so that it can be piped into spark-sql."""
     from kconf.lake.register import statements
 
     found = list(statements(begin(options, answer), options.database, views=options.views))

@@ -48,7 +48,7 @@ def report(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) -> str:
-    """The page, over the clusters chosen, or all."""
+    """The page about the chosen clusters, or all of them."""
     from kconf.lake.lookup import LookupFilter
     from kconf.lake.schemas import ACTIVITY, DRIFT, INTEGRITY, TOPICS, VIOLATIONS
 
@@ -191,7 +191,7 @@ def _doubts(rows: Sequence[Row]) -> Section:
 
 
 def _bars(counts: Counter[str]) -> dict[str, dict[str, int]]:
-    """The largest ones, and all others in one bar."""
+    """One bar for each of the largest values, and one for all others."""
     common = counts.most_common(_MOST)
     rest = counts.total() - sum(count for _, count in common)
     found = {name: {"": count} for name, count in common}

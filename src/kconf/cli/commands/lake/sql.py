@@ -1,4 +1,4 @@
-"""`kconf lake sql`: any query over the tables; `kconf lake tables`: what there is to query."""
+"""`kconf lake sql`: run a query on the tables. `kconf lake tables`: list tables and columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _column(name: str) -> ResultColumn:
 
 
 def _json(value: Any) -> Any:
-    """A value of a result as JSON has it; what JSON lacks is a text."""
+    """A value for JSON; types that JSON lacks become strings."""
     match value:
         case None | bool() | int() | str():
             return value

@@ -41,7 +41,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def tell(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
-    """Findings, one per line."""
+    """Add findings to the result, one per item."""
     answer.columns = [
         *map(ResultColumn, ("cluster", "resource", *more, "rule", "severity", "key")),
         amount("value"),

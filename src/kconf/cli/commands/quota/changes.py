@@ -1,6 +1,6 @@
-"""The verbs of `kconf quota` that change something, and `export`, which writes what `load` reads.
+"""The commands of `kconf quota` that change quotas, and `export`, which writes files for `load`.
 
-One named entity changes at once. A default, and a file that may have thousands of entities, are confirmed.
+A change of one named entity needs no confirmation; changes of a default or from a file do.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _unset(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _change_one(options: argparse.Namespace, result: CommandResult, entity: QuotaEntity, changes: QuotaChanges) -> None:
-    """Without changes, all quotas of the entity are removed."""
+    """Change one entity; without changes, remove all its quotas."""
     from kconf.operations.quotas.changes import entity_request
 
     cluster = target(options)
@@ -109,7 +109,7 @@ def _load(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _add_lines(result: CommandResult, lines: Mapping[str, int]) -> None:
-    """Add the line of the file to each item. A table leaves out what is unchanged."""
+    """Add the line number of the file to each item. Tables omit unchanged quotas."""
     from kconf.cli.output.result import ResultColumn
 
     same = [each for each in result.items if each["outcome"] == "unchanged"]

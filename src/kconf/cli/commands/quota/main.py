@@ -1,7 +1,7 @@
-"""`kconf quota`: list and explain quotas, on kconf and on any Kafka. Commands that change some: changes.py.
+"""`kconf quota`: list and explain quotas, on kconf and on any Kafka. The commands that change quotas are in changes.py.
 
-A quota is set for an entity: a user, a client id, a pair of them, an address, or the default of any. Which one is in
-effect for a user with a client id is decided on eight levels; `explain` shows all of them.
+A quota is set for an entity: a user, a client ID, a pair of them, an IP address, or the default of any. Eight levels
+decide which quota applies to a user with a client ID; `explain` shows all of them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _list(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _explain(options: argparse.Namespace, result: CommandResult) -> None:
-    """One item per key and level, the one in effect first; a key without a limit has one item without a level."""
+    """One item per key and level, the effective one first; a key without a limit has one item without a level."""
     from kconf.operations.quotas.entities import check_keys, quota_levels, quota_number
 
     entity, cluster = needed_entity(options), target(options)

@@ -1,4 +1,4 @@
-"""The option `--usage`: a file of what clients use of their quotas."""
+"""The option `--usage`: a file with the actual quota usage of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--where`: only resources whose values meet conditions."""
+"""The option `--where`: selects resources by conditions on their values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def conditions_of(options: argparse.Namespace, kinds: Sequence[ResourceType]) -> list[Condition]:
-    """The conditions on resources of these types, of which there must be one."""
+    """The conditions on resources; only one type is allowed."""
     if not options.where:
         return []
     from kconf.operations.where import parse_conditions

@@ -1,1 +1,1 @@
-"""What the commands of the pipeline share."""
+"""Code shared by the pipeline's commands."""

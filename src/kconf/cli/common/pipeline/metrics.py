@@ -1,4 +1,4 @@
-"""What `kconf pipeline follow` counts, as Prometheus metrics."""
+"""The Prometheus metrics of `kconf pipeline follow`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PipelineCollector(Collector):
         one, counts = self._follower, self._follower.counts
         yield CounterMetricFamily("kconf_pipeline_rounds", "Rounds of reading that finished.", counts.rounds)
         yield CounterMetricFamily("kconf_pipeline_runs", "Runs that changed tables.", counts.runs)
-        yield CounterMetricFamily("kconf_pipeline_failures", "Steps that failed and were tried again.", counts.failures)
+        yield CounterMetricFamily("kconf_pipeline_failures", "Steps that failed and were retried.", counts.failures)
         rows = CounterMetricFamily("kconf_pipeline_rows", "Rows added to bronze tables.", labels=["kind"])
         for kind, count in counts.read.items():
             rows.add_metric([kind], count)
@@ -31,17 +31,15 @@ class PipelineCollector(Collector):
         yield CounterMetricFamily("kconf_pipeline_compactions", "Compactions.", counts.compactions)
         yield CounterMetricFamily("kconf_pipeline_vacuums", "Vacuums.", counts.vacuums)
         yield CounterMetricFamily(
-            "kconf_pipeline_session_restarts", "Spark sessions replaced because their JVM was gone.", self._restarts
+            "kconf_pipeline_session_restarts", "Spark sessions replaced because their JVM had ended.", self._restarts
         )
         yield GaugeMetricFamily("kconf_pipeline_run", "Number of the last finished run; 0: none.", one.last_run or 0)
         yield GaugeMetricFamily(
-            "kconf_pipeline_behind_seconds", "The lake has all that its sources had so many seconds ago.", one.behind
+            "kconf_pipeline_behind_seconds", "Seconds by which the lake is behind its sources.", one.behind
         )
         yield GaugeMetricFamily("kconf_pipeline_round_seconds", "Duration of the last round.", one.round_seconds)
         yield GaugeMetricFamily("kconf_pipeline_alarm", "1 if the last step failed.", one.alarm is not None)
-        yield GaugeMetricFamily(
-            "kconf_pipeline_clusters_away", "Clusters of which the last snapshot failed.", len(one.away)
-        )
+        yield GaugeMetricFamily("kconf_pipeline_clusters_away", "Clusters whose last snapshot failed.", len(one.away))
         yield from self._feeds()
 
     def _feeds(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""Options of the pipeline's commands: what is read, and the files that tables are compared with."""
+"""Options of the pipeline's commands: sources, and files to compare with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         metavar="URI",
         action="append",
         default=[],
-        help="what --archive of `kconf serve` or `kconf follow` says",
+        help="archive directory of `kconf serve --archive` or `kconf follow`",
     )
     parser.add_argument(
         "--snapshot",
@@ -31,7 +31,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         action="append",
         default=[],
-        help="a KRaft controller's metadata directory (__cluster_metadata-0), of a cluster that nobody followed",
+        help="a KRaft controller's metadata directory (__cluster_metadata-0), for a cluster that was not followed",
     )
 
 
@@ -51,7 +51,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def sources_of(options: argparse.Namespace) -> Sources:
-    """What is read. A wrong name or directory costs no start of Spark."""
+    """The sources, checked before Spark starts."""
     from kconf.spark.inputs import Sources
 
     for each in options.metadata_log:
@@ -62,7 +62,7 @@ def sources_of(options: argparse.Namespace) -> Sources:
 
 
 def inputs_of(options: argparse.Namespace) -> Inputs:
-    """The files, checked: a mistake in one of them costs no start of Spark."""
+    """The input files, checked before Spark starts."""
     from kconf.spark.inputs import Inputs
 
     inputs = Inputs(options.declared, options.policy, options.owners, options.usage)
@@ -71,7 +71,7 @@ def inputs_of(options: argparse.Namespace) -> Inputs:
 
 
 def cluster_of(text: str) -> dict[str, str]:
-    """The options of the live source; a context is looked up now, so that a wrong name fails early."""
+    """The options of the Spark source; the context is looked up now, so that a wrong name fails early."""
     if re.fullmatch(r"[\w.\-\[\]:]+:\d+(,[\w.\-\[\]:]+:\d+)*", text):
         return {"bootstrap.servers": text}
     from kconf.client.contexts.load import load_contexts

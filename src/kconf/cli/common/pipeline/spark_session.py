@@ -1,4 +1,4 @@
-"""What commands that start Spark share: a lake with a session, and a status line."""
+"""Code shared by commands that start Spark: a lake with a session, and a status line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kconf.spark.delta_tables import Lake
 
-_LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before anything compiled would pay
+_LITTLE = 16 * 1024 * 1024  # bytes of input above which compilation pays off
 _IN_MEMORY = 4 * 1024 * 1024  # bytes of which all tables are written from memory
 
 
@@ -30,11 +30,9 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 
 @contextmanager
-def lake_at(
-    uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *, more: bool = False
-) -> Iterator[Lake]:
-    """The lake with a session, which ends with it. `reads` are the other places that will be read, and `more` says that
-    there is input of unknown size too, such as a live cluster: it must not pass through memory."""
+def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *, more: bool = False) -> Iterator[Lake]:
+    """The lake with a session, which is stopped at the end. `reads` are the other locations to be read. `more`: there is
+    input of unknown size too, such as a live cluster, which must not pass through memory."""
     settings = spark_settings(options.conf)
     say("starting Spark …")
     from kconf.spark.delta_tables import Lake
@@ -62,7 +60,7 @@ def spark_settings(words: Sequence[str]) -> dict[str, str]:
 
 
 def say(words: str) -> None:
-    """Where the work is, on one line of a terminal; in a log a line each."""
+    """Show the current step, on one line of a terminal or as a new line of a log."""
     if sys.stderr.isatty():
         write_controls(f"\r\033[K{visible(words)}", sys.stderr)
     elif words:
@@ -79,5 +77,5 @@ def is_little(master: str, uris: Iterable[str], most: int | None = None) -> bool
 
 
 def _size(place: Path) -> int:
-    """Bytes of a directory; none of one that is not there yet."""
+    """The size of a directory in bytes; 0 if it does not exist."""
     return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0

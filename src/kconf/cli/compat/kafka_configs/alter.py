@@ -91,7 +91,7 @@ def _resources(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, opti
         dict.fromkeys(resources, alterations(specs)), reason=options.reason, timeout=TIMEOUT
     )
     if len(resources) == 1:
-        results[resources[0]]  # raises what happened to it
+        results[resources[0]]  # raises its error
     failures = results.failures
     for resource in resources:
         if resource in failures:
@@ -104,7 +104,7 @@ def _resources(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, opti
 
 
 def alterations(specs: ConfigSpecs) -> Sequence[AlterConfigOp]:
-    """As Kafka's tool sends them: what is set, then what is deleted, with an empty value."""
+    """The operations in the order of Kafka's tool: sets first, then deletes, with an empty value."""
     return [
         *(AlterConfigOp(OpType.SET, key, value) for key, value in specs.add.items()),
         *(AlterConfigOp(OpType.DELETE, key, "") for key in specs.delete),
@@ -129,13 +129,13 @@ def _check_loggers(admin: SyncAdminClient, resources: Sequence[Resource], names:
 
 
 def _unset(admin: SyncAdminClient, resources: Sequence[Resource], names: Sequence[str]) -> dict[Resource, list[str]]:
-    """What is to be deleted and is not there, which no server complains about: a misspelt name, perhaps."""
+    """Keys to delete that are not set: perhaps misspelled, which no server reports."""
     from kconf.cli.compat.kafka_configs.difference import own_values
 
     try:
         found = admin.describe_configs(resources, timeout=TIMEOUT)
     except KafkaError:
-        return {}  # one may be allowed to alter and not to describe
+        return {}  # a principal may be allowed to alter but not to describe
     failures = found.failures
     return {
         each: [name for name in dict.fromkeys(names) if name not in own_values(each, found[each])]
@@ -167,7 +167,7 @@ def _dry_run(
 
 
 def _is_about_credentials(given: Entities, specs: ConfigSpecs) -> bool:
-    """Whether the keys are credentials of a user, not quotas; `InvalidArguments` if neither, or both."""
+    """Whether the keys are credentials, not quotas. Raises `InvalidArguments` if they are neither or both."""
     with_client = CLIENTS in given.types
     allowed = CLIENT_QUOTAS if with_client else (*CLIENT_QUOTAS, *MECHANISMS)
     kinds = "quota" if with_client else "quota and SCRAM credential"

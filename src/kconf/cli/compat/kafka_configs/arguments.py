@@ -36,7 +36,7 @@ OPTIONS: Final[dict[str, Kind]] = {
     "group": "one",
     "help": "flag",
     "version": "flag",
-    # What Kafka's tool does not have.
+    # Options that Kafka's tool does not have.
     "entity-names-file": "one",
     "entity-regex": "one",
     "dry-run": "flag",
@@ -49,7 +49,7 @@ OPTIONS: Final[dict[str, Kind]] = {
 
 
 class InvalidArguments(ConfigurationError):
-    """Invalid arguments. `usage`: the options are printed, too."""
+    """Invalid arguments. `usage`: also print the options."""
 
     def __init__(self, message: str, *, usage: bool = False) -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ class Arguments:
         self.given.append((name, value))
 
     def _unknown(self, token: str, name: str) -> str:
-        # A single dash opens a row of one-letter options, of which the first is the one to complain about.
+        # A single dash starts a group of one-letter options; the error names the first one.
         shown = name if token.startswith("--") else name[:1]
         message = f"{shown} is not a recognized option"
         if "--strict-compat" in self.argv:

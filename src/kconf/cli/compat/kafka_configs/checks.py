@@ -1,4 +1,4 @@
-"""Checks of the arguments before anything is sent, in the order of Kafka's tool."""
+"""Checks the arguments before anything is sent, in the order of Kafka's tool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INT32 = range(-(2**31), 2**31)
 
 
 def check(arguments: Arguments) -> Entities:
-    """The entities that the arguments name; `InvalidArguments` for the first error."""
+    """The entities named by the arguments; raises `InvalidArguments` for the first error."""
     _action(arguments)
     given = entities(arguments)
     twice = [kind for place, kind in enumerate(given.types) if kind in given.types[:place]]
@@ -134,7 +134,7 @@ def _topic_name(name: str) -> None:
 
 def _alter(arguments: Arguments, given: Entities) -> None:
     if arguments.has("entity-regex"):
-        pass  # its names are not known yet
+        pass  # the names are not known yet
     elif given.head in WITH_DEFAULT:
         if not given.names:
             raise InvalidArguments(

@@ -1,7 +1,7 @@
 """A user's SCRAM credentials on the command line: `SCRAM-SHA-256=[iterations=8192,password=…]`.
 
-Everyone who can list processes sees a password on the command line. So it can also be in a file (`password=@path`), in
-the environment (`password=env:NAME`) or on stdin (`password=-`).
+A password on the command line is visible in the process list. So it can also be read from a file (`password=@path`),
+the environment (`password=env:NAME`) or stdin (`password=-`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def mechanism_of(name: str) -> Mechanism:
 
 
 def parse_credential(name: str, text: str, *, strict: bool = False) -> CredentialSpec:
-    """The value of a mechanism's key, without the brackets around it or (in a file) with them."""
+    """Parse the value of a mechanism's key, without the surrounding brackets or (in a file) with them."""
     mechanism = mechanism_of(name)
     found = re.fullmatch(_STRICT if strict else _FORM, text)
     if found is None:
@@ -63,7 +63,7 @@ def parse_credential(name: str, text: str, *, strict: bool = False) -> Credentia
 
 
 def _fetched(password: str) -> str:
-    """The password itself, or what is in the file, the variable or the stream that it names."""
+    """The password itself, or the content of the named file, variable or stream."""
     if password == "-":
         return sys.stdin.readline().rstrip("\r\n")
     if password.startswith("env:"):

@@ -36,7 +36,7 @@ _OWN: Final = {
 }
 _MISSING: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.BROKER_NOT_AVAILABLE)
 TIMEOUT: Final = 30.0
-_AT_ONCE: Final = 5000  # resources that are described before their lines are written: twenty requests
+_AT_ONCE: Final = 5000  # resources described before their lines are printed: twenty requests
 
 
 class DescribeOptions:
@@ -97,14 +97,16 @@ class _Run:
                 return sorted(self._groups())
 
     def _groups(self) -> set[str]:
-        """Groups that are alive, and groups that only have configs (KIP-1142)."""
+        """Live groups, and groups that only have configs (KIP-1142)."""
         names = {each.name for each in self.admin.list_groups()}
         with suppress(UnsupportedVersion):  # brokers before Kafka 4.1 do not report it
             names.update(each.name for each in self.admin.list_config_resources([ResourceType.GROUP]))
         return names
 
     def _may_exist(self, name: str) -> bool:
-        """What can be known without describing; to the letter, the tool lists first and describes what it has seen."""
+        """Whether an entity may exist, without describing it. With `--strict-compat`, entities are listed first, as in
+        Kafka.
+        """
         if self.kind in (BROKERS, LOGGERS):
             if not name or self.options.all:
                 return True
@@ -140,7 +142,7 @@ class _Run:
         return printed
 
     def _exists(self, name: str, view: View) -> bool:
-        """A subscription exists if something is set at it; a group also while it has members or offsets."""
+        """A subscription exists if something is set on it; a group also if it has members or offsets."""
         if self.kind not in (METRICS, GROUPS) or self.options.strict:
             return True
         own = _OWN[self.kind]
@@ -153,7 +155,7 @@ class _Run:
             return
         lines.append(self._header(name))
         level = "" if name else "default"
-        known: tuple[str, ...] | None = view.memo.get(level)  # topics that are alike share their view
+        known: tuple[str, ...] | None = view.memo.get(level)  # topics with the same values share one view
         if known is None:
             known = tuple(entry_line(entry) for entry in view.entries if self._is_kept(name, entry))
             view.memo[level] = known

@@ -1,4 +1,4 @@
-"""What an alteration would change, key by key: the output of a dry run. Secrets are hidden on both sides."""
+"""The output of a dry run: what would change, key by key. Secrets are hidden."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DifferenceLine(NamedTuple):
-    """One key; None: not set. `note` is where an inherited value comes from."""
+    """One key; None if not set. `note` is the source of an inherited value."""
 
     key: str
     old: str | None
@@ -53,7 +53,7 @@ class DryRunDifference(NamedTuple):
 
 
 def own_values(resource: Resource, view: View) -> dict[str, Entry]:
-    """What is set at the resource itself."""
+    """The values set on the resource itself."""
     own = own_source(resource)
     return {entry.name: entry for entry in view.entries if entry.source is own}
 
@@ -104,7 +104,7 @@ def of_quotas(
 def of_credentials(
     user: str, before: Mapping[str, int], after: Mapping[str, int], deleted: Sequence[str]
 ) -> DryRunDifference:
-    """No server can validate these: their API has no dry run."""
+    """The changes of credentials. Servers cannot validate them, because the API has no dry run."""
 
     def text(iterations: int | None) -> str | None:
         return None if iterations is None else f"[hidden], iterations={iterations}"

@@ -1,4 +1,4 @@
-"""From options to entity types and names: the i-th name belongs to the i-th type; an empty name is the default's."""
+"""Converts options to entity types and names: the i-th name belongs to the i-th type; the default has an empty name."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def has_long(arguments: Arguments) -> bool:
 
 
 def paired_with_a_later_type(arguments: Arguments) -> str | None:
-    """The error for two types and a name before its own type, which Kafka's tool pairs with the later type."""
+    """The error for two types with a name before its type, because Kafka's tool would assign it to the later type."""
     order = [option for option, _ in arguments.given if option.startswith("entity-")]
     types = [place for place, option in enumerate(order) if option == "entity-type"]
     names = [place for place, option in enumerate(order) if option != "entity-type"]

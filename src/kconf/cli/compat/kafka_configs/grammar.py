@@ -51,12 +51,12 @@ def config_specs(arguments: Arguments) -> ConfigSpecs:
 
 
 def parse_pairs(text: str, *, strict: bool = False) -> dict[str, str]:
-    """`k=v,k=[v,v]`: the last of a key counts."""
+    """Parse `k=v,k=[v,v]`; if a key is repeated, the last value applies."""
     pieces = re.split(_COMMA, text)
     while len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
     if pieces == [""] and text:
-        return {}  # nothing but commas
+        return {}  # only commas
     pairs = [re.split(_EQUALS, piece) for piece in pieces]
     if any(len(pair) != 2 for pair in pairs):
         raise InvalidArguments(_FORM)

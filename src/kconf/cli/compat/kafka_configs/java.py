@@ -1,4 +1,4 @@
-"""Names that Kafka's tools give to errors: the exception classes of the Java client."""
+"""The names of errors in Kafka's tools: the exception classes of the Java client."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OTHERS = {
 
 
 def class_name(code: ErrorCode) -> str:
-    """`INVALID_REQUEST` is an `InvalidRequestException`; some have names of their own."""
+    """`INVALID_REQUEST` is an `InvalidRequestException`; some names are irregular."""
     return _OTHERS.get(code) or "".join(map(str.capitalize, code.name.split("_"))) + "Exception"
 
 
 def sentence(error: KafkaError) -> str:
-    """An error in one line, under the name that scripts look for."""
+    """An error in one line, with the name that scripts look for."""
     message = " ".join((error.message or "").split())
     return f"{class_name(error.code)}: {message}" if message else class_name(error.code)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     raw_arguments = list(sys.argv[1:] if argv is None else argv)
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that a terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that the terminal cannot show
     with guarded_output():
         return _guarded(raw_arguments)
 
@@ -110,7 +110,7 @@ def _matched(admin: SyncAdminClient, arguments: Arguments, given: Entities) -> E
 
 
 def _client(arguments: Arguments) -> SyncAdminClient:
-    """Addresses come from the command line alone; the file's are overridden, as in Kafka's tool."""
+    """A client. Addresses come only from the command line and override those of the file, as in Kafka's tool."""
     from kconf.client.admin_sync import SyncAdminClient
 
     servers = arguments.one("bootstrap-server") or ""
@@ -122,7 +122,9 @@ def _client(arguments: Arguments) -> SyncAdminClient:
 
 
 def _complain(arguments: Arguments, given: Entities, error: KconfError) -> None:
-    """Why it failed, in one line. To the letter of Kafka's tool in two: the command line first, less its secrets."""
+    """Print the error in one line. With `--strict-compat` in two, as in Kafka: first the command line without its
+    secrets.
+    """
     from kconf.cli.compat.kafka_configs.java import PACKAGE, sentence
     from kconf.cli.compat.kafka_configs.secrets import masked, scrubbed
 
@@ -142,7 +144,7 @@ def _added(arguments: Arguments) -> Mapping[str, str]:
     try:
         return config_specs(arguments).add
     except KconfError:
-        return {}  # then nothing was sent
+        return {}  # nothing was sent
 
 
 def _help(raw_arguments: list[str], strict: bool) -> int:

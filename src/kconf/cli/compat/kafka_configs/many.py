@@ -1,4 +1,4 @@
-"""Many entities in one command, which Kafka's tool does not have: names from a file, or all that a pattern matches."""
+"""Many entities in one command, which Kafka's tool does not support: names from a file, or all that match a pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS = ("entity-names-file", "entity-regex")
 
 
 def check(arguments: Arguments, given: Entities) -> Entities:
-    """The entities, with the names from the file; `InvalidArguments` if the two options cannot be used."""
+    """The entities with the names from the file; raises `InvalidArguments` if the two options cannot be used."""
     file, regex = (arguments.one(each) for each in OPTIONS)
     if arguments.has("strict-compat"):
         raise InvalidArguments(f"--strict-compat supports neither --{' nor --'.join(OPTIONS)}")
@@ -53,7 +53,7 @@ def _compiled(regex: str) -> re.Pattern[str]:
 
 
 def _read(path: str) -> list[str]:
-    """One name per line; empty lines are left out."""
+    """One name per line; empty lines are ignored."""
     try:
         if path == "-":
             lines = sys.stdin.read().splitlines()

@@ -1,4 +1,4 @@
-"""Users, clients, pairs of them, and addresses: their quotas, and the credentials of users."""
+"""Quotas of users, clients, pairs of them and IP addresses, and SCRAM credentials of users."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ TIMEOUT: Final = 30.0
 
 
 def entity_of(given: Entities) -> QuotaEntity:
-    """The one that is to be altered."""
+    """The entity to alter."""
     return QuotaEntity.of({PARTS[kind]: name or None for kind, name in zip(given.types, given.names, strict=True)})
 
 
 def filter_of(given: Entities) -> QuotaFilter:
-    """Named: exactly that; default: the default; no name: any. Strict: a user's quotas are not those of its clients."""
+    """The filter: a name or the default matches exactly, no name matches any. Strict: a user does not match its
+    clients.
+    """
     names: list[str | None] = [*given.names, *[None] * (len(given.types) - len(given.names))]
     return QuotaFilter(
         tuple(_component(PARTS[kind], name) for kind, name in zip(given.types, names, strict=True)), strict=True

@@ -1,4 +1,4 @@
-"""Hides the secrets of a command line: in errors, in dry runs, and where the command line itself is repeated."""
+"""Hides the secrets of a command line in errors, in dry runs, and where the command line itself is printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WITH_VALUES = ("add-config",)
 
 
 def is_secret(kind: str, key: str) -> bool:
-    """Whether a value for this key of an entity type is to be hidden."""
+    """Whether the value of this key must be hidden for this entity type."""
     return is_sensitive_key(ResourceType.BROKER if kind == "brokers" else None, key)
 
 
@@ -20,7 +20,7 @@ def shown(kind: str, key: str, value: str | None) -> str | None:
 
 
 def masked(argv: Iterable[str], kind: str) -> str:
-    """The command line as one text, without its secrets."""
+    """The command line as one string, without its secrets."""
     arguments: list[str] = []
     hide = False
     for argument in argv:
@@ -45,7 +45,7 @@ def _masked_pairs(text: str, kind: str) -> str:
     except ConfigurationError:
         return HIDDEN  # it cannot be parsed, so any part of it may be a secret
     if text.count("[") != text.count("]"):
-        return HIDDEN  # it is unclear where a secret ends
+        return HIDDEN  # it is not clear where a secret ends
     if not any(is_secret(kind, key) for key in pairs):
         return text
     return ",".join(f"{key}={shown(kind, key, value)}" for key, value in pairs.items())

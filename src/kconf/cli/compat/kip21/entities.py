@@ -23,7 +23,7 @@ _OF_ITS_CONFIG: Final = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
 
 
 class Kip21Error(KconfError):
-    """Prints as its name and a sentence."""
+    """An error that prints as its name and a message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"{type(self).__name__}: {message}")
@@ -56,7 +56,7 @@ class Entity(NamedTuple):
 
     @property
     def updated(self) -> str:
-        """The line of the first kafka-configs, of 2015, which this interface belongs to."""
+        """The output line of the first kafka-configs (2015), for which KIP-21 was written."""
         word = "topic" if self.kind == "topic" else "clientId"
         return f'Updated config for {word}: "{self.name}".'
 
@@ -74,7 +74,7 @@ class Entity(NamedTuple):
 
 
 def describe(admin: SyncAdminClient, entity: Entity) -> dict[str, str]:
-    """What is set at the entity itself."""
+    """The configs set on the entity itself."""
     from kconf.model.entry import Source
 
     try:
@@ -92,7 +92,7 @@ def describe(admin: SyncAdminClient, entity: Entity) -> dict[str, str]:
 def alter(
     admin: SyncAdminClient, entity: Entity, added: Mapping[str, str], deleted: Sequence[str], *, dry_run: bool = False
 ) -> None:
-    """Set and delete together; what is deleted has its default again."""
+    """Set and delete configs together; defaults apply to deleted configs again."""
     from kconf.model.alteration import AlterConfigOp, OpType
 
     twice = sorted(set(added).intersection(deleted))

@@ -220,7 +220,7 @@ def _begun(argument: str) -> tuple[str, str | None]:
 
 
 def _choices(name: str, before: str) -> Iterable[str]:
-    """All values of a key, where the catalog has a short list of them; in brackets those that are not there yet."""
+    """All values of a key, if the catalog has a short list; inside brackets only those not yet entered."""
     from kconf.configdef.topic import TOPIC
     from kconf.model.entry import ValueType
 
@@ -235,7 +235,7 @@ def _choices(name: str, before: str) -> Iterable[str]:
 
 
 def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
-    """Until the end of the input. A person's errors do not end the session; a script's do."""
+    """Run lines until the end of the input. Errors end the session of a script, but not an interactive one."""
     shell = Kip21Shell(admin)
     person = sys.stdin.isatty()
     status = 0

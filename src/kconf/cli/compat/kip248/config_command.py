@@ -31,7 +31,7 @@ Users and clients are described by name: KIP-248 has no way to list them. Creden
 
 
 class _Name(argparse.Action):
-    """Names and defaults share one list, in their order: the i-th belongs to the i-th type."""
+    """Names and defaults share one ordered list: the i-th belongs to the i-th type."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
         namespace.names = [*namespace.names, values if isinstance(values, str) else ""]
@@ -153,7 +153,7 @@ def _resources(admin: SyncAdminClient, options: argparse.Namespace) -> Sequence[
 
 
 def _alter(admin: SyncAdminClient, options: argparse.Namespace, specs: Any) -> None:
-    """Always incremental: KIP-248's flag of AlterConfigs became a separate request (KIP-339)."""
+    """Always incremental: the flag that KIP-248 proposed became a separate request (KIP-339)."""
     from kconf.cli.compat.kafka_configs.alter import alterations
 
     if options.entity_type[0] in ("topics", "brokers"):
@@ -171,7 +171,7 @@ def _alter(admin: SyncAdminClient, options: argparse.Namespace, specs: Any) -> N
 
 
 def _check_quotas(options: argparse.Namespace, specs: Any) -> None:
-    """Users and clients have quotas here. KIP-248 left credentials to a tool of their own."""
+    """Check that the keys are quotas. In KIP-248, credentials have a separate tool."""
     from kconf.configdef.quota import SCRAM, USER_QUOTA
 
     if options.entity_type[0] not in ("users", "clients"):

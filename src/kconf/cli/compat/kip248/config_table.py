@@ -1,4 +1,4 @@
-"""KIP-248's table: name = value, sensitive, read-only, source. Long values go on below, under their column."""
+"""KIP-248's table: name = value, sensitive, read-only, source. Long values continue below, in their column."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`kconf scram-credentials`: KIP-248's tool for the credentials of users, over the wire or, before any server runs, on
-the store. `kconf scram` does the latter with options of our own.
+"""`kconf scram-credentials`: KIP-248's tool for the credentials of users, on a cluster or in a store that no server has
+open. `kconf scram` does the same with kconf's own options.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _open(options: argparse.Namespace) -> _Admin:
 
 
 def _added(text: str | None) -> dict[str, str]:
-    """Mechanisms and the text in their brackets. A password may have commas, equals signs and closing brackets."""
+    """Mechanisms and the text in their brackets. A password may contain commas, equals signs and closing brackets."""
     found: dict[str, str] = {}
     place = 0
     while text and place < len(text):
@@ -127,7 +127,7 @@ def _alter(admin: _Admin, user: str, added: dict[str, str], deleted: list[str]) 
     from kconf.model.scram import UserScramCredentialDeletion
 
     if deleted:
-        # Kafka gets two mechanisms in two requests, so check first that both are there.
+        # Kafka gets two mechanisms in two requests, so check first that both exist.
         described = admin.describe_user_scram_credentials([user])
         there = set() if user in described.failures else {each.mechanism.word for each in described[user]}
         missing = [name for name in deleted if name not in there]

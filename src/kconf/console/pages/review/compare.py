@@ -1,4 +1,4 @@
-"""Compare two clusters, or two times of one. What differs can be promoted: it leads into the form of a change."""
+"""Compare two clusters, or two times of one. A difference can be promoted: a link opens the form of a change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIELDS: Final = ("with", "from", "to", "resource", "key")
 
 @dataclass(frozen=True)
 class Promotion:
-    """Where a value is given to a cluster: the form of a change, filled in."""
+    """A link to the form of a change that copies a value to a cluster."""
 
     title: str
     path: str
@@ -34,7 +34,7 @@ class Promotion:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """`one` is this cluster or the first time, `other` the other cluster or the second time. None: not set."""
+    """`one` is this cluster or the first time, `other` the other cluster or the second time. None if not set."""
 
     resource: str
     path: str | None
@@ -50,7 +50,7 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class ComparePage:
-    """`matching` is None if nothing was asked for."""
+    """`matching` is None if no comparison was requested."""
 
     fields: dict[str, str]
     others: Sequence[str]
@@ -79,7 +79,7 @@ def compare(request: PageRequest) -> Page:
         elif begin is not None:
             found, titles = compare_times(cluster.snapshot, begin, end), (fields["from"], fields["to"] or "now")
         elif end is not None:
-            raise ConfigurationError("enter the first time, too")
+            raise ConfigurationError("also enter the first time")
     except ConfigurationError as failure:
         error = str(failure)
     return Page("compare.html", _page(request, fields, found, titles, other, error), "Compare", "compare")
@@ -112,12 +112,12 @@ def _page(
 
 
 def _with_cluster(one: Cluster, other: Cluster) -> Comparison:
-    """What could not be read on either side is unknown, not absent."""
+    """Compare with another cluster. What cannot be read on either side is unknown, not absent."""
     snapshots = one.snapshot, other.snapshot
     for cluster, snapshot in zip((one, other), snapshots, strict=True):
         if not snapshot.is_read:
             raise ConfigurationError(
-                f"{cluster.name} was not read yet{f': {snapshot.error}' if snapshot.error else ''}"
+                f"{cluster.name} has not been read yet{f': {snapshot.error}' if snapshot.error else ''}"
             )
     found = compare_clusters(*snapshots, other.name)
     notes = [
@@ -144,7 +144,7 @@ def _row(request: PageRequest, each: ValueDifference, other: Cluster | None) -> 
 
 
 def _promotions(request: PageRequest, each: ValueDifference, other: Cluster | None) -> list[Promotion]:
-    """Keys of resources that are there and may be changed. Topics, quotas and ACLs themselves cannot be promoted."""
+    """Links for keys of existing resources that may be changed. Topics, quotas and ACLs cannot be promoted."""
     if each.change.kind is not ChangeKind.CONFIG or each.change.resource.type not in CHANGEABLE or not each.key:
         return []
     sides = [(request.cluster, each.other if other is not None else each.one)]

@@ -1,4 +1,4 @@
-"""Drift: what the files that declare a cluster say, and what it has. The cluster is read for each request."""
+"""Drift: differences between the declared files and the cluster, which is read for each request."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ NO_FILES: Final = (
 
 @dataclass(frozen=True)
 class DriftRow:
-    """`kind` is `differs`, `missing` (declared, but not there) or `undeclared` (there, but in no file).
+    """`kind` is `differs`, `missing` (declared, but not in the cluster) or `undeclared` (in the cluster, but in no
+    file).
 
-    `declared` and `actual` are None if there is none. `author` set the actual value; None: that is unknown.
+    `declared` and `actual` are None if there is no value. `author` set the actual value; None if unknown.
     """
 
     kind: str
@@ -177,7 +178,7 @@ def _shown(change: PlannedChange, value: str | None) -> str | None:
 
 
 def _apply(request: PageRequest, drifted: _Drifted) -> str | None:
-    """The form of a change that makes the cluster match the files; None: it takes `kconf apply`."""
+    """The form of a change that makes the cluster match the files; None if only `kconf apply` can do it."""
     change = drifted.change
     if request.cluster.target.context.read_only or change.sensitive or not change.key or drifted.problem:
         return None

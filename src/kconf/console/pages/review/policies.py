@@ -1,4 +1,4 @@
-"""Policies: the rules of the context's policy file, and what violates them now, with owners."""
+"""Policies: the rules of the context's policy file, and the resources that violate them now, with owners."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_POLICY: Final = (
     "show."
 )
 ONLY_NOW: Final = (
-    "What topics to come would inherit from brokers is not judged here; `kconf policy test` judges it, too."
+    "Broker values that new topics would inherit are not checked here; `kconf policy test` also checks them."
 )
 MOST_OWNERS: Final = 20
 _MOST_FAILURES: Final = 5
@@ -56,7 +56,7 @@ class RuleRow:
 
 @dataclass(frozen=True)
 class ViolationRow:
-    """`owner` is None if it is unknown."""
+    """`owner` is None if unknown."""
 
     resource: str
     path: str | None
@@ -70,7 +70,7 @@ class ViolationRow:
 
 @dataclass(frozen=True)
 class OwnerCount:
-    """How many violations an owner has; `path` shows them. The owner is None if it is unknown."""
+    """The number of violations of an owner; `path` is the page that lists them. The owner is None if unknown."""
 
     owner: str | None
     violations: int
@@ -79,7 +79,7 @@ class OwnerCount:
 
 @dataclass(frozen=True)
 class PoliciesPage:
-    """`judged` and `total` are None if nothing could be judged."""
+    """`judged` and `total` are None if nothing could be evaluated."""
 
     file: str | None
     rules: Sequence[RuleRow]
@@ -97,7 +97,9 @@ class PoliciesPage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The findings on a state, how many resources were judged, and what could not be. `owners` are the most first."""
+    """The violations in a state, the number of resources checked, and what could not be checked. `owners` is sorted by
+    count.
+    """
 
     findings: Sequence[Finding]
     owners: Sequence[tuple[str | None, int]]
@@ -121,7 +123,7 @@ def policies(request: PageRequest) -> Page:
 
 
 def _stamp(path: str) -> str:
-    """Changes with the file."""
+    """A value that changes when the file changes."""
     try:
         found = Path(path).stat()
     except OSError as error:
@@ -167,7 +169,7 @@ def _page(
     counts = Counter(each.rule.id for each in findings)
     notes = [NO_POLICY] if path is None else [*(verdict.notes if verdict else ()), ONLY_NOW] if rules else []
     if rules is not None and verdict is None:
-        notes.append("The cluster was not read yet: violations are unknown.")
+        notes.append("The cluster has not been read yet: violations are unknown.")
     return PoliciesPage(
         file=path,
         rules=[_rule(request, each, counts) for each in all_rules],
@@ -217,7 +219,7 @@ def _rule(request: PageRequest, rule: Rule | RiskRule, counts: Counter[str]) -> 
 
 
 def _selected(selector: RuleSelector) -> str:
-    """As in `topic orders.*, except orders.test, team=payments`."""
+    """A selector as text, such as `topic orders.*, except orders.test, team=payments`."""
     names = ", ".join(each.text for each in selector.names.patterns)
     parts = [f"{selector.type.word} {names or '(all)'}"]
     if selector.excepted:
@@ -243,7 +245,7 @@ def _row(request: PageRequest, rules: Rules, finding: Finding) -> ViolationRow:
 
 
 def _owner(snapshot: ClusterSnapshot, rules: Rules, resource: Resource) -> str | None:
-    """From the lake of the context, or a label of the policy file."""
+    """The owner, from the lake of the context or a label of the policy file."""
     lake = snapshot.lake
     if resource.type is ResourceType.TOPIC and lake is not None and resource.name in lake.owners:
         return lake.owners[resource.name]

@@ -1,4 +1,4 @@
-"""Reports: what the lake of the context knows of the cluster, as of the last run of the pipeline."""
+"""Reports about the cluster from the lake of the context, as of the last pipeline run."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ NO_LAKE: Final = "This context has no lake: reports are unknown. Add a `lake:` t
 NO_DRIFT: Final = "Unknown: the last run had no declared files."
 NO_RULES: Final = "Unknown: the last run had no policy."
 ONLY_OPEN: Final = (
-    "Numbers of changes and refusals are about the whole cluster. They are not shown where people log in."
+    "The numbers of changes and refusals cover the whole cluster. They are not shown if the console requires login."
 )
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A number, and how long its bar is: at most 100."""
+    """A number, and the length of its bar: at most 100."""
 
     name: str
     count: int
@@ -50,7 +50,7 @@ class ReportCell:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """`count` is that of all rows, of which the first are shown; None: unknown, and `empty` says why."""
+    """`count` is the number of all rows, of which the first are shown; None if unknown, and `empty` is the reason."""
 
     title: str
     columns: Sequence[str]
@@ -61,7 +61,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class ReportsPage:
-    """`finished` is when the last run of the pipeline ended; None: there is none that can be read."""
+    """`finished` is when the last pipeline run ended; None if there is none, or the lake cannot be read."""
 
     run: int | None
     finished: str | None
@@ -82,7 +82,7 @@ def reports(request: PageRequest) -> Page:
     if uri is None:
         return _shown(_empty(days, notes=[NO_LAKE]))
     if not snapshot.is_read or not snapshot.state.cluster:
-        return _shown(_empty(days, notes=["The ID of the cluster is unknown: it was not read yet."]))
+        return _shown(_empty(days, notes=["The cluster ID is unknown: the cluster has not been read yet."]))
     try:
         from kconf.lake.report import read_report
 
@@ -104,7 +104,7 @@ def _empty(days: int, *, notes: Sequence[str] = (), error: str | None = None) ->
 
 
 def _page(request: PageRequest, days: int, report: LakeReport) -> ReportsPage:
-    """Files have no rights: a person who has logged in sees what the cluster shows them."""
+    """The page. Files have no ACLs, so a logged-in person sees only resources that the cluster shows them."""
     is_open = request.cluster.target.credential is None
     return ReportsPage(
         run=report.run,
@@ -121,7 +121,7 @@ def _page(request: PageRequest, days: int, report: LakeReport) -> ReportsPage:
 
 
 def _author(principal: str | None) -> str:
-    return principal or "unknown: seen by a snapshot"
+    return principal or "unknown: first seen in a snapshot"
 
 
 def _bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:

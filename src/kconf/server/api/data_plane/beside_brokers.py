@@ -1,8 +1,7 @@
-"""APIs about messages, groups and replicas are refused by a server with real brokers beside or behind it.
+"""Refuses APIs about messages, groups and replicas if the server shares its store with real brokers or is a gateway.
 
-Alone, this server knows the answer: there are no messages and no groups. If brokers share its store, or it is a gateway
-in front of a cluster, only they know it, and to say "none" would be false. The refusal is 42 for every element of the
-request, without effect.
+A standalone server knows that there are no messages and no groups. With real brokers, only they know, and an empty
+response would be wrong. Every element of the request fails with INVALID_REQUEST (42), and nothing is changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""FindCoordinator (10): this server, which answers that there are no groups and no transactions."""
+"""FindCoordinator (10): always this server. It has no groups and no transactions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
-BATCHED: Final = 4  # from this version on, a list of keys
-_SHARES: Final = 6  # from this version on, the coordinator of a share partition
+BATCHED: Final = 4  # from this version: a list of keys
+_SHARES: Final = 6  # from this version: coordinators of share partitions
 _SHARE_KEY: Final = re.compile(r"[^:]*:[A-Za-z0-9_-]{22}:\d+")  # group, topic id, partition
 
 
@@ -26,7 +26,7 @@ def handle(context: ServerContext, request: FindCoordinatorRequest, call: ApiReq
     (one,) = found
     return FindCoordinatorResponse(
         error_code=one.error_code,
-        error_message=one.error_message or "NONE",  # as Kafka writes it in these versions
+        error_message=one.error_message or "NONE",  # as in Kafka for these versions
         node_id=one.node_id,
         host=one.host,
         port=one.port,
@@ -41,7 +41,7 @@ def _found(context: ServerContext, key: str, kind: int, call: ApiRequest) -> Coo
 
 
 def denial(key: str, kind: int, call: ApiRequest) -> ApiError | None:
-    """The error of a caller that may not know the coordinator."""
+    """The error for a caller that may not look up this coordinator, or None."""
     if kind == _GROUP and not call.authorize(Operation.DESCRIBE, AclType.GROUP, key):
         return ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
     if kind == _TRANSACTION and not call.authorize(Operation.DESCRIBE, AclType.TRANSACTIONAL_ID, key):

@@ -1,4 +1,6 @@
-"""DescribeDelegationToken (41): this server issues no tokens, like a Kafka without `delegation.token.secret.key`."""
+"""DescribeDelegationToken (41): this server issues no tokens, like a Kafka broker without
+`delegation.token.secret.key`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ElectLeaders (43): the leader of a partition is its first replica that is alive, so no election is ever needed."""
+"""ElectLeaders (43): the leader of a partition is its first live replica, so an election is never needed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _elected(context: ServerContext, state: State, wanted: TopicPartitions, kind
 
 
 def _elected_of_all(context: ServerContext, state: State, name: str, kind: int) -> ReplicaElectionResult:
-    """As in Kafka: partitions that need no election are left out."""
+    """The results for all partitions of a topic. As in Kafka, partitions that need no election are left out."""
     results = []
     for index in range(state.snapshot.topics[name].partitions):
         failure = _partition_failure(context, state, name, index, kind)

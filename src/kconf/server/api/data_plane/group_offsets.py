@@ -23,8 +23,8 @@ from kconf.protocol.messages.offset_fetch import (
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
-BATCHED = 8  # from this version on, a list of groups
-_WITH_ERROR = 2  # from this version on, an error of the group
+BATCHED = 8  # from this version: a list of groups
+_WITH_ERROR = 2  # from this version: an error code per group
 
 
 def handle_fetch(context: ServerContext, request: OffsetFetchRequest, call: ApiRequest) -> OffsetFetchResponse:

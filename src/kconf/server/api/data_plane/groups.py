@@ -19,7 +19,7 @@ from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
 OPERATIONS = (3, 6, 8, 10, 11)
-_DEAD = "Dead"  # of a group that does not exist; up to version 5 without an error
+_DEAD = "Dead"  # the state of a group that does not exist; no error up to version 5
 
 
 def handle_describe(

@@ -1,7 +1,7 @@
 """DescribeLogDirs (35): this server has no log directory.
 
-An empty list would be wrong: Java's client takes it for a missing right. So the response has one nameless directory
-with the error LOG_DIR_NOT_FOUND, which clients show as a directory that cannot be described.
+Java's client takes an empty list for a failed authorization. So the response has one directory without a name, with the
+error LOG_DIR_NOT_FOUND.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Produce (0) and Fetch (1): this server carries no messages.
 
-They are served because Java clients before 2.4 do not connect to a server that does not advertise Produce. Every
-partition is refused with 42 after the check of rights, and nothing is stored. A producer that wants no response
-(acks=0) would not see the refusal: its connection is closed, as Kafka does after an error.
+They are advertised because Java clients before 2.4 do not connect to a server without Produce. After authorization,
+every partition fails with INVALID_REQUEST (42), and nothing is stored. With acks=0 there is no response, so the
+connection is closed, as Kafka does after an error.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def handle_fetch(context: ServerContext, request: FetchRequest, call: ApiRequest
 
 
 def _code(context: ServerContext, call: ApiRequest, operation: Operation, name: str, topic_id: bytes) -> int:
-    """The error of a topic that is named, or from version 13 on given by its id."""
+    """The error code of a topic, given by name or, from version 13, by topic id."""
     if topic_id != NO_UUID or not name:
         found = context.service.state.snapshot.topic_ids.get(UUID(bytes=topic_id))
         if found is None:

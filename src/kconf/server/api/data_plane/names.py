@@ -1,10 +1,10 @@
-"""Names that clients choose, in messages: a name of 32,767 characters must not make a message that cannot be sent."""
+"""Shortens names from requests in error messages: with a name of 32,767 characters, a message could not be sent."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_LONGEST: Final = 300  # a topic's name has at most 249 characters
+_LONGEST: Final = 300  # a topic name has at most 249 characters
 
 
 def shortened(name: str) -> str:

@@ -1,4 +1,4 @@
-"""ListOffsets (2) and DeleteRecords (21) of partitions without messages: each begins and ends at offset 0."""
+"""ListOffsets (2) and DeleteRecords (21): partitions are empty, so they start and end at offset 0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kconf.util.slices import in_slices
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE: Final = {_MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9, _EARLIEST_PENDING: 11}
 _AT_ZERO: Final = frozenset([_LATEST, _EARLIEST, _EARLIEST_LOCAL])
-_LEADER_EPOCH: Final = 0  # Metadata says the same
+_LEADER_EPOCH: Final = 0  # as in Metadata responses
 _HIGH_WATERMARK: Final = -1
 
 
@@ -66,7 +66,7 @@ def _list_error(state: State, name: str, wanted: ListOffsetsPartition, version: 
 def _listed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
     if code or wanted.timestamp not in _AT_ZERO:
         return ListOffsetsPartitionResponse(wanted.partition_index, code)
-    old_style = (0,) if wanted.max_num_offsets > 0 else ()  # version 0 has a list
+    old_style = (0,) if wanted.max_num_offsets > 0 else ()  # version 0 returns a list of offsets
     return ListOffsetsPartitionResponse(wanted.partition_index, 0, old_style, offset=0, leader_epoch=_LEADER_EPOCH)
 
 

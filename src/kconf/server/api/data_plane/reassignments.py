@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (45) and ListPartitionReassignments (46): no partition is ever on its way.
+"""AlterPartitionReassignments (45) and ListPartitionReassignments (46): there are no ongoing reassignments.
 
 An assignment that a partition already has is accepted, as in Kafka. Any other valid one is refused: replicas are placed
 by CreateTopics and CreatePartitions, and this server has no messages to move.

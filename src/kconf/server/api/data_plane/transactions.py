@@ -1,4 +1,4 @@
-"""DescribeProducers (61), DescribeTransactions (65) and ListTransactions (66): there are none."""
+"""DescribeProducers (61), DescribeTransactions (65) and ListTransactions (66): there are no transactions."""
 
 from __future__ import annotations
 

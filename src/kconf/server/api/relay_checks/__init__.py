@@ -1,6 +1,7 @@
-"""Requests that a gateway passes on after Kafka's own checks for the caller: the broker sees the gateway's account.
+"""Requests that a gateway authorizes for the caller before it forwards them, since the broker sees the gateway's
+principal.
 
-What the caller may not see is left out of the request or of the response, with the errors that the broker would give.
+What the caller may not see is removed from the request or the response, with the errors that a broker would return.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""About brokers and the cluster, for a caller of a gateway.
+"""Authorizes and forwards requests about brokers and the cluster.
 
 FindCoordinator (10), DescribeLogDirs (35), ElectLeaders (43), ListPartitionReassignments (46), DescribeQuorum (55).
 """
@@ -31,7 +31,7 @@ def _may(call: ApiRequest, operation: Operation) -> bool:
 async def handle_find_coordinator(
     context: ServerContext, request: FindCoordinatorRequest, call: ApiRequest
 ) -> FindCoordinatorResponse:
-    """The addresses in the response are the gateway's."""
+    """Forward FindCoordinator. The addresses in the response are the gateway's."""
     node = any_node(context, call.connection)
     if call.version < BATCHED:
         denied = denial(request.key, request.key_type, call)
@@ -88,7 +88,10 @@ async def handle_list_reassignments(
 async def handle_describe_quorum(
     context: ServerContext, request: DescribeQuorumRequest, call: ApiRequest
 ) -> DescribeQuorumResponse:
-    """Without the listeners of the controllers: a client of a gateway cannot reach them, and the gateway is none."""
+    """Forward DescribeQuorum.
+
+    The response omits the controllers' listeners, which clients of a gateway cannot reach.
+    """
     if not _may(call, Operation.DESCRIBE):
         return DescribeQuorumResponse(error_code=_DENIED, error_message=NotAuthorized.stock)
     response: DescribeQuorumResponse = await ask(context, call, any_node(context, call.connection), request)

@@ -1,4 +1,4 @@
-"""DescribeGroups (15), ListGroups (16), DeleteGroups (42) and ConsumerGroupDescribe (69) for a caller of a gateway."""
+"""Authorizes and forwards DescribeGroups (15), ListGroups (16), DeleteGroups (42) and ConsumerGroupDescribe (69)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HIDDEN_TOPICS = "The group has described topic(s) that the client is not author
 
 
 async def handle_list(context: ServerContext, request: ListGroupsRequest, call: ApiRequest) -> ListGroupsResponse:
-    """Those of the broker, or of all brokers for a client that has named none."""
+    """The groups of one broker, or of all brokers if the client addresses none."""
     node = node_of(context, call.connection)
     if node is None:
         response = await _of_all_brokers(context, request)
@@ -113,7 +113,7 @@ async def handle_consumer_groups(
 
 
 def _visible(call: ApiRequest, group: consumer_groups.DescribedGroup) -> consumer_groups.DescribedGroup:
-    """As in Kafka: a group that has a topic which the caller may not describe is not shown at all."""
+    """Hide a group with a topic that the caller may not describe, as in Kafka."""
     topics = {
         topic.topic_name
         for member in group.members

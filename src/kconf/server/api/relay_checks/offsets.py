@@ -1,4 +1,4 @@
-"""OffsetFetch (9) and OffsetDelete (47) for a caller of a gateway."""
+"""Authorizes and forwards OffsetFetch (9) and OffsetDelete (47)."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ async def _fetch_batch(
 def _split(
     context: ServerContext, group: OffsetFetchRequestGroup, call: ApiRequest
 ) -> tuple[list[OffsetFetchRequestTopics] | None, list[OffsetFetchResponseTopics]]:
-    """The topics to ask for, and the responses for those that the caller may not describe."""
+    """The topics to request, and the error responses for those that the caller may not describe."""
     if group.topics is None:
         return None, []
     asked, hidden = [], []
     for topic in in_slices(group.topics):
         name = _name(context, topic)
-        if name is None or _may_describe(call, name):  # the broker answers for an id that it does not know
+        if name is None or _may_describe(call, name):  # the broker answers for unknown ids
             asked.append(topic)
         else:
             partitions = [
@@ -105,13 +105,13 @@ def _split(
 
 
 def _is_visible(context: ServerContext, topic: OffsetFetchResponseTopics, call: ApiRequest) -> bool:
-    """Of a response to a request for all topics, too."""
+    """Whether the caller may describe a topic in the response, also if it requested all topics."""
     name = _name(context, topic)
     return name is None or _may_describe(call, name)
 
 
 def _name(context: ServerContext, topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> str | None:
-    """None: an id that the followed state does not have."""
+    """The name of a topic, or None if its id is unknown."""
     if topic.topic_id == NO_UUID:
         return topic.name
     return context.service.state.snapshot.topic_ids.get(UUID(bytes=topic.topic_id))

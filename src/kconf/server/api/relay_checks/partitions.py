@@ -1,4 +1,4 @@
-"""ListOffsets (2) and DescribeProducers (61) for a caller of a gateway: of the leader of each partition."""
+"""Authorizes ListOffsets (2) and DescribeProducers (61) and forwards them to the partition leaders."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def handle_describe_producers(
 
 
 def _is_denied(topic: TopicRequest, call: ApiRequest) -> bool:
-    """As in Kafka: a name that is not valid is that first."""
+    """Whether authorization fails. Invalid names are left to the broker: as in Kafka, they are refused first."""
     return name_problem(topic.name) is None and not call.authorize(Operation.READ, AclType.TOPIC, topic.name)
 
 

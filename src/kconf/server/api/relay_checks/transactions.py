@@ -1,4 +1,4 @@
-"""DescribeTransactions (65) and ListTransactions (66) for a caller of a gateway."""
+"""Authorizes and forwards DescribeTransactions (65) and ListTransactions (66)."""
 
 from __future__ import annotations
 

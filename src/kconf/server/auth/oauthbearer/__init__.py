@@ -1,1 +1,6 @@
-"""OAUTHBEARER on the server's side (KIP-255, KIP-768): bearer tokens of an OIDC provider instead of passwords."""
+"""OAUTHBEARER on the server side (KIP-255, KIP-768): bearer tokens of an OIDC provider instead of passwords."""
+
+from typing import Final
+
+OAUTHBEARER: Final = "OAUTHBEARER"
+HANDLER: Final = "sasl.server.callback.handler.class"

@@ -1,7 +1,7 @@
-"""The exchange of OAUTHBEARER (RFC 7628) as Kafka's server does it, and its extensions (KIP-342).
+"""The OAUTHBEARER exchange (RFC 7628) with extensions (KIP-342), as in Kafka.
 
-A token that is refused is answered with the JSON of RFC 7628; the client acknowledges it with one byte, and then the
-login fails with the same text. The log has the reason, and nothing of the token.
+The response to an invalid token is the JSON error of RFC 7628. The client acknowledges it with one byte, and then the
+login fails with the same text. The log shows the reason, but no part of the token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MALFORMED: Final = (
 
 
 class ClientFirst(NamedTuple):
-    """The client's first message. `authorization_id` is empty if it asks for none."""
+    """The client's first message. `authorization_id` is empty if the client did not send one."""
 
     token: str
     authorization_id: str
@@ -37,11 +37,11 @@ class ClientFirst(NamedTuple):
 
 
 def read_client_first(data: bytes) -> ClientFirst:
-    """Raises ValueError, with a message that contains nothing of the data."""
-    parts = data.decode("ascii").split("\x01")  # gs2 header, pairs, two empty texts
+    """Parse the client's first message. Raises ValueError, without any part of the data in its message."""
+    parts = data.decode("ascii").split("\x01")  # GS2 header, key-value pairs, two empty strings
     head, pairs = parts[0], parts[1:-2]
     if len(parts) < 3 or parts[-2:] != ["", ""] or not head.startswith("n,") or not head.endswith(","):
-        raise ValueError("it is not a first message of OAUTHBEARER")
+        raise ValueError("it is not a valid OAUTHBEARER message")
     asked = head[2:-1]
     if asked and not (asked.startswith("a=") and _AUTHZID.fullmatch(asked[2:])):
         raise ValueError("its authorization id is not valid")
@@ -49,7 +49,7 @@ def read_client_first(data: bytes) -> ClientFirst:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
-            raise ValueError("its extensions are not pairs of a key and a value")
+            raise ValueError("its extensions are not key-value pairs")
         found[key] = value
     auth = _AUTH.fullmatch(found.pop("auth", ""))
     if auth is None or auth[1].lower() != "bearer":
@@ -58,7 +58,7 @@ def read_client_first(data: bytes) -> ClientFirst:
 
 
 class OAuthBearerExchange:
-    """One login. Extensions are checked for their form; no one uses them, and all names are accepted, as in Kafka."""
+    """One login. Extensions are parsed but not used; all names are accepted, as in Kafka."""
 
     def __init__(self, validator: TokenValidator, now: Callable[[], float] = time.time) -> None:
         self.user: str | None = None
@@ -72,11 +72,11 @@ class OAuthBearerExchange:
         try:
             first = read_client_first(token)
         except ValueError as error:
-            raise LoginFailed(_MALFORMED, f"OAUTHBEARER: the first message was refused: {_reason(error)}") from None
+            raise LoginFailed(_MALFORMED, f"OAUTHBEARER: the first message is not valid: {_reason(error)}") from None
         try:
             accepted = self._validator.validate(first.token)
         except InvalidToken as error:
-            self._refused = f"OAUTHBEARER: the token was refused: {error}"
+            self._refused = f"OAUTHBEARER: the token is not valid: {error}"
             return INVALID_TOKEN.encode()
         if first.authorization_id not in ("", accepted.principal):
             raise LoginFailed("Authentication failed: the authorization id is not the principal of the token")

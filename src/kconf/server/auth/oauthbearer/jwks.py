@@ -1,8 +1,8 @@
-"""The public keys of a provider, as a JSON Web Key Set (RFC 7517), read again at an interval and when one is missing.
+"""Reads the public keys of an OIDC provider (JSON Web Key Set, RFC 7517) at an interval and when a key is missing.
 
-They are fetched in a thread, by https or from a file, bounded in time and size. If that fails, the keys that were read
-before stay in force, and it is tried again after a growing pause. A token with an unknown key id makes the server fetch
-at once, at most every ten seconds: the next login finds the new key, as in Kafka.
+Keys are fetched in a thread, over https or from a file, with limits on time and size. If a fetch fails, the previous
+keys remain valid, and it is retried with increasing delays. A token with an unknown key id triggers an immediate fetch,
+at most every ten seconds, so the next login finds the new key, as in Kafka.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from kconf.server.auth.oauthbearer.settings import JwksSettings
 log = getLogger(__name__)
 
 MAX_BYTES: Final = 1 << 20
-TIMEOUT: Final = 10.0  # seconds, for all of a fetch
+TIMEOUT: Final = 10.0  # seconds for a whole fetch
 MIN_RSA_BITS: Final = 2048  # RFC 7518 3.3
-_EXPEDITED_INTERVAL: Final = 10.0  # seconds between two fetches that unknown key ids cause
-_TYPES: Final = ("RSA", "EC", "OKP")  # never oct: a public text must not become a secret of HMAC
+_EXPEDITED_INTERVAL: Final = 10.0  # minimum seconds between fetches for unknown key ids
+_TYPES: Final = ("RSA", "EC", "OKP")  # never oct: a published value must not be used as an HMAC secret
 
 
 class JwksUnavailable(Exception):
-    """The keys could not be read. The message contains nothing of what was read."""
+    """The keys could not be read. The message contains no part of the response."""
 
 
 class VerificationKey(NamedTuple):
-    """`algorithm` None: any that fits the type of the key and its curve."""
+    """A key that verifies signatures. `algorithm` None: any algorithm that fits the key type and its curve."""
 
     key_id: str | None
     type: str
@@ -48,7 +48,7 @@ class VerificationKey(NamedTuple):
 
 
 class JwksSource:
-    """The keys that are in force. `run` keeps them fresh; `request_refresh` is called by logins."""
+    """The current keys. `run` refreshes them; logins call `request_refresh`."""
 
     def __init__(
         self,
@@ -63,17 +63,17 @@ class JwksSource:
         self._expedited: float | None = None
 
     async def load(self) -> bool:
-        """Read the keys once; whether that succeeded."""
+        """Read the keys once. Returns whether it succeeded."""
         try:
             self.keys = parse_keys(await _in_thread(lambda: self._fetch(self._settings)))
         except JwksUnavailable as error:
-            log.error("the keys of %s could not be read: %s", self._settings.url, error)
+            log.error("could not read the keys of %s: %s", self._settings.url, error)
             return False
         log.info("read %d keys from %s", len(self.keys), self._settings.url)
         return True
 
     async def run(self, *, loaded: bool) -> None:
-        """Keep the keys fresh, until cancelled."""
+        """Refresh the keys until cancelled."""
         pause = self._settings.backoff
         while True:
             with suppress(TimeoutError):
@@ -83,7 +83,7 @@ class JwksSource:
             loaded = await self.load()
 
     def request_refresh(self) -> None:
-        """A token names a key that is not there: perhaps the provider has a new one."""
+        """Fetch the keys soon: a token has an unknown key id, and the provider may have a new key."""
         now = self._now()
         if self._expedited is None or now - self._expedited >= _EXPEDITED_INTERVAL:
             self._expedited = now
@@ -91,14 +91,14 @@ class JwksSource:
 
 
 def parse_keys(data: bytes) -> tuple[VerificationKey, ...]:
-    """The keys of a key set that can verify signatures; others are skipped. Raises JwksUnavailable."""
+    """The keys of a key set that can verify signatures; other keys are skipped. Raises JwksUnavailable."""
     try:
         listed = json.loads(data)["keys"]
         found = [key for each in listed if (key := _read_key(each)) is not None]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise JwksUnavailable("it is not a JSON Web Key Set") from None
     if not found:
-        raise JwksUnavailable("it has no key that verifies signatures")
+        raise JwksUnavailable("it has no key that can verify signatures")
     return tuple(found)
 
 
@@ -116,18 +116,18 @@ def _read_key(given: dict[str, Any]) -> VerificationKey | None:
     try:
         key: Any = PyJWK(given).key
     except (PyJWTError, ValueError, TypeError, KeyError):
-        log.warning("skipped a key that cannot be read, with the id %r", texts["kid"])
+        log.warning("skipped the key with id %r: it cannot be read", texts["kid"])
         return None
     if hasattr(key, "public_key"):
         key = key.public_key()
     if isinstance(key, RSAPublicKey) and key.key_size < MIN_RSA_BITS:
-        log.warning("skipped a key of %d bits, with the id %r", key.key_size, texts["kid"])
+        log.warning("skipped the key with id %r: %d bits are too short", texts["kid"], key.key_size)
         return None
     return VerificationKey(texts["kid"], str(texts["kty"]), texts["crv"], texts["alg"], key)
 
 
 def fetch_jwks(settings: JwksSettings) -> bytes:
-    """Read the key set. Blocks; raises JwksUnavailable."""
+    """Read the key set. Blocks. Raises JwksUnavailable."""
     parts = urlsplit(settings.url)
     try:
         return _read_file(Path(url2pathname(parts.path))) if parts.scheme == "file" else _download(settings)
@@ -162,7 +162,7 @@ def _download(settings: JwksSettings) -> bytes:
 
 
 class _HttpsOnly(HTTPRedirectHandler):
-    """A redirection leads nowhere but to https."""
+    """Refuses redirects to URLs that are not https."""
 
     def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
         if urlsplit(newurl).scheme != "https":
@@ -177,7 +177,7 @@ def _bounded(data: bytes) -> bytes:
 
 
 async def _in_thread(work: Callable[[], bytes]) -> bytes:
-    """In a daemon thread: a server that stops does not wait for a provider that does not answer."""
+    """Run in a daemon thread, so that a shutdown does not wait for a provider that does not respond."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[bytes] = loop.create_future()
 
@@ -195,7 +195,7 @@ async def _in_thread(work: Callable[[], bytes]) -> bytes:
             data = work()
         except JwksUnavailable as known:
             error = known
-        except Exception as unknown:  # must not leave the waiting task without an answer
+        except Exception as unknown:  # the waiting task must get a result
             error = JwksUnavailable(type(unknown).__name__)
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(finish, data, error)

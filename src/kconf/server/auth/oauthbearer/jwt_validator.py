@@ -1,7 +1,7 @@
-"""Decides whether a bearer token is valid, by Kafka's rules (BrokerJwtValidator), with PyJWT.
+"""Validates bearer tokens by Kafka's rules (BrokerJwtValidator), with PyJWT.
 
-The algorithm must be one of RS, PS, ES or EdDSA and must fit the key: a token never chooses HMAC, and `none` is for
-`UnsecuredValidator` only. Headers that bring keys of their own (jwk, jku, x5c) are ignored.
+The algorithm must be one of RS, PS, ES or EdDSA and must fit the key. A token cannot select HMAC, and `none` is
+accepted by `UnsecuredValidator` only. Headers that contain keys (jwk, jku, x5c) are ignored.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ALGORITHMS: Final[Mapping[str, tuple[str, tuple[str | None, ...]]]] = {
     "ES512": ("EC", ("P-521",)),
     "EdDSA": ("OKP", ("Ed25519", "Ed448")),
 }
-"""The type of a key and its curves, by the algorithms that are accepted."""
+"""Key type and curves, by accepted algorithm."""
 
 
 class InvalidToken(Exception):
-    """Why, for the log: nothing of the token."""
+    """The token is not valid. The message is for the log and contains no part of the token."""
 
 
 class BearerToken(NamedTuple):
@@ -41,12 +41,12 @@ class BearerToken(NamedTuple):
 
 class TokenValidator(Protocol):
     def validate(self, token: str) -> BearerToken:
-        """Raises InvalidToken."""
+        """The content of a valid token. Raises InvalidToken."""
         ...
 
 
 class JwtValidator:
-    """Accepts what a provider has signed, for this cluster, and not too long ago."""
+    """Accepts tokens that the provider has signed for this cluster and that have not expired."""
 
     def __init__(self, settings: OAuthSettings, keys: JwksSource, now: Callable[[], float] = time.time) -> None:
         self._settings, self._keys, self._now = settings, keys, now
@@ -71,14 +71,14 @@ class JwtValidator:
 
 
 class UnsecuredValidator:
-    """Accepts tokens without a signature: anyone can be anybody. For tests."""
+    """Accepts tokens without a signature, with which a client can claim any user name. For tests."""
 
     def __init__(self, settings: OAuthSettings, now: Callable[[], float] = time.time) -> None:
         self._settings, self._now = settings, now
 
     def validate(self, token: str) -> BearerToken:
         if _header(token).get("alg") != "none" or not token.endswith("."):
-            raise InvalidToken("it is signed, and this listener accepts unsecured tokens only")
+            raise InvalidToken("it is signed, but this listener accepts only tokens without a signature")
         claims = _decode(token, self._settings, None, "none")
         return _read(claims, self._settings, self._now(), requires_issued_at=False)
 
@@ -97,7 +97,7 @@ def _header(token: str) -> Mapping[str, Any]:
     except (PyJWTError, ValueError, TypeError, RecursionError):
         raise InvalidToken("it is not a JSON Web Token") from None
     if "crit" in header:
-        raise InvalidToken("it has critical headers, and none is supported")
+        raise InvalidToken("it has critical headers, which are not supported")
     return header
 
 
@@ -108,11 +108,11 @@ def _fits(key: VerificationKey, algorithm: str, key_id: object) -> bool:
 
 
 def _decode(token: str, settings: OAuthSettings, key: Any, algorithm: str) -> Mapping[str, Any]:
-    """The claims, after signature, issuer and audience were checked; _read checks the others."""
+    """The claims, with signature, issuer and audience verified; `_read` checks the other claims."""
     import jwt
 
     is_signed = algorithm != "none"
-    # As in Kafka, a signed token that names audiences is refused if none is expected.
+    # As in Kafka, a signed token with audiences is refused if none is configured.
     checks_audience = is_signed or bool(settings.audiences)
     try:
         return jwt.decode(
@@ -135,7 +135,7 @@ def _decode(token: str, settings: OAuthSettings, key: Any, algorithm: str) -> Ma
     except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
         raise _WrongSignature from None
     except jwt.InvalidIssuerError:
-        raise InvalidToken("it is of another issuer") from None
+        raise InvalidToken("it is from another issuer") from None
     except jwt.InvalidAudienceError:
         raise InvalidToken("it is for another audience") from None
     except jwt.MissingRequiredClaimError as error:
@@ -150,7 +150,7 @@ def _read(claims: Mapping[str, Any], settings: OAuthSettings, now: float, *, req
     if expires is None or (requires_issued_at and issued is None):
         raise InvalidToken("it has no times of issue and expiry")
     if expires < max(issued or 0, begins or 0):
-        raise InvalidToken("it ends before it begins")
+        raise InvalidToken("it expires before it is issued or valid")
     if expires + skew <= now:
         raise InvalidToken("it has expired")
     if begins is not None and begins - skew > now:
@@ -171,7 +171,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _scopes(given: object) -> frozenset[str]:
-    """As in Kafka: a text is one scope, none of several may be empty or there twice."""
+    """The scopes of a claim. As in Kafka, a string is one scope, and a list has no empty or repeated scopes."""
     found: Iterable[object] = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     names = [each.strip() for each in found if isinstance(each, str)]
     if "" in names or len(set(names)) != len(names):

@@ -1,4 +1,4 @@
-"""Reads `sasl.oauthbearer.*` of a listener: which tokens are accepted, and where the provider's keys are.
+"""Reads a listener's `sasl.oauthbearer.*` settings: which tokens are accepted, and where the provider's keys are.
 
 The names and defaults are Kafka's. Differences: the keys are fetched by https or read from a file, never by http, and
 tokens without a signature are accepted only if Kafka's class for that is named, which in Kafka is the default.
@@ -16,10 +16,9 @@ from kconf.configdef.broker import BROKER
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.security.jaas import parse
+from kconf.server.auth.oauthbearer import HANDLER, OAUTHBEARER
 from kconf.server.listener_config import EndPoint
 
-OAUTHBEARER: Final = "OAUTHBEARER"
-HANDLER: Final = "sasl.server.callback.handler.class"
 JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
@@ -33,7 +32,7 @@ _VALIDATORS: Final = (f"{_PACKAGE}.DefaultJwtValidator", f"{_PACKAGE}.BrokerJwtV
 
 @dataclass(frozen=True, slots=True)
 class JwksSettings:
-    """Where the provider's keys are, and how often they are read. Times are in seconds."""
+    """Where to read the provider's keys, and how often. Times are in seconds."""
 
     url: str
     refresh: float
@@ -44,7 +43,7 @@ class JwksSettings:
 
 @dataclass(frozen=True, slots=True)
 class OAuthSettings:
-    """Which tokens are accepted. `jwks` None: those without a signature."""
+    """Which tokens are accepted. If `jwks` is None: tokens without a signature."""
 
     jwks: JwksSettings | None
     issuer: str | None = None
@@ -63,7 +62,7 @@ def read_oauth_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> OAu
         return None if text is None or not text.strip() else text.strip()
 
     if find_spec("jwt") is None or find_spec("cryptography") is None:
-        raise ConfigurationError("OAUTHBEARER needs another package: pip install 'kconf[oauth]'")
+        raise ConfigurationError("OAUTHBEARER needs an extra package: pip install 'kconf[oauth]'")
     handler, validator = given(HANDLER), given(_VALIDATOR)
     if handler not in (None, UNSECURED, *_SECURED) or validator not in (None, *_VALIDATORS):
         raise ConfigurationError(

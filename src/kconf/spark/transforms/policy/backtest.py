@@ -1,5 +1,5 @@
-"""Evaluates rules over the past: when each was violated, by whom and until when, and which changes it would have
-refused.
+"""Evaluates rules over the past: when each was violated and until when, who violated it, and which changes it would
+have refused.
 
 Every past state of a resource is evaluated as the server's policy evaluates the result of a request
 (engine/policy/rules.py; tests/spark/test_backtest.py compares the two).

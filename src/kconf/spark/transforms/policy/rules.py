@@ -50,7 +50,7 @@ def keys_of_rules(rules: Rules) -> list[str]:
 def broken(subjects: DataFrame, rules: Rules) -> DataFrame:
     """Subjects with `found`: the results of violated rules, null for others; null if no rule is violated.
 
-    `judged` tells whether the change is evaluated against the rule; creating a topic is evaluated against all rules.
+    `judged`: whether the change is evaluated against the rule. The creation of a topic is evaluated against all rules.
     """
     numbered = [(rule, f"broken_{number}") for number, rule in enumerate(rules.rules)]
     rows = subjects.withColumn("labels", labels(rules))
@@ -95,7 +95,7 @@ def _said(condition: Condition) -> Column:
     return F.lit(f"{condition.operator.value} {condition.text}".strip())
 
 
-# -- whom ------------------------------------------------------------------------------------------------------------
+# -- selectors -------------------------------------------------------------------------------------------------------
 
 
 def selects(selector: RuleSelector) -> Column:
@@ -132,7 +132,7 @@ def fields(columns: Sequence[Column]) -> Column:
     return F.struct(*columns) if columns else F.struct(F.lit(None).alias("none"))
 
 
-# -- what ------------------------------------------------------------------------------------------------------------
+# -- conditions ------------------------------------------------------------------------------------------------------
 
 
 def value_of(key: ConfigKey) -> Column:

@@ -1,6 +1,6 @@
-"""What a reading of a broker says about the state: which changes led to it, and whether it is an older one.
+"""Compares the state with what was read from a broker: which changes were made, and whether the broker lags.
 
-Pure functions of the state and the reading.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SHOWN_AS_PARSED: Final = frozenset(
 )
 
 Name = tuple[Resource, str]
-"""A key of a resource; "" is the topic itself."""
+"""A resource and a key; "" is the topic itself."""
 
 
 def changes_to(snapshot: Snapshot, reading: Reading, skipped: Collection[Resource] = ()) -> list[list[Change]]:
-    """What changed since the state of the snapshot, but for the skipped resources; each list is a revision.
+    """The changes since the snapshot, without skipped resources. Each list is a revision.
 
-    A revision has one change, so that each has one author. A topic is deleted together with its configs.
+    A revision has one change, so that it has one author. A deleted topic and its configs are one revision.
     """
     names = [each for each in _differing(snapshot, reading) if each not in skipped]
     if not names:
@@ -49,7 +49,7 @@ def changes_to(snapshot: Snapshot, reading: Reading, skipped: Collection[Resourc
 
 
 def _differing(snapshot: Snapshot, reading: Reading) -> Iterator[Resource]:
-    """The resources that are not as they were."""
+    """The resources that differ."""
     seen = set()
     for name, topic in reading.topics.items():
         if snapshot.topics.get(name) != topic:
@@ -61,7 +61,7 @@ def _differing(snapshot: Snapshot, reading: Reading) -> Iterator[Resource]:
 
 
 def _shown(snapshot: Snapshot, reading: Reading, resource: Resource) -> Overrides:
-    """The values in the reading; those of the state where it has none: the broker did not show them."""
+    """The values of a resource in the reading, or those of the state if the broker did not show them."""
     if resource.type is ResourceType.TOPIC and reading.topics.get(resource.name, False) is None:
         return {}
     return reading.configs.get(resource, snapshot.overrides(resource))
@@ -83,7 +83,7 @@ def _image(topics: Mapping[str, Topic | None], configs: Mapping[Resource, Overri
 
 
 def is_hidden(resource: Resource, value: str) -> bool:
-    """Whether a value stands for a sensitive one."""
+    """Whether a value is the placeholder of a sensitive one."""
     return resource.type is ResourceType.SCRAM or value == HIDDEN
 
 
@@ -102,20 +102,20 @@ def _revisions(changes: Iterable[Change]) -> Iterator[list[Change]]:
 
 
 def shown_value(change: Change) -> str | None:
-    """What a broker shows for the new value of a change: a describe prints what the broker has parsed."""
+    """What a broker shows for the new value of a change: the parsed value."""
     key = known_key(change.resource.type, change.key) if change.resource.type in _SHOWN_AS_PARSED else None
     return change.after if key is None or change.after is None else normalize(key, change.after)
 
 
 class RecentChanges:
-    """What was shown not long ago, by which a broker is recognized that is behind.
+    """Recent values, with which a lagging broker is detected.
 
-    `window` is in seconds. A broker that is behind shows a value that was there before a recent change.
+    A lagging broker shows a value from before a recent change. `window` is in seconds.
     """
 
     def __init__(self, window: float) -> None:
         self._window = window
-        self._former: dict[Name, dict[str | None, float]] = {}  # the values that a key had, and until when
+        self._former: dict[Name, dict[str | None, float]] = {}  # former values, and when they were replaced
 
     def add(self, revision: Revision, now: float) -> None:
         for change in revision.changes:
@@ -131,7 +131,7 @@ class RecentChanges:
         self._former = {name: values for name, values in recent.items() if values}
 
     def older(self, snapshot: Snapshot, reading: Reading, now: float) -> Name | None:
-        """A key for which a reading has a value from before a recent change; None: there is none."""
+        """A key for which the reading has a value from before a recent change, or None."""
         self._forget(now)
         for (resource, key), values in self._former.items():
             is_read, shown, current = _value(snapshot, reading, resource, key)

@@ -1,10 +1,9 @@
-"""Follows a cluster whose controllers cannot be reached: reads one broker again and again, and compares.
+"""Follows a cluster without access to its controllers: polls one broker and compares.
 
-One broker is read, so that the state never goes back: a broker that lags shows its changes later, in their order, and
-one that is restarted catches up before it answers. If it is lost, the state is stale until a broker has been read as a
-whole; another one is used only if it shows nothing that is older than what was shown before. Reading and comparing is
-one step, under a lock: a resource that a request is about is read again before and after the request, and by no poll in
-between.
+Only one broker is polled, so that the state never goes back: a lagging broker shows changes later, but in order, and a
+restarted one catches up before it responds. If the broker becomes unavailable, the state is stale until a broker has
+been read completely; another broker is used only if it shows no older values. A lock covers reading and comparing. The
+resources of a request are read before and after the request, and not polled in between.
 """
 
 from __future__ import annotations
@@ -31,25 +30,26 @@ from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import is_untouched
 from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
 from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_away, of_kind, read_all
+from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
 
 ORIGIN: Final = "outside"
 RECENT: Final = 300.0
-"""Seconds for which a broker that shows a former value counts as lagging."""
+"""Seconds during which a broker that shows a former value counts as lagging."""
 
 _START: Final = 30.0  # seconds for the first state
 _RETRY: Final = 1.0  # seconds after a poll that failed
-_OVERTAKEN: Final = 1.0  # seconds for our value to follow another one
-_PAUSE: Final = 0.002  # seconds between slices, for requests that wait
-_SLOWEST: Final = 0.2  # seconds between two looks at a change that was sent
+_OVERTAKEN: Final = 1.0  # seconds for our value to appear after another one
+_PAUSE: Final = 0.002  # pause between slices in seconds, for waiting requests
+_SLOWEST: Final = 0.2  # seconds between two checks for a requested change
 _NOBODY: Final = RequestContext("")
 
 
 class RecordedState(NamedTuple):
-    """What the journal knows of the cluster: its state, without the `unknown` kinds, at a time in milliseconds.
+    """The state of the cluster in the journal, without the `unknown` kinds, and its time in milliseconds.
 
-    `recent` changes were shown not long ago, by a `broker`.
+    `recent` are the latest changes, and `broker` is the broker that showed them.
     """
 
     snapshot: Snapshot
@@ -60,7 +60,10 @@ class RecordedState(NamedTuple):
 
 
 class Poller:
-    """`take` has what was found; `on_change` is called, from any thread, when there is something."""
+    """Polls in its own thread.
+
+    `take` returns the changes; `on_change` is called, from any thread, when there are any.
+    """
 
     problem: StoreFailed | None = None
 
@@ -69,7 +72,7 @@ class Poller:
     ) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self.imaged = None if recorded is None else recorded.snapshot.revision
-        self.polled = 0 if recorded is None else recorded.time  # when the last poll began, in milliseconds
+        self.polled = 0 if recorded is None else recorded.time  # start of the last poll, in milliseconds
         self.unknown = UnknownParts({}, {})
         self.interval = interval
         self._reader, self._cluster = reader, cluster
@@ -82,8 +85,10 @@ class Poller:
         self._in_flight: set[Resource] = set()
         self._node = None if recorded is None else recorded.broker
         self._has_begun = False
-        self._is_sure = False  # whether the broker shows nothing older than what was shown
+        self._is_sure = False  # whether the broker shows no older values
         self._begun_at = self._done_at = 0.0
+        self._clock = AwakeClock()
+        self._clocked_at = 0.0  # end of the last poll, by `_clock`
         self._error: KconfError | None = None
         self._lock = RLock()
         self._wake, self._closed = Event(), Event()
@@ -99,13 +104,14 @@ class Poller:
                     raise
                 log.warning("%s", error)
                 time.sleep(_RETRY)
+        self._clock.start()
         self._thread.start()
 
     @property
     def is_current(self) -> bool:
-        """Whether a poll was completed not long ago."""
+        """Whether a poll was completed recently, in time in which this process was running."""
         late = max(3 * self.interval, self.interval + 10)
-        return self._is_sure and time.monotonic() - self._done_at < late
+        return self._is_sure and self._clock.now() - self._clocked_at < late
 
     @property
     def is_read(self) -> bool:
@@ -122,7 +128,7 @@ class Poller:
         age, duration = time.monotonic() - self._begun_at, self._done_at - self._begun_at
         return Polling(self.interval, self._node, age, duration)
 
-    # What was found
+    # Changes
 
     def take(self) -> list[Revision]:
         with self._lock:
@@ -143,7 +149,7 @@ class Poller:
             return snapshot.revision, facts, self.take()
 
     def _merge(self, reading: Reading, own: Collection[Resource] = ()) -> None:
-        """Compare a reading with the state. A resource that a request is about counts only as one of its `own`."""
+        """Apply a reading to the state. Resources of a request in progress are ignored, unless they are in `own`."""
         for changes in changes_to(self._snapshot, reading, self._in_flight.difference(own)):
             self._add(changes)
         read = {*reading.configs, *map(Resource.topic, reading.topics)}
@@ -151,7 +157,7 @@ class Poller:
         refused |= reading.refused
         if refused != self.unknown.resources:
             for each in refused.keys() - self.unknown.resources.keys():
-                log.warning("the cluster does not show the configs of %s: %s", each, refused[each])
+                log.warning("cannot read the configs of %s: %s", each, refused[each])
             self.unknown = self.unknown._replace(resources=refused)
 
     def _add(self, changes: Sequence[Change]) -> None:
@@ -206,24 +212,25 @@ class Poller:
     def _completed(self, begun: int, begun_at: float) -> None:
         with self._lock:
             self.polled, self._begun_at, self._done_at = begun, begun_at, time.monotonic()
+            self._clocked_at = self._clock.now()
             if self._error is not None:
-                log.warning("broker %s is read again", self._node)
+                log.warning("polling broker %s again", self._node)
             self._error = None
 
     def _lose(self, error: KconfError) -> None:
-        """The state stays as it is, stale, until a broker has been found that is not behind it."""
+        """Mark the state as stale, until a broker is found that does not lag."""
         with self._lock:
             is_new = str(self._error) != str(error)
             self._error, self._is_sure = error, False
         if is_new:
-            log.error("the state of the cluster cannot be read: %s", error)
+            log.error("cannot read the state of the cluster: %s", error)
             self._wake.set()
         self.on_change()
 
-    # Which broker is read
+    # The polled broker
 
     def _find_broker(self) -> None:
-        """Read a broker as a whole: the one that was read before if it is there, else another. Raises KconfError."""
+        """Read a broker completely: the previous one if it is available, otherwise another. Raises KconfError."""
         begun, begun_at = _now(), time.monotonic()
         cluster = self._reader.cluster(None)
         problem: KconfError = StoreUnavailable("the cluster has no brokers now")
@@ -244,21 +251,21 @@ class Poller:
                     self._completed(begun, begun_at)
                     return
             name = " ".join(map(str, older)).rstrip()
-            problem = StoreUnavailable(f"broker {node} is behind: it shows an earlier value of {name}")
+            problem = StoreUnavailable(f"broker {node} lags: it shows an earlier value of {name}")
         raise StoreUnavailable(str(problem)) if is_away(problem) else problem
 
     def _use(self, node: int, reading: Reading, kinds: Mapping[ResourceType, ApiError]) -> None:
         if not self._has_begun:
             self._begin(reading, kinds)
         if node != self._node or not self._has_begun:
-            log.info("the state is read from broker %d every %g s", node, self.interval)
+            log.info("polling broker %d every %g s", node, self.interval)
         self._node, self._is_sure, self._has_begun = node, True, True
         self._merge(reading)
 
     def _begin(self, reading: Reading, kinds: Mapping[ResourceType, ApiError]) -> None:
-        """What the journal does not know yet is no change: everything, or kinds that were refused until now."""
+        """Start with a reading. Kinds that the journal does not contain yet are taken over without changes."""
         for kind, failure in kinds.items():
-            log.warning("the cluster does not show %s: %s; requests about it get this error", kind.word, failure)
+            log.warning("cannot read resources of type %s: %s; requests about them fail", kind.word, failure)
         self.unknown = UnknownParts(kinds, {})
         known = self._snapshot
         if self._recorded is None:
@@ -286,10 +293,10 @@ class Poller:
             self._in_flight.difference_update(resources)
 
     def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
-        """Read what requests were about until the broker shows it.
+        """Read the resources of requests until the broker shows the changes.
 
-        A broker that shows neither the old nor the new value was asked in between two changes, or somebody else was
-        faster: our value follows soon or never.
+        If a broker shows neither the old nor the new value, it lags or another client changed the key: our value
+        appears soon or never.
         """
         deadline, delay, overtaken_at = time.monotonic() + timeout, 0.002, 0.0
         while not self._closed.is_set():
@@ -324,7 +331,7 @@ class Poller:
             self._add_unseen(expected, reading)
 
     def _add_unseen(self, expected: ExpectedChanges, reading: Reading) -> None:
-        """Changes that were acknowledged and cannot be seen: a value was replaced by itself, or it is sensitive."""
+        """Add acknowledged changes that a poll cannot detect: a key set to the same value, or a sensitive value."""
         seen = {(change.resource, change.key) for each in self._revisions for change in each.changes}
         for change in expected.changes:
             if change.kind is not ChangeKind.CONFIG or (change.resource, change.key) in seen:
@@ -341,7 +348,7 @@ class Poller:
                 self._add([same])
 
     def _is_overtaken(self, expected: ExpectedChanges) -> bool:
-        """Whether a key that is expected to change did, to something else."""
+        """Whether a key has changed to another value than expected."""
         return any(
             not expected.is_candidate(change)
             for each in self._revisions
@@ -354,8 +361,8 @@ class Poller:
 
     def unshown(self) -> str | None:
         return (
-            f"the cluster accepted the change, but broker {self._node} does not show it: it is behind, or somebody else"
-            " made another change at the same time; check before you try again"
+            f"the cluster accepted the change, but broker {self._node} does not show it: the broker lags, or another"
+            " client changed the same key; check before you try again"
         )
 
     def is_untouched(self, intent: Intent) -> bool:
@@ -363,6 +370,7 @@ class Poller:
 
     def close(self) -> None:
         self._closed.set()
+        self._clock.close()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(_START)
@@ -371,7 +379,7 @@ class Poller:
 
 
 def _agreeing(names: Sequence[str], listed: Mapping[str, Topic | ApiError], snapshot: Snapshot) -> dict[str, Topic]:
-    """The topics that are listed as they are known."""
+    """The topics that are listed as in the snapshot."""
     known = {name: snapshot.topics.get(name) for name in names}
     return {name: topic for name, topic in known.items() if topic is not None and listed.get(name) == topic}
 

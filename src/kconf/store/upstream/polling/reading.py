@@ -1,8 +1,7 @@
 """Reads the state of a cluster from one broker, through its Admin APIs, in slices.
 
-All requests of a reading go to the same broker, one after the other, so that a later one never shows an older state.
-Only the configs of another broker come from that broker, since no other has them. A sensitive value is not shown:
-`HIDDEN` stands for it.
+All requests go to the same broker, one after the other, so that a later one never shows an older state. Only broker
+configs are read from each broker itself. `HIDDEN` is the placeholder of a sensitive value, which brokers do not show.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from kconf.model.snapshot import Snapshot
 from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 HIDDEN: Final = "poll:hidden"
-SLICE: Final = 250  # resources in a request
+SLICE: Final = 250  # resources per request
 KINDS: Final = (
     ResourceType.BROKER,
     ResourceType.CLIENT_METRICS,
@@ -51,10 +50,10 @@ KINDS: Final = (
     ResourceType.SCRAM,
     ResourceType.ACL,
 )
-"""What is read besides topics, each kind as a whole."""
+"""The kinds of resources besides topics. Each is read completely."""
 
 _TIMEOUT: Final = 10.0  # seconds for a request
-_FEW: Final = 8  # entities or patterns that are asked for one by one
+_FEW: Final = 8  # entities or patterns that are requested one by one
 _AWAY: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
 _GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
@@ -65,7 +64,7 @@ Listing = Mapping[str, "Topic | ApiError"]
 
 
 class Reading(NamedTuple):
-    """What a broker showed of some resources. A topic that is None does not exist. `refused` were not shown."""
+    """Resources as a broker shows them. A topic that is None does not exist. `refused` could not be read."""
 
     topics: Mapping[str, Topic | None]
     configs: Mapping[Resource, Overrides]
@@ -73,7 +72,7 @@ class Reading(NamedTuple):
 
 
 class _ListTopics(ClusterCall[Listing]):
-    """Topics with their replicas: those of these names that exist, or all."""
+    """Topics with their replicas: all, or the existing ones of these names."""
 
     name = "Metadata"
     min_version = 10
@@ -101,7 +100,7 @@ class _ListTopics(ClusterCall[Listing]):
 
 
 class StateReader:
-    """Used by one thread at a time. Every method raises KafkaError: the broker is away, or refuses."""
+    """Used by one thread at a time. Every method raises KafkaError if the broker is unavailable or refuses."""
 
     def __init__(self, client: SyncAdminClient) -> None:
         self._client = client
@@ -110,14 +109,14 @@ class StateReader:
         self._client.close()
 
     def cluster(self, node: int | None) -> ClusterDescription:
-        """The brokers, and what the gateway's account may do with the cluster, as this broker knows them."""
+        """The brokers, and the gateway's authorized operations on the cluster, from this broker."""
         return self._send(DescribeCluster(authorized_operations=True, fenced=False, controllers=False), node)
 
     def list_topics(self, node: int) -> Listing:
         return self._send(_ListTopics(None), node)
 
     def topics(self, node: int, names: Collection[str], known: Mapping[str, Topic]) -> Reading:
-        """Topics with their configs. Those of `known` were listed before, and are not looked up again."""
+        """Topics with their configs. Topics in `known` are not listed again."""
         unsure = [each for each in names if each not in known]
         found: dict[str, Topic | ApiError] = {each: known[each] for each in names if each in known}
         if unsure:
@@ -136,7 +135,7 @@ class StateReader:
         return Reading(topics, configs, refused)
 
     def kind(self, node: int, kind: ResourceType, known: Iterable[Resource], cluster: ClusterDescription) -> Reading:
-        """All resources of a kind. Those of `known` that are not there have no values."""
+        """All resources of a kind. Resources in `known` that no longer exist are returned without values."""
         refused: Mapping[Resource, ApiError] = {}
         found: dict[Resource, Overrides]
         match kind:
@@ -156,7 +155,7 @@ class StateReader:
         return Reading({}, {**found, **gone}, refused)
 
     def some(self, node: int, resources: Collection[Resource]) -> Reading:
-        """These resources only."""
+        """Read these resources only."""
         topics = [each.name for each in resources if each.type is ResourceType.TOPIC]
         reading = self.topics(node, topics, {}) if topics else Reading({}, {}, {})
         configs, refused = dict(reading.configs), dict(reading.refused)
@@ -186,7 +185,7 @@ class StateReader:
     def _brokers(
         self, node: int, nodes: Iterable[int]
     ) -> tuple[dict[Resource, Overrides], Mapping[Resource, ApiError]]:
-        """Each broker shows its own configs. Those of a broker that is away stay as they were."""
+        """The configs of each broker, read from itself. Those of an unavailable broker do not change."""
         configs, refused = self._configs(node, [Resource.brokers(), *map(Resource.broker, nodes)])
         failure = refused.get(Resource.brokers()) or refused.get(Resource.broker(node))
         if failure is not None:
@@ -218,7 +217,10 @@ class StateReader:
         }
 
     def _users(self, node: int, cluster: ClusterDescription) -> dict[Resource, Overrides]:
-        """A 4.3.1 broker was seen not to respond to a request for all users from a principal without the right."""
+        """SCRAM credentials.
+
+        Checks authorization first: Kafka 4.3.1 does not respond to an unauthorized request for all users.
+        """
         allowed = cluster.authorized_operations
         if allowed is not None and Operation.DESCRIBE not in allowed:
             raise NotAuthorized(NotAuthorized.stock)
@@ -252,7 +254,10 @@ def read_all(
     *,
     may_refuse: bool,
 ) -> tuple[Reading, Mapping[ResourceType, ApiError]]:
-    """Everything that a broker shows but for the `unknown` kinds, and the kinds that it refuses, if it may."""
+    """Read everything except the `unknown` kinds.
+
+    Returns also the kinds that the broker refuses, if that is allowed.
+    """
     topics: dict[str, Topic | None] = {}
     configs: dict[Resource, Overrides] = {}
     resources: dict[Resource, ApiError] = {}
@@ -280,7 +285,7 @@ def of_kind(snapshot: Snapshot, kind: ResourceType) -> list[Resource]:
 
 
 def is_away(error: KconfError) -> bool:
-    """Whether a broker did not answer, rather than refuse."""
+    """Whether a broker did not respond, as opposed to an error response."""
     return isinstance(error, _UNREACHABLE)
 
 
@@ -289,7 +294,7 @@ def _exactly(pattern: ResourcePattern) -> AclFilter:
 
 
 def _own(resource: Resource, view: View) -> Overrides:
-    """What is set on the resource itself. Resources with the same values share one mapping, as their view."""
+    """The overrides of a resource itself. Resources with the same View share one mapping."""
     source = own_source(resource)
     found: Overrides | None = view.memo.get(source)
     if found is None:

@@ -1,4 +1,4 @@
-"""A watch has no end of its own, so an interrupt must reach it."""
+"""`kconf watch` runs until it is interrupted, so an interrupt must always stop it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Groups, their offsets and transactions: there are none, and this server says so as their coordinator.
+"""Groups, offsets and transactions: there are none, and this server responds as their coordinator.
 
-A real broker is asked the same in tests/conformance/differential/scenarios/data_plane.py.
+tests/conformance/differential/scenarios/data_plane.py compares this with a real broker.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def test_tokens_are_refused_as_by_a_kafka_without_them() -> None:
 
 @pytest.mark.parametrize("name", [name for name, api in BY_NAME.items() if api.key in DATA_PLANE])
 def test_beside_real_brokers_nothing_is_claimed(name: str) -> None:
-    """They have the messages and groups, and this server cannot see them."""
+    """The real brokers have messages and groups, which this server cannot see."""
     api = BY_NAME[name]
     answer = asked(name, fullest(api.request, api.max), beside_brokers=True)
 
@@ -130,7 +130,7 @@ def test_beside_real_brokers_nothing_is_claimed(name: str) -> None:
 
 
 def _codes(answer: Any, version: int) -> set[int]:
-    """The error codes in an answer, at whatever depth."""
+    """All error codes in a response, at any depth."""
     found: set[int] = set()
     for field in answer.FIELDS:
         value = getattr(answer, field.name)

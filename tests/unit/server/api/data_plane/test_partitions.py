@@ -1,6 +1,6 @@
 """Offsets, records, producers, leaders and replicas of partitions without messages.
 
-A real broker is asked the same in tests/conformance/differential/scenarios/data_plane.py.
+tests/conformance/differential/scenarios/data_plane.py compares this with a real broker.
 """
 
 from __future__ import annotations

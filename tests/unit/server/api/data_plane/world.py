@@ -61,7 +61,7 @@ def asked(
     principal: str = "User:ANONYMOUS",
     beside_brokers: bool = False,
 ) -> Any:
-    """The answer to one request, which changes nothing."""
+    """The response to one request, which changes nothing."""
 
     async def story() -> Any:
         world = await _world(authorize)

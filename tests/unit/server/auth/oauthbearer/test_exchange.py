@@ -46,7 +46,7 @@ def test_a_refused_token_is_answered_and_fails_after_the_clients_byte() -> None:
     with pytest.raises(LoginFailed) as failed:
         login.step(b"\x01")
     assert str(failed.value) == INVALID_TOKEN
-    assert failed.value.reason == "OAUTHBEARER: the token was refused: it has expired"
+    assert failed.value.reason == "OAUTHBEARER: the token is not valid: it has expired"
 
 
 def test_after_a_refused_token_no_other_one_is_taken() -> None:

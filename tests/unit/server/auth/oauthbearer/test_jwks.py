@@ -1,4 +1,4 @@
-"""The provider's keys: from a file or by https, bounded, refreshed, and kept while the provider is away."""
+"""The provider's keys: from a file or HTTPS, limited in size, refreshed, and kept if the provider is unreachable."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_keys_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 class Provider:
-    """Has keys, or is away. `asked` wakes whoever waits for the next fetch."""
+    """A provider that has keys or is unreachable. `asked` is set by each request."""
 
     def __init__(self) -> None:
         self.keys: list[SigningKey] | None = [ONE]
@@ -173,7 +173,7 @@ def test_a_fetch_that_hangs_holds_up_neither_the_loop_nor_its_end() -> None:
     async def story() -> None:
         source = JwksSource(settings("file:///x"), fetch=lambda _: str(release.wait(60)).encode())
         task = asyncio.create_task(source.load())
-        await asyncio.sleep(0)  # the loop goes on
+        await asyncio.sleep(0)  # the loop continues
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -27,7 +27,7 @@ NOW = int(time.time())
 
 
 class Key(SigningKey):
-    """Its tokens are issued before NOW, the validators' time, and end after it."""
+    """Signs tokens that are valid at NOW, the validators' time."""
 
     def token(self, headers: Mapping[str, Any] | None = None, **claims: Any) -> str:
         return super().token(headers, **{"iat": NOW - 90, "exp": NOW + 300, **claims})
@@ -37,7 +37,7 @@ SIGNER = Key()
 
 
 class Keys(JwksSource):
-    """Keys that are there already; counts the refreshes that are asked for."""
+    """Preloaded keys; counts the requested refreshes."""
 
     def __init__(self, *keys: SigningKey) -> None:
         super().__init__(JWKS)
@@ -71,7 +71,7 @@ def test_a_signed_token_is_accepted(algorithm: str, named: bool) -> None:
 
 
 def _signed_with_the_public_key() -> str:
-    """The attack on libraries that let the token choose: HMAC with the provider's public key as the secret."""
+    """An attack on libraries that trust the token's algorithm: HMAC with the provider's public key as the secret."""
     public = SIGNER.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "iat": NOW, "exp": NOW + 99}
     text = f"{part({'alg': 'HS256', 'kid': 'one'})}.{part(claims)}"
@@ -89,8 +89,8 @@ WRONG: dict[str, tuple[Callable[[], str], str]] = {
     "with its own key": (lambda: Key().token({"jwk": Key().shown}), "not signed with"),
     "with critical headers": (lambda: SIGNER.token({"crit": ["exp"]}), "critical|JSON Web Token"),
     "expired": (lambda: SIGNER.token(exp=NOW - 31, iat=NOW - 90), "expired"),
-    "ended before it was issued": (lambda: SIGNER.token(exp=NOW - 91), "ends before it begins"),
-    "ended before it is valid": (lambda: SIGNER.token(exp=NOW + 5, nbf=NOW + 20), "ends before it begins"),
+    "ended before it was issued": (lambda: SIGNER.token(exp=NOW - 91), "expires before it is issued"),
+    "ended before it is valid": (lambda: SIGNER.token(exp=NOW + 5, nbf=NOW + 20), "expires before it is issued"),
     "not valid yet": (lambda: SIGNER.token(nbf=NOW + 60), "not valid yet"),
     "without an end": (lambda: SIGNER.token(exp=None), "no times"),
     "without a beginning": (lambda: SIGNER.token(iat=None), "no times"),
@@ -134,7 +134,7 @@ def test_one_of_several_audiences_is_enough() -> None:
 
 
 def test_where_no_audience_is_expected_a_token_must_name_none() -> None:
-    """As Kafka's validator."""
+    """Like Kafka's validator."""
     settings = changed(audiences=(), issuer=None)
 
     assert validator(settings=settings).validate(SIGNER.token(aud=None, iss="any")).principal == "alice"

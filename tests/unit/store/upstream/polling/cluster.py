@@ -1,4 +1,4 @@
-"""A cluster of brokers that may lag, in place of connections: a broker shows the state as of its last `catch_up`."""
+"""A fake cluster with brokers that may lag: a broker shows the state of its last `catch_up`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kconf.store.upstream.polling.reading import Listing, Reading
 
 
 class FakeCluster:
-    """`topics` and `configs` are what the controller has."""
+    """`topics` and `configs` are the state of the controller."""
 
     def __init__(self, nodes: Iterable[int] = (1,)) -> None:
         self.topics: dict[str, Topic] = {}
@@ -55,7 +55,7 @@ class FakeCluster:
 
 
 class FakeReader:
-    """As StateReader."""
+    """Replaces StateReader."""
 
     def __init__(self, cluster: FakeCluster) -> None:
         self._cluster = cluster

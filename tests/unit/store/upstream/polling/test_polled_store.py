@@ -1,4 +1,4 @@
-"""The store of a gateway without controllers: what its callers get, and what is in its journal."""
+"""The store of a gateway without controllers: responses to callers, and the journal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = ClientSettings(Bootstrap((Address("broker", 1),)))
 
 
 class Gateway:
-    """A store and its poller, whose thread does not run: `poll` is one turn of it."""
+    """A store and its poller without the thread: `poll` runs one poll."""
 
     def __init__(self, cluster: FakeCluster, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cluster, self._url, self._monkeypatch = cluster, f"sqlite:///{path}", monkeypatch
@@ -173,7 +173,7 @@ def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gat
 
 
 def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:
-    """A gateway that ends between its request and the answer."""
+    """A gateway that is killed between its request and the response."""
 
     def die() -> None:
         raise KeyboardInterrupt

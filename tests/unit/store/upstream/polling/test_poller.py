@@ -1,4 +1,4 @@
-"""What a gateway without controllers takes for a change. Each test plays the brokers, and polls by hand."""
+"""What a gateway without controllers detects as a change. Each test simulates the brokers and runs the polls."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_topic_that_was_deleted_and_created_again_is_another_topic(cluster: Fa
 
 
 def test_a_key_in_flight_is_not_taken_for_a_change_made_outside(cluster: FakeCluster) -> None:
-    """The poll that runs while the request is under way sees the new value, and leaves it to the request."""
+    """A poll during the request sees the new value, but does not record it, because the request does."""
     poller = started(cluster)
     poller.begin_requests([ORDERS])
     cluster.set(ORDERS, KEY, "2")
@@ -192,7 +192,7 @@ def test_another_broker_is_read_when_the_first_is_lost(cluster: FakeCluster) -> 
 
 
 def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
-    """It shows a value from before a change that was already shown: the state stays, and is stale."""
+    """It shows an older value than the current state: the state does not change, and is marked stale."""
     poller = started(cluster)
     cluster.lagging.add(2)
     cluster.catch_up(2)
@@ -214,7 +214,7 @@ def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
 
 
 def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeCluster) -> None:
-    """It caught up before it answered: a former value was set again."""
+    """It caught up before it responded, so the older value is a new change."""
     cluster.nodes = [1]
     poller = started(cluster)
     cluster.set(ORDERS, KEY, "2")
@@ -306,12 +306,12 @@ def test_after_a_restart_another_broker_that_is_behind_is_not_used_either(cluste
     cluster.set(ORDERS, KEY, "1")
     assert seen(started(cluster, before).take()) == [("topic:orders", KEY, "2", "1")]
     cluster.nodes = [2]
-    with pytest.raises(StoreUnavailable, match="broker 2 is behind"):
+    with pytest.raises(StoreUnavailable, match="broker 2 lags"):
         started(cluster, before)
 
 
 def on_sleep(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object]) -> list[float]:
-    """In place of the time that passes between two looks at a broker."""
+    """Called instead of waiting between two reads of a broker."""
     slept: list[float] = []
 
     def sleep(seconds: float) -> None:
