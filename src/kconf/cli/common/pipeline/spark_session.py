@@ -31,8 +31,10 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 @contextmanager
 def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *, more: bool = False) -> Iterator[Lake]:
-    """The lake with a session, which is stopped at the end. `reads` are the other locations to be read. `more`: there is
-    input of unknown size too, such as a live cluster, which must not pass through memory."""
+    """The lake with a session, which is stopped at the end. `reads` are the other locations to be read.
+
+    `more`: there is input of unknown size too, such as a live cluster, which must not pass through memory.
+    """
     settings = spark_settings(options.conf)
     say("starting Spark …")
     from kconf.spark.delta_tables import Lake
