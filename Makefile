@@ -1,4 +1,4 @@
-# A person and CI type the same words. `make help` lists them.
+# People and CI use the same targets. `make help` lists them.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -27,8 +27,8 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,oauth,msk,console,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spark
-	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
+install: $(VENV)/.all ## install the package with all extras into .venv, prepare Spark
+	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare --s3; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,console]'
@@ -38,7 +38,7 @@ $(VENV)/.spark: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,console]'
 	@touch $@ $(VENV)/.core $(VENV)/.zookeeper
 
-# Spark is brought where it can run; without a JDK the story is told without its last step.
+# Spark is installed if there is a JDK; without one the demo skips its last step.
 JDK := $(if $(filter run,$(MAKECMDGOALS)),$(shell $(PYTHON) -m lab.java > /dev/null 2>&1 && echo found))
 ifdef UPSTREAM
 RUNS_ON := $(VENV)/.core
@@ -62,7 +62,7 @@ check: $(VENV)/.tools ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: $(VENV)/.tools ## put the code into its style
+format: $(VENV)/.tools ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -77,14 +77,14 @@ jdk:
 browser:
 	@$(PYTHON) -m lab.browser
 
-# Spark is started often there: with its classes archived, each start is quicker.
+# These start Spark often: a class archive makes each start faster.
 ready: jdk $(VENV)/.tools
-	-@$(BIN)/kconf pipeline prepare
+	-@$(BIN)/kconf pipeline prepare --s3
 
-# Each test is run by exactly one of these four targets: tests/support/targets.py.
+# Each test runs in exactly one of these four targets: tests/support/targets.py.
 SMOKE := -m 'not full and not faults'
 
-test: ready browser ## every capability, without a real Kafka
+test: ready browser ## test every capability, without a real Kafka
 	$(BIN)/python -m pytest -n 3 $(DIST) $(SMOKE) --ignore=tests/conformance $(ARGS)
 
 conformance: ready ## compare kconf with the real Kafka
@@ -99,11 +99,11 @@ faults: ready ## crashes, lost connections, full disks, long fuzzing
 	$(BIN)/python -m lab.jars
 	$(BIN)/python -m pytest $(WORKERS) -m faults $(ARGS)
 
-bench: jdk $(VENV)/.tools ## kconf and the real Kafka side by side; ratios
+bench: jdk $(VENV)/.tools ## compare the speed of kconf and the real Kafka
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m bench $(ARGS)
 
-docs: $(VENV)/.tools ## the documentation as a site, in site/
+docs: $(VENV)/.tools ## build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean: ## remove what was built here, but not the lab's jars and .run

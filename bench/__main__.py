@@ -1,6 +1,6 @@
-"""All benchmarks in one table: `python -m bench`. Memory comes after the work of the shared servers.
+"""Runs all benchmarks in one table: `python -m bench`. Memory is measured after the work of the shared servers.
 
-Clients and commands come last: they have a broker of their own, which would be in the way of the others.
+Clients and commands come last: they use their own broker, which would disturb the others.
 """
 
 from bench import (

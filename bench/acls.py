@@ -1,6 +1,6 @@
-"""What security costs: deciding among 10,000 ACLs, describing as someone who has rights, and a crowd of idle others.
+"""The cost of security: decisions with 10,000 ACLs, describes by an authorized user, and many idle connections.
 
-`python -m bench.acls`. Deciding is measured in this process, in processor time; the rest on a kconf of its own. Medians
+`python -m bench.acls`. Decisions are measured in this process, in processor time; the rest on a separate kconf. Medians
 of rounds; the idle connections are opened between the two halves of the last row.
 """
 
@@ -39,7 +39,7 @@ PROPERTIES = {
 
 
 def drawn(count: int) -> list[AclBinding]:
-    """Half of them literal, half prefixes of 30 lengths; many principals, and a few hundred of the one who asks."""
+    """Half literal, half prefixed with 30 lengths; many principals, and a few hundred ACLs of the caller."""
     dice = Random(7)
     found: dict[AclBinding, None] = {}
     while len(found) < count:
@@ -58,7 +58,7 @@ def drawn(count: int) -> list[AclBinding]:
 
 
 def decide(count: int, rounds: int) -> tuple[float, float]:
-    """Processor time of one decision, in µs: the first time, and asked again."""
+    """Processor time of one decision in µs: the first one, and a repeated one."""
     index = AclIndex()
     patterns: dict[object, list[AclBinding]] = {}
     for each in drawn(count):
@@ -79,7 +79,7 @@ def decide(count: int, rounds: int) -> tuple[float, float]:
 
 
 class Line(Wire):
-    """Asks for one topic again and again."""
+    """Describes one topic repeatedly."""
 
     def login(self) -> None:
         self.ask("SaslHandshake", 1, mechanism="PLAIN")
@@ -87,7 +87,7 @@ class Line(Wire):
             raise BenchError("The login was refused.")
 
     def describe(self, times: int) -> list[float]:
-        """Seconds of each, one after the other."""
+        """The seconds of each request, one after the other."""
         row = BY_NAME["DescribeConfigs"]
         question = request(row, 4, 1, "bench", row.request(resources=[DescribeConfigsResource(2, "bench", None)]))
         taken = []
@@ -103,7 +103,7 @@ class Line(Wire):
 
 
 def as_user(server: KconfProcess, rounds: int) -> dict[str, float]:
-    """Server's processor time per describe, in µs: everything allowed, and one right found among the ACLs."""
+    """The server's processor time per describe in µs: as super user, and with one matching ACL among many."""
     made: dict[str, list[float]] = {"super user": [], "by ACL": []}
     with Line(server.address("PLAINTEXT")) as free, Line(server.address("SASL_PLAINTEXT")) as bound:
         bound.login()
@@ -120,7 +120,7 @@ def _used(server: KconfProcess, work: Callable[[], object]) -> float:
 
 
 def crowd(server: KconfProcess, rounds: int) -> dict[str, Sequence[float]]:
-    """Latencies of one busy connection, in µs (median, 99th of 100): alone, and beside the idle ones."""
+    """Latencies of one busy connection in µs (median, 99th percentile): alone, and with the idle ones."""
     with Line(server.address("PLAINTEXT")) as line, ExitStack() as stack:
         alone = line.describe(2_000 * rounds)
         port = int(server.address("PLAINTEXT").rpartition(":")[2])

@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs of one key, a new value every time, durable when it is answered.
+"""IncrementalAlterConfigs of one key, with a new value every time, durable before the response.
 
-Every connection has topics of its own, so that the value that must be there afterwards is known; it is read back after
-every round, and once more from a kconf that was killed in between.
+Every connection has its own topics, so that the final values are known; they are read back after every round, and once
+more from a kconf that was killed in between.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Alters:
 
     connections: int
     prefix: str
-    first_value: int = 100_000_000  # all values have as many digits, so all answers have one size
+    first_value: int = 100_000_000  # all values have the same number of digits, so all responses have the same size
 
     @property
     def topics(self) -> list[str]:
@@ -36,7 +36,7 @@ class Alters:
 
     @property
     def sets(self) -> list[tuple[str, str]]:
-        """Topic and value of each frame; dealt to the connections in turn, each gets its own topics."""
+        """Topic and value of each frame; frames are assigned to connections in turn, so each has its own topics."""
         return [
             (self._topic(c, n), str(self.first_value + n * self.connections + c))
             for n in range(VALUES)
@@ -48,7 +48,7 @@ class Alters:
         return [requests.alter([topic], KEY, value) for topic, value in self.sets]
 
     def left_behind(self, sent: Sequence[int]) -> dict[str, str]:
-        """The last value of each topic after the connections sent so many frames each."""
+        """The last value of each topic after each connection sent this many frames."""
         last: dict[str, str] = {}
         for c, count in enumerate(sent):
             hand = self.sets[c :: self.connections]
@@ -73,7 +73,7 @@ def _rows(arena: Arena, shape: Shape, goal: Goal) -> Iterator[Row]:
     frames = alters.frames
 
     def measure(peer: Peer) -> Run:
-        # Twice as long as others: Kafka answers 64 connections in waves of more than a second.
+        # Twice as long as others: Kafka responds to 64 connections in waves of more than a second.
         run = arena.run(peer, frames, shape, times=2)
         check_alters(peer, alters, run)
         return run
@@ -87,14 +87,14 @@ def _rows(arena: Arena, shape: Shape, goal: Goal) -> Iterator[Row]:
 
 
 def check_alters(peer: Peer, alters: Alters, run: Run) -> None:
-    """Answers without errors, and the values that were set last."""
+    """Check that responses have no errors, and that the last values were set."""
     for answer in [*run.first, *run.last]:
         requests.check_altered(requests.read("IncrementalAlterConfigs", answer), 1)
     check_left_behind(peer, alters.left_behind(run.sent))
 
 
 def check_left_behind(peer: Peer, expected: dict[str, str]) -> float:
-    """Read the values back; the seconds until they were there."""
+    """Read the values back; returns the seconds until they were visible."""
     began = time.monotonic()
     while True:
         found = requests.values(peer.address, expected, KEY)
@@ -107,7 +107,7 @@ def check_left_behind(peer: Peer, expected: dict[str, str]) -> float:
 
 
 def check_crash(arena: Arena, peer: Kconf) -> None:
-    """What was answered survives a SIGKILL."""
+    """Check that acknowledged changes survive a SIGKILL."""
     alters = Alters(8, "bench-crash")
     requests.create_topics(peer.address, alters.topics)
     run = arena.run(peer, alters.frames, Shape(8, 1), times=0.5)

@@ -1,6 +1,6 @@
-"""Where the servers meet: both started once, measured in turns, and watched for disturbances from outside.
+"""Runs benchmarks: both servers are started once and measured in turns, and other processes' load is recorded.
 
-A benchmark is a function from an Arena to rows. `main` runs some of them, prints the table as it grows, and keeps every
+A benchmark is a function from an Arena to rows. `main` runs some of them, prints the table row by row, and saves every
 round in bench/results.
 """
 
@@ -35,14 +35,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How long to measure. Kafka needs its warm-up: describes gain a factor of three while the JVM compiles them."""
+    """How long to measure. Kafka needs a warm-up: describes become three times faster after JIT compilation."""
 
     rounds: int = 3
     seconds: float = 3.0
     warm_up: float = 1.0
     first_warm_up: float = 6.0
     only: str | None = None
-    topics: int = TOPICS  # of the broker that clients and commands are tried on
+    topics: int = TOPICS  # of the broker for clients and commands
 
     @classmethod
     def quick(cls, only: str | None) -> Settings:
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Rounds(Generic[T]):
-    """What came of every round, by peer, and the most that other processes took meanwhile."""
+    """The results of every round by server, and the highest load of other processes meanwhile."""
 
     by_peer: dict[str, list[T]]
     others: float
@@ -64,7 +64,7 @@ class Rounds(Generic[T]):
 
 
 class Arena:
-    """Both servers, started when first asked for."""
+    """Both servers, started on first use."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -91,7 +91,7 @@ class Arena:
         return self._peers
 
     def keep(self, make: Callable[..., AbstractContextManager[T]], *args: Any) -> T:
-        """What this makes, made once and kept until the end."""
+        """Create a value once and keep it until the end."""
         if make not in self._kept:
             self._kept[make] = self._stack.enter_context(make(*args))
         found: T = self._kept[make]
@@ -103,7 +103,7 @@ class Arena:
             requests.create_topics(peer.address, topics, requests.OVERRIDES)
 
     def rounds(self, measure: Callable[[Peer], T], peers: Sequence[Peer] | None = None) -> Rounds[T]:
-        """Measure every peer in every round; who goes first alternates."""
+        """Measure every server in every round, in alternating order."""
         among = list(peers if peers is not None else self.peers)
         made: dict[str, list[T]] = {peer.name: [] for peer in among}
         others = 0.0
@@ -124,7 +124,7 @@ class Arena:
         same: str = "body",
         numbered: bool = False,
     ) -> Run:
-        """One round on one peer, `times` as long as others."""
+        """One round on one server, `times` as long as others."""
         seconds, warm_up = times * self.settings.seconds, self.settings.warm_up
         running = load.start(
             peer.address, frames, shape, seconds=seconds, warm_up=warm_up, same=same, numbered=numbered
@@ -147,7 +147,7 @@ class HasPid(Protocol):
 
 
 class Watch:
-    """How many cores were busy with neither us, the load generator nor the servers, inside a `with` block."""
+    """The number of cores used by other processes (not the benchmark and the servers) inside a `with` block."""
 
     def __init__(self, peers: Sequence[HasPid]) -> None:
         self._peers = peers
@@ -188,7 +188,7 @@ def main(*benchmarks: Benchmark) -> None:
 
 
 def _measure(settings: Settings, benchmarks: Iterable[Benchmark]) -> bool:
-    """Print the table; True when there is one."""
+    """Print the table; returns whether there is one."""
     began = datetime.now(UTC)
     about = [
         f"Kafka {KAFKA_VERSION} and kconf at {_commit()}; {machine.describe()}",

@@ -36,7 +36,7 @@ def _altered(arena: Arena) -> Row:
     visible: dict[str, list[float]] = {}
 
     def measure(peer: Peer) -> Run:
-        # Values that were never there before: a broker may lag by many requests, and must not seem to have caught up.
+        # New values each time: a broker may lag by many requests, and must not seem to have caught up.
         values = [str(next(fresh)) for _ in range(64)]
         frames = [requests.alter(names, KEY, value) for value in values for names in many]
         run = arena.run(peer, frames, ONE)

@@ -1,8 +1,8 @@
-"""Our commands beside Kafka's, on the same real broker, from the start of the process to its exit.
+"""kconf's commands compared with Kafka's, on the same real broker, from the start of the process to its exit.
 
-Kafka's is its class in a fresh JVM with the quick options of lab/java.py: a little faster than kafka-configs.sh, which
-starts a shell first. Ours finds its bytecode, as an installed package does. Rounds take turns; the figure is the
-median. Nothing of ours can be faster than an empty Python process, so that is in the table too.
+Kafka's tool is its class in a new JVM with the fast options of lab/java.py: a little faster than kafka-configs.sh,
+which starts a shell first. kconf uses its compiled bytecode, like an installed package. Rounds alternate; the figure is
+the median. No Python command can be faster than an empty Python process, so that is in the table too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.table import Goal, Row
 from lab import tools
 
 BIN = Path(sys.executable).parent
-CALLS = 20  # of Kafka's command, in place of one for each of thousands
+CALLS = 20  # calls of Kafka's command, instead of one for each of thousands
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -30,7 +30,7 @@ Tool = Callable[..., subprocess.CompletedProcess[str]]
 def run(
     program: str, *words: str, timeout: float = 60.0, more: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """One of our programs, in a process of its own, with `more` in its environment."""
+    """Run one of kconf's programs in its own process, with `more` in its environment."""
     return subprocess.run(
         [str(BIN / program), *words],
         stdin=subprocess.DEVNULL,
@@ -50,7 +50,7 @@ TOOLS: dict[str, Tool] = {"kafka": tools.kafka_configs, "kconf": ours}
 
 
 def timed(tool: Tool, *args: str, **more: Any) -> tuple[float, str]:
-    """Seconds, and what was printed."""
+    """The seconds and the output."""
     began = time.perf_counter()
     done = tool(*args, timeout=600.0, **more)
     spent = time.perf_counter() - began

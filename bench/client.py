@@ -1,8 +1,8 @@
-"""The AdminClient beside confluent-kafka, aiokafka and kafka-python: describe 10,000 topics of a real broker.
+"""The AdminClient compared with confluent-kafka, aiokafka and kafka-python: describe 10,000 topics of a real broker.
 
-Everyone describes the same topics with all their keys, in requests of 500 (ours in its own), and ends with results in
-memory. Rounds take turns, and every client is a fresh one in each; the figure is the median, and ours is that of the
-slower of our two. In the table `kafka` stands for the other client. And on kconf: 10,000 topics altered by one call.
+All clients describe the same topics with all their keys, in requests of 500 (kconf chooses its own size), and end with
+results in memory. Rounds alternate with a new client in each; the figure is the median, for kconf that of the slower of
+its two clients. In the table `kafka` is the other client. Also, on kconf: 10,000 topics altered by one call.
 """
 
 from __future__ import annotations
@@ -146,12 +146,12 @@ def _describe(arena: Arena) -> Iterator[Row]:
         work = f"describe {len(topics):,} topics of a real broker, beside {name}"
         series = {"kafka": seconds[name], "kconf": seconds[slower]}
         goal = Goal("part", times, f"≥ {times:g}× faster")
-        # The broker's work counts as others': it is neither ours nor a peer of the arena.
+        # The broker's work counts as other load: it is not a server of the arena.
         yield Row(work, "s", series, [goal], less_is_better=True, notes={"others": watch.others, "rounds": seconds})
 
 
 def _alter(arena: Arena) -> Row:
-    """One call of the client, durable in kconf; the other servers have no such row."""
+    """One call of the client, durable in kconf; only measured on kconf."""
     seconds = []
     for _ in range(arena.settings.rounds):
         with Kconf() as server:

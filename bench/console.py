@@ -1,7 +1,7 @@
-"""The web console over 10,000 topics: server time, weight and first paint of pages, and how soon a change reaches one.
+"""The web console with 10,000 topics: server time, size and first paint of pages, and the delay of a change.
 
-kconf alone: Kafka has no console. The server of the pages is a process of its own; a page is timed by a client that
-does not render it, on one connection. The weight is what goes over the network, compressed, with style and scripts.
+Only kconf: Kafka has no console. The console is a separate process; a client that does not render measures the time of
+a page, on one connection. The size is the compressed transfer with style and scripts.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _fill(bootstrap: str) -> None:
 
 @contextmanager
 def _console(bootstrap: str) -> Iterator[int]:
-    """The command, as a person runs it, once it has read the cluster."""
+    """Run the command, and wait until it has read the cluster."""
     words = (sys.executable, "-m", "kconf", "console", "-b", bootstrap, "--listen", "127.0.0.1:0")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
@@ -138,7 +138,7 @@ def _shared(browser: http.client.HTTPConnection) -> int:
 
 
 def _live(bootstrap: str, port: int, context: str) -> Iterator[Row]:
-    """From the answer to a change to the event in the page."""
+    """The time from the response of a change to the event in the page."""
     browser = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     browser.request("GET", "/")
     first = browser.getresponse()
@@ -166,7 +166,7 @@ def _live(bootstrap: str, port: int, context: str) -> Iterator[Row]:
 
 
 def _paint(port: int, context: str) -> Iterator[Row]:
-    """First contentful paint in a browser that has nothing stored."""
+    """First contentful paint in a browser with an empty cache."""
     from playwright.sync_api import sync_playwright
 
     from lab.browser import browser as chromium

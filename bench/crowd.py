@@ -1,6 +1,6 @@
-"""A real broker with 10,000 topics, of which no two have the same configuration: ours must not win by that.
+"""A real broker with 10,000 topics, all with different configs, so that kconf's client gains nothing from caching.
 
-Shared by the benchmarks of clients and commands; started when the first of them asks.
+Shared by the benchmarks of clients and commands; started on first use.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from lab.broker import AT_FULL_SPEED, KafkaBroker
 
 SIZE = 500  # topics in a request
 TOPICS = 10_000
-FEW = 500  # in a quick round: to see that it works
+FEW = 500  # in a quick round, to check that it works
 
 
 class Crowd(NamedTuple):
-    """Where the broker is, and the names of its topics."""
+    """The address of the broker, and its topic names."""
 
     address: str
     topics: Sequence[str]
@@ -37,7 +37,7 @@ def parts(topics: Sequence[str]) -> list[Sequence[str]]:
 
 
 def retention(number: int) -> str:
-    """What tells topics apart."""
+    """The retention, which differs for each topic."""
     return str(1000 + number)
 
 
@@ -56,7 +56,7 @@ def prepare(address: str, count: int) -> list[str]:
 
 
 def _wait_until_seen(admin: SyncAdminClient, names: Sequence[str]) -> None:
-    """A broker learns of a change after the controller has answered it; of 10,000 it takes minutes where it is busy."""
+    """Wait: a broker learns of changes after the controller has responded; for 10,000 this may take minutes."""
     last, wanted = Resource.topic(names[-1]), retention(len(names) - 1)
     ends = time.monotonic() + 600
     while time.monotonic() < ends:

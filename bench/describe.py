@@ -19,7 +19,7 @@ def rows(arena: Arena) -> Iterator[Row]:
     for details in (False, True):
         for shape, goal in GOALS.items():
             yield _row(arena, shape, [Goal("times", goal)], details=details)
-    # kconf remembers answers by the bytes of the question. What if a question never comes twice?
+    # kconf caches responses by the bytes of the request. This measures requests that never repeat.
     for shape in GOALS:
         yield _row(arena, shape, [], numbered=True)
 

@@ -1,8 +1,8 @@
-"""What the pipeline does, said to DuckDB: the history of a journal, and a look held against it.
+"""The work of the pipeline in DuckDB: the history of a journal, and its comparison with a snapshot.
 
-The queries read the Parquet files that Spark wrote, and write Parquet, with every column that the pipeline writes and
-everything that it works out on the way: clocks that go back, what slipped in between, what came back, the lives of
-topics. `same` holds two histories against each other, all columns of all rows.
+The queries read the Parquet files that Spark wrote, and write Parquet, with every column of the pipeline and all its
+logic: clocks that are set back, unrecorded changes, values that were changed back, incarnations of topics. `same`
+compares two histories, all columns of all rows.
 """
 
 from __future__ import annotations
@@ -101,19 +101,19 @@ _EVERY_COLUMN = ", ".join(
 
 
 def history(journal: str, target: Path) -> float:
-    """Make the history of the files of a journal; the seconds that it took."""
+    """Build the history from the files of a journal; returns the seconds."""
     return _timed(_HISTORY.format(journal=journal, target=target))
 
 
 def differences(history: list[str], snapshot: str, target: Path) -> tuple[float, int]:
-    """Hold a look against the history; the seconds, and the number of differences."""
+    """Compare a snapshot with the history; returns the seconds and the number of differences."""
     seconds = _timed(_DIFFERENCES.format(history=history, snapshot=snapshot, target=target))
     (found,) = duckdb.connect().execute(f"SELECT count(*) FROM read_parquet('{target}')").fetchall()[0]
     return seconds, found
 
 
 def same(ours: list[str], theirs: Path) -> bool:
-    """Whether the files hold the same rows, in whatever order."""
+    """Whether the files have the same rows, in any order."""
     base = duckdb.connect()
     told = f"SELECT count(*), sum(hash(row({_EVERY_COLUMN}))) FROM read_parquet(?, hive_partitioning=true)"
     mine, other = (base.execute(told, [files]).fetchall() for files in (ours, [str(theirs)]))

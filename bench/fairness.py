@@ -1,8 +1,8 @@
-"""What others notice of a caller who has no right at all and sends requests at their limits.
+"""The effect on other clients of a caller without any rights that sends requests of maximum size.
 
-Bystanders are a reader, which asks for one topic every 5 ms, and a writer, which alters one key after the other. The
-caller without rights logs in by SASL and sends one request again and again, on one connection, then on ten. A wait
-counts from the moment when the reader was to ask: a server that stops for a second delays 200 questions, not one.
+The other clients are a reader, which describes one topic every 5 ms, and a writer, which alters one key after the
+other. The caller without rights logs in with SASL and sends one request repeatedly, on one connection, then on ten. A
+delay is measured from the scheduled time of a request: a server that stops for a second delays 200 requests, not one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kconf.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.process import KconfProcess
 
 TOPIC, BROKER = 2, 4
-INTERVAL = 0.005  # seconds between two questions of the reader
+INTERVAL = 0.005  # seconds between two requests of the reader
 CROWD = 10  # connections of the caller without rights
 _JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_mallory="secret";'
 PROPERTIES = {
@@ -60,7 +60,7 @@ def rows(arena: Arena) -> Iterator[Row]:
     seconds = max(arena.settings.seconds, 1.0)
     listeners = ("PLAINTEXT", "SASL_PLAINTEXT")
     for name, frame in LARGE.items():
-        # a server each: requests whose callers have left are still answered, which would slow the next writer alone
+        # a separate server for each: leftover requests of disconnected callers would slow down the next writer
         with KconfProcess(properties=PROPERTIES, listeners=listeners) as server:
             requests.create_topics(server.address("PLAINTEXT"), ALTERS.topics, requests.OVERRIDES)
             alone = _bystanders(server, seconds)
@@ -81,15 +81,15 @@ def _rows(name: str, alone: Bystanders, beside: Bystanders, answered: int) -> It
     yield Row("… writer, as a part of it alone", "×", part, [PART], others=others)
 
 
-# -- bystanders
+# -- other clients
 
 
 @dataclass(frozen=True, slots=True)
 class Bystanders:
-    p99: float  # seconds of the reader's waits
+    p99: float  # the reader's delays in seconds
     longest: float
-    writes: float  # a second
-    others: float  # cores that were busy with something else
+    writes: float  # per second
+    others: float  # cores used by other processes
 
 
 def _bystanders(server: KconfProcess, seconds: float) -> Bystanders:
@@ -106,7 +106,7 @@ def _bystanders(server: KconfProcess, seconds: float) -> Bystanders:
 
 
 def _read(address: str, seconds: float, result: Connection) -> None:
-    """In a process of its own: how long each question waited for its answer."""
+    """In a separate process: the delay of each request."""
     question = requests.describe([ALTERS.topics[0]])
     waits: list[float] = []
     with _Line(address) as line:
@@ -124,7 +124,7 @@ def _read(address: str, seconds: float, result: Connection) -> None:
 
 @contextmanager
 def _callers(server: KconfProcess, frame: bytes, count: int) -> Iterator[Callable[[], int]]:
-    """So many connections that send the same request; gives what counts the answers."""
+    """Open this many connections that send the same request; yields a counter of responses."""
     answers = [0] * count
     over = threading.Event()
     lines = [_Line(server.address("SASL_PLAINTEXT")) for _ in range(count)]
@@ -155,7 +155,7 @@ def _callers(server: KconfProcess, frame: bytes, count: int) -> Iterator[Callabl
 
 
 class _Line:
-    """A connection that waits for each answer and does not decode it."""
+    """A connection that waits for each response and does not decode it."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -169,7 +169,7 @@ class _Line:
         self.close()
 
     def close(self) -> None:
-        """Also while another thread waits for an answer."""
+        """Close it, even while another thread waits for a response."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -206,7 +206,7 @@ def _names(count: int) -> list[str]:
 
 
 def _altered(resources: Sequence[tuple[int, str, int]]) -> bytes:
-    """Resources, each with so many keys."""
+    """Resources with this many keys each."""
     keys = [IncrementalAlterableConfig(name, 0, "1") for name in _names(max(count for _, _, count in resources))]
     altered = [IncrementalAlterConfigsResource(kind, name, keys[:count]) for kind, name, count in resources]
     return _frame("IncrementalAlterConfigs", 1, IncrementalAlterConfigsRequest(altered))

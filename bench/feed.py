@@ -1,8 +1,7 @@
-"""What readers of the change feed cost: memory and processor while they wait, and the alters beside them.
+"""The cost of change feed readers: memory and processor time while they wait, and the effect on alters.
 
-kconf alone: Kafka has no such thing. Readers that wait for another topic are never woken; readers of everything want to
-know of every commit, which is the most that a feed can be asked to do. The readers share the machine with the server
-and the load generator, and take their part of it.
+Only kconf: Kafka has no change feed. Readers of another topic are never woken; readers of everything are woken by every
+commit, which is the worst case. The readers share the machine with the server and the load generator.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from kconf.protocol.messages.list_config_changes import ChangeFilter, ListConfig
 
 READERS = 1000
 SHAPE = Shape(8, 1)
-IDLE = 5.0  # seconds to look at readers that only wait
+IDLE = 5.0  # seconds to measure waiting readers
 API = BY_NAME["ListConfigChanges"]
 ELSEWHERE = (ChangeFilter(2, "bench-feed-never"),)
-# Behind length, correlation id and tags: throttle time, error, null message, oldest, current.
+# After length, correlation ID and tags: throttle time, error, null message, oldest, current.
 ERROR, NEXT_AFTER = slice(13, 15), slice(32, 40)
 
 
@@ -96,7 +95,7 @@ def _waiting(peer: Kconf) -> Iterator[Row]:
 
 
 class Readers:
-    """So many readers in a thread of their own, each on its connection."""
+    """Readers in a separate thread, each with its own connection."""
 
     def __init__(self, address: str, count: int, filters: Sequence[ChangeFilter]) -> None:
         self._address, self._count, self.filters = address, count, filters
@@ -131,7 +130,7 @@ class Readers:
 
 
 class _Reader(asyncio.Protocol):
-    """Asks, and asks on."""
+    """Requests the next page continuously."""
 
     def __init__(self, owner: Readers) -> None:
         self._owner = owner

@@ -1,7 +1,7 @@
-"""Following a KRaft cluster: how soon a committed change is seen, how fast a log is read, what waiting costs.
+"""Following a KRaft cluster: the delay of a committed change, the speed of reading a log, the cost of waiting.
 
-kconf alone: Kafka has nothing to compare with. The time of a change is from the answer of IncrementalAlterConfigs to
-the moment a follower in another thread has it; it is negative if the follower was first.
+Only kconf: Kafka has nothing comparable. The delay is measured from the response of IncrementalAlterConfigs until a
+follower in another thread has the change; it is negative if the follower was faster.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _latency(name: str, bootstrap: str, controllers: str, p50: float, p99: float
     delays = sorted((seen[value] - at) * 1000 for value, at in answered.items())
     figures = (("p50", statistics.median(delays), p50), ("p99", delays[int(len(delays) * 0.99)], p99))
     for what, found, goal in figures:
-        shown = max(found, 0.001)  # a goal of at most needs a number above 0
+        shown = max(found, 0.001)  # a `most` goal needs a number above 0
         notes = {"ms": found}
         yield Row(
             f"change seen after its answer, {name}, {what}",
@@ -85,7 +85,7 @@ def _latency(name: str, bootstrap: str, controllers: str, p50: float, p99: float
 
 
 def _idle(bootstrap: str, controllers: str, what: str) -> Iterator[Row]:
-    """The real command, as it waits: the share of a core, and its memory."""
+    """The real command while it waits: its share of a core, and its memory."""
     with tempfile.TemporaryDirectory() as archive:
         words = ("follow", "-b", bootstrap, "--controllers", controllers, "--archive", archive)
         command = [sys.executable, "-m", "kconf", *words]
@@ -107,7 +107,7 @@ def _idle(bootstrap: str, controllers: str, what: str) -> Iterator[Row]:
 
 
 def _until_archived(archive: Path) -> None:
-    """Until the follower has archived what the cluster has; a new cluster may have nothing."""
+    """Wait until the follower has archived the log; a new cluster may be empty."""
     ends = time.monotonic() + SETTLED
     while time.monotonic() < ends and not list(archive.glob("*/.follow.json")):
         time.sleep(0.2)

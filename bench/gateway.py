@@ -1,4 +1,4 @@
-"""A gateway beside the cluster that it stands in front of: the same requests to both addresses."""
+"""A gateway compared with its cluster: the same requests to both addresses."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _alter(arena: Arena, peers: list[Peer], shape: Shape, goal: float) -> Row:
 
 
 def _feed(kconf: Kconf) -> Row:
-    """From the answer of a change to its arrival at a reader of the feed."""
+    """The time from the response of a change to its arrival at a feed reader."""
     seen: dict[str, float] = {}
     with SyncAdminClient(kconf.address) as admin, SyncAdminClient(kconf.address) as reading:
         watch = reading.watch_changes()
@@ -120,7 +120,7 @@ def _start(arena: Arena, kconf: Kconf) -> Iterator[Row]:
 
 
 def _poll(kafka: Kafka) -> Row:
-    """A gateway without controllers reads all topics again and again; nothing changes."""
+    """A gateway without controllers polls all topics; nothing changes."""
     port = free_port()
     options = ["--upstream", kafka.address, "--override", f"gateway.poll.interval.ms={POLL_MS}"]
     with Kconf(options=[*options, "--metrics", f"127.0.0.1:{port}"]) as kconf:

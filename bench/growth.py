@@ -1,7 +1,7 @@
-"""Does a describe cost more when there are many topics? 100,000 topics beside 100, asked for in turns.
+"""Whether a describe is slower with many topics: 100,000 topics compared with 100, measured in turns.
 
-kconf alone: a broker does not hold 100,000 topics on such a machine. Topics are asked for in a random order, fixed by a
-seed, so that neither a single topic nor the order of their creation is favoured.
+Only kconf: a broker cannot have 100,000 topics on such a machine. Topics are described in random order from a fixed
+seed, so that neither a single topic nor the order of creation is favored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.table import Goal, Row
 
 SHAPE = Shape(8, 8)
 FEW, MANY = 100, 100_000
-NAME = "bench-growth.warehouse.orders-{:06}.events"  # as long as names are where there are so many of them
+NAME = "bench-growth.warehouse.orders-{:06}.events"  # realistic length for that many topics
 
 
 def rows(arena: Arena) -> Iterator[Row]:
@@ -45,7 +45,7 @@ def rows(arena: Arena) -> Iterator[Row]:
 
 
 class _Grown(Kconf):
-    """kconf with so many topics."""
+    """kconf with this many topics."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class _Grown(Kconf):
         return self
 
     def check(self, run: Run) -> None:
-        """All answers have one size, as all names and values have; the samples are whole."""
+        """Check that all responses have the same size, because names and values do, and that samples are complete."""
         for answer in run.first:
             requests.check_described(requests.read("DescribeConfigs", answer))
         if run.body_sizes[0] != run.body_sizes[1]:

@@ -1,7 +1,7 @@
-"""A server that a benchmark started must not outlive it, also where the benchmark was killed.
+"""Makes sure that a server does not outlive its benchmark, even if the benchmark is killed.
 
-The guard is a shell that waits for the end of a pipe which only we hold open. When we are gone, however that came, it
-kills the server and removes its files.
+The guard is a shell that waits for the end of a pipe which only the benchmark has open. When the benchmark ends in any
+way, the guard kills the server and removes its files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WATCH: Final = 'read -r _; kill -9 "$1"; sleep 0.1; rm -rf "$2"'
 
 
 class Guard:
-    """Watches over one process and its directory until it is dismissed."""
+    """Guards one process and its directory until it is dismissed."""
 
     def __init__(self, pid: int, directory: Path) -> None:
         shell = shutil.which("sh") or "/bin/sh"
@@ -24,11 +24,11 @@ class Guard:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a signal for us is not for it
+            start_new_session=True,  # signals for the benchmark must not end it
         )
 
     def dismiss(self) -> None:
-        """Before the process is ended: its number may soon be another's."""
+        """Call this before the process ends, because its pid may be reused."""
         self._shell.kill()
         self._shell.wait()
         if self._shell.stdin is not None:

@@ -1,8 +1,8 @@
-"""A journal as long as one likes, made by Spark: topics that are made, changed, deleted and made anew.
+"""Generates a journal of any length with Spark: topics are created, changed, deleted and recreated.
 
-Event n of a key comes as many events after the one before it as there are keys, so that it can tell what was before
-without looking: one of a hundred tells something else. One event of ten removes its key. Every two thousandth event
-deletes a topic, and the next makes it anew.
+The events of a key are as far apart as there are keys, so the previous value is known without a look-up; one event in a
+hundred has a different one. One event in ten removes its key. Every two thousandth event deletes a topic, and the next
+one recreates it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ rules:
   - {id: message, selector: {type: topic, except: "topic-9*"}, key: max.message.bytes, condition: {min: 1020}}
 """
 """Rules of the usual kinds: one value of twenty to one of a hundred breaks the one about it."""
-_STEP = 7919  # a prime: the keys come in no order
+_STEP = 7919  # a prime, so that keys are not in order
 _BEGAN = 1_700_000_000_000
 _EVENT_MS = 100
 
@@ -73,7 +73,7 @@ def events(spark: SparkSession, first: int, count: int, keys: int, round_: int) 
 
 
 def looked(spark: SparkSession, keys: int, events: int) -> DataFrame:
-    """A look at the cluster after so many events, as rows of `snapshot`: one value of a hundred is another."""
+    """A snapshot after this many events, as rows of `snapshot`; one value in a hundred differs."""
     taken = _BEGAN + (events + 1000) * _EVENT_MS
     slots = spark.range(keys).withColumn("slot", F.col("id")).withColumn("topic", F.floor(F.col("id") / len(KEYS)))
     facts = slots.select(
@@ -91,7 +91,7 @@ def looked(spark: SparkSession, keys: int, events: int) -> DataFrame:
 
 
 def _last(keys: int, events: int) -> Column:
-    """What the last event of a slot set: the event n with n × _STEP ≡ slot."""
+    """The value set by the last event of a slot: the event n with n × _STEP ≡ slot."""
     back = pow(_STEP, -1, keys)
     first = F.pmod(F.col("slot") * back, F.lit(keys))
     return _value(first + F.floor((F.lit(events) - first) / keys) * keys, keys // len(KEYS))
@@ -102,12 +102,12 @@ def _key() -> Column:
 
 
 def _value(number: Column, topics: int) -> Column:
-    """What an event about a key sets it to; null: nothing."""
+    """The value that an event sets; null if it removes the key."""
     fresh = (F.pmod(F.xxhash64(number, F.lit(1)), F.lit(1000)) + 1000).cast("string")
     return F.when((number > topics) & (F.pmod(F.xxhash64(number, F.lit(2)), F.lit(10)) != 0), fresh)
 
 
 def _shape(life: Column) -> Column:
-    """A topic as the journal writes it, with another id in every life."""
+    """A topic in the format of the journal, with a different ID in each incarnation."""
     identity = F.hex(F.xxhash64("topic", life.cast("bigint")))
     return F.concat(F.lit('{"id":"'), identity, F.lit('","replicas":[[1,2,3]]}'))

@@ -1,7 +1,7 @@
-"""The load generator of bench/load, built when it is first needed and run from here.
+"""Builds and runs the load generator in bench/load.
 
-It is written in Go so that it takes little of the two cores that it shares with the server it measures, and the
-same for every server. It is kept in the user's cache under the hash of its source.
+It is written in Go, so that it uses little of the two cores that it shares with the measured server, and the same for
+every server. The binary is in the user's cache, under the hash of its source.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SOURCE = Path(__file__).parent / "load"
 
 
 class BenchError(Exception):
-    """A benchmark cannot run, or an answer was wrong; the message says why in a sentence."""
+    """A benchmark cannot run, or a response was wrong; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How hard to push: connections × requests in flight on each."""
+    """The load: connections × requests in flight on each."""
 
     connections: int
     in_flight: int
@@ -39,7 +39,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run of the load generator saw; times in seconds."""
+    """The results of one run of the load generator; times in seconds."""
 
     requests: int
     seconds: float
@@ -56,7 +56,7 @@ class Run:
 
 
 class Running:
-    """The load generator at work; `result` waits for its end."""
+    """A running load generator; `result` waits for its end."""
 
     def __init__(self, process: subprocess.Popen[bytes], frames: bytes) -> None:
         self._process = process
@@ -82,7 +82,8 @@ def start(
     same: str = "body",
     numbered: bool = False,
 ) -> Running:
-    """Cycle over the frames for `seconds` after `warm_up`. Answers to a frame must be the `same` in body or size.
+    """Send the frames in a cycle for `seconds` after `warm_up`. Responses to a frame must be the `same` in body or
+    size.
 
     `numbered` writes a new number over the last four bytes of every request (see requests.numbered).
     """
@@ -91,7 +92,7 @@ def start(
 
 
 def once(address: str, frames: Sequence[bytes], shape: Shape) -> Run:
-    """Send every frame exactly once; all answers come back."""
+    """Send every frame exactly once; returns all responses."""
     return _start(address, frames, shape, ["-once", "-samples", str(len(frames))]).result()
 
 

@@ -1,6 +1,6 @@
-"""What this machine is, what a process costs it, and whether somebody else was using it while we measured.
+"""Data about this machine, the resource usage of processes, and the load of other processes during a measurement.
 
-Linux only, from /proc; elsewhere the figures are zero and nothing is said about disturbances.
+Linux only, from /proc; elsewhere the figures are zero, and other load is not reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def describe() -> str:
 
 
 def rss_bytes(pid: int) -> int:
-    """The memory that a process and its children hold."""
+    """The memory of a process and its children."""
     own = sum(int(line.split()[1]) * 1024 for line in _lines(f"/proc/{pid}/status") if line.startswith("VmRSS:"))
     return own + sum(rss_bytes(child) for child in _children(pid))
 
@@ -42,7 +42,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def busy_seconds() -> float:
-    """Processor time spent by everybody since the machine started."""
+    """Processor time of all processes since the machine started."""
     lines = _lines("/proc/stat")
     if not lines:
         return 0.0

@@ -1,6 +1,6 @@
-"""Memory held after all the other benchmarks, with 10,000 topics, every one of them described and altered.
+"""Memory usage after all other benchmarks, with 10,000 topics, each of them described and altered.
 
-Alone (`python -m bench.memory`) it holds what this file does; in `python -m bench` it comes last and holds all.
+Alone (`python -m bench.memory`) it measures only the work of this file; in `python -m bench` it runs last.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def rows(arena: Arena) -> Iterator[Row]:
 
 
 def _work(peer: Peer) -> None:
-    """The same number of requests for both, of every kind that is measured."""
+    """Send the same number of requests of every measured kind to both."""
     each_topic = [requests.describe([name]) for name in TOPICS]
     load.once(peer.address, each_topic, Shape(8, 8))
     load.once(peer.address, [requests.describe([name], details=True) for name in TOPICS], Shape(8, 8))

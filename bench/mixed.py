@@ -1,6 +1,6 @@
-"""Describes while alters run: the tail of the describes, beside their tail on a quiet server.
+"""Describes during alters: the tail latency of describes, compared with that on an idle server.
 
-8 connections describe the very topics that 8 others alter.
+8 connections describe the same topics that 8 others alter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Mixed:
 def rows(arena: Arena) -> Iterator[Row]:
     alters = Alters(SHAPE.connections, "bench-mixed")
     arena.prepare(alters.topics)
-    # Every topic has a value of the final width from the start: then answers may differ, but not in size.
+    # Every topic has a value of the final length from the start, so that all responses have the same size.
     for peer in arena.peers:
         load.once(peer.address, alters.frames[: len(alters.topics)], SHAPE)
     describes = [requests.describe([topic]) for topic in alters.topics]

@@ -1,7 +1,7 @@
-"""The two servers that are compared: Kafka's own broker from the lab, and kconf, as context managers of one kind.
+"""The two compared servers: Kafka's own broker from the lab, and kconf, as context managers with one interface.
 
-Both run with what they ship with, on loopback, with their files in the same file system. A start is timed in the same
-way for both: from before the process is made to the first answer to ApiVersions on the listener.
+Both run with their default settings, on loopback, with their files in the same file system. The start is measured in
+the same way for both: from before the process is created to the first response to ApiVersions.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ KAFKA_VERSION = "4.3.1"
 
 
 class Peer(Protocol):
-    """A server under measurement."""
+    """A measured server."""
 
     name: str
     start_seconds: float
-    shows_writes_within: float  # seconds in which a describe sees what was answered
+    shows_writes_within: float  # seconds until a describe shows an acknowledged change
 
     @property
     def address(self) -> str: ...
@@ -42,11 +42,11 @@ class Peer(Protocol):
     def pid(self) -> int: ...
 
     def restart(self) -> None:
-        """End it as an operator would and start it again on the same files; sets `start_seconds`."""
+        """Stop it and start it again on the same files; sets `start_seconds`."""
         ...
 
     def crash(self) -> None:
-        """End it with SIGKILL and start it again on the same files."""
+        """Kill it with SIGKILL and start it again on the same files."""
         ...
 
     def close(self) -> None: ...
@@ -57,10 +57,10 @@ class Peer(Protocol):
 
 
 class Kafka:
-    """A real broker. Its first start is not a start from existing files, so that start's time is taken by a restart."""
+    """A real broker. Its start time is measured with a restart, because the first start has no existing files."""
 
     name = "kafka"
-    shows_writes_within = 180.0  # a broker learns of a change after the controller has answered it
+    shows_writes_within = 180.0  # a broker learns of a change after the controller has responded
 
     def __init__(self) -> None:
         self.start_seconds = 0.0
@@ -98,7 +98,7 @@ class Kafka:
         self._broker.close()
 
     def _start(self) -> None:
-        # The lab's start returns when the broker is registered too; the first answer comes before that.
+        # The lab's start returns when the broker is also registered; the first response comes before that.
         heard: list[float] = []
         began = time.monotonic()
         watcher = threading.Thread(target=lambda: heard.append(_first_answer(self.address, began, 300.0)))
@@ -109,7 +109,7 @@ class Kafka:
 
 
 class Kconf:
-    """kconf with a SQLite file, or the store that `url` names, run by the Python that runs the benchmark."""
+    """kconf with a SQLite file or the store of `url`, run with the benchmark's own Python."""
 
     name = "kconf"
     shows_writes_within = 0.0
@@ -198,7 +198,7 @@ class Kconf:
 
 
 def _environment() -> Mapping[str, str]:
-    """kconf from this checkout, installed or not."""
+    """An environment that uses kconf from this checkout, installed or not."""
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     return {**compiled_environment(), "PYTHONPATH": path}
 
@@ -210,7 +210,7 @@ def compiled_environment() -> Mapping[str, str]:
 
 
 def _first_answer(address: str, began: float, patience: float, process: subprocess.Popen[bytes] | None = None) -> float:
-    """Seconds from `began` until ApiVersions is answered."""
+    """Seconds from `began` until the first response to ApiVersions."""
     while not requests.answers_api_versions(address):
         if process is not None and process.poll() is not None:
             raise BenchError(f"The server ended with {process.returncode} before it answered.")

@@ -1,8 +1,8 @@
-"""People's commands on a real broker, from the start of a process to its exit, beside Kafka's own.
+"""kconf's commands on a real broker, from the start of a process to its exit, compared with Kafka's.
 
-`describe` of one topic in a cold process, with -b and with a context; `set` on all topics of the crowd in one command,
-beside a loop of kafka-configs.sh: Kafka's command is about one topic, so it is called 20 times and extrapolated. A plan
-of all topics with nothing to change, and a snapshot, have nothing beside them.
+`describe` of one topic in a new process, with -b and with a context; `set` on all topics in one command, compared with
+a loop of kafka-configs.sh: Kafka's command alters one topic, so it is called 20 times and extrapolated. A plan for all
+topics without differences, and a snapshot, have no equivalent in Kafka.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rows(arena: Arena) -> Iterator[Row]:
 
 
 def _describe(address: str, name: str, rounds: int) -> Row:
-    """The first call compiles our modules, as an installation does."""
+    """The first call compiles kconf's modules, like an installation."""
     words = ["describe", f"topic:{name}", "-b", address]
     timed(run, "kconf", *words)
     ours = [timed(run, "kconf", *words)[0] for _ in range(max(rounds, 5))]
@@ -72,7 +72,7 @@ def _set_all(address: str, count: int, value: int) -> float:
 
 
 def _whole_cluster(address: str, count: int, rounds: int) -> Iterator[Row]:
-    """All topics as files with nothing to change, and as a snapshot."""
+    """A plan for all topics without differences, and a snapshot."""
     with tempfile.TemporaryDirectory() as place:
         timed(run, "kconf", "export", "topic", "--to", f"{place}/files", "-b", address)
         plans, snapshots = [], []

@@ -1,11 +1,11 @@
-"""The pipeline beside DuckDB on the same files in one run, and what a new batch, a run and the gold tables cost.
+"""The pipeline compared with DuckDB on the same files, and the cost of a new batch, a run and the gold tables.
 
-A journal of so many events over 200,000 keys is made by Spark and written as the pipeline writes it. Then both make the
-history of it: Spark by the pipeline's own function into a Delta table, cold (first work of its session) and warm, and
-DuckDB by one query over the same Parquet files into Parquet, before and after. All columns of all rows must agree.
-Then come new events, the gold tables, a run without anything new, and a look at a million keys against a journal of
-them. Each figure says how many cores others took meanwhile, and the most memory that its process had.
-`python -m bench.pipeline --events 1000000`.
+Spark generates a journal with many events for 200,000 keys, in the pipeline's format. Then both build its history:
+Spark with the pipeline's own function into a Delta table, cold (first work of its session) and warm, and DuckDB with
+one query on the same Parquet files into Parquet, before and after. All columns of all rows must agree. Then follow new
+events, the gold tables, a run without new input, and the comparison of a snapshot of a million keys with their journal.
+Each figure has the cores used by other processes, and the peak memory of its process. `python -m bench.pipeline
+--events 1000000`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NEW = 1_000
 
 
 class Place:
-    """A lake in a directory that goes, and the session that works on it."""
+    """A lake in a temporary directory, and its session."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
@@ -56,7 +56,7 @@ class Place:
         return int(self.lake.spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
 
     def end(self) -> None:
-        """The next work is the first of its session."""
+        """End the session, so that the next work is cold."""
         if self.spark is not None:
             session.stop(self.spark)
         self.spark = None
@@ -70,7 +70,7 @@ class Place:
         self.lake.append(JOURNAL, lakes.events(self.lake.spark, first, count, keys, number), note=note)
 
     def spark_does(self, what: str, work: Callable[[], Any], beside: float | None = None) -> None:
-        """Time a piece of work. `beside` are DuckDB's seconds for the same."""
+        """Measure a piece of work. `beside` are DuckDB's seconds for the same."""
         pid = self.pid
         _forget_peak(pid)
         began, others = time.perf_counter(), _others(pid)
@@ -101,7 +101,7 @@ def place(settings: Mapping[str, str]) -> Iterator[Place]:
 
 
 def history(there: Place, count: int) -> None:
-    """The history of all events, by both."""
+    """Build the history of all events with both."""
     there.append(1, count, _KEYS)
     there.end()
     target, journal = there.home / "duck.parquet", f"{there.home}/lake/{JOURNAL.path}/*.parquet"
@@ -118,7 +118,7 @@ def history(there: Place, count: int) -> None:
 
 
 def batches(there: Place, count: int, more: list[int]) -> None:
-    """New events into a history."""
+    """Add new events to a history."""
     first = count + 1
     for turn, size in enumerate(more):
         there.append(first, size, _KEYS)
@@ -127,7 +127,7 @@ def batches(there: Place, count: int, more: list[int]) -> None:
 
 
 def tables(there: Place) -> None:
-    """The gold tables, and runs without anything new."""
+    """The gold tables, and runs without new input."""
     for again in ("", " again"):
         there.spark_does(f"gold tables{again}", lambda: gold.write(there.lake, Inputs(), lambda _: None))
     (there.home / "archive").mkdir()
@@ -138,7 +138,7 @@ def tables(there: Place) -> None:
 
 
 def rules(there: Place, count: int) -> None:
-    """The gold tables with rules: all of the past is judged, then what new events are about."""
+    """The gold tables with rules: first the whole past is evaluated, then only resources with new events."""
     policy = there.home / "rules.yaml"
     policy.write_text(lakes.RULES)
     inputs = Inputs(policy=policy)
@@ -155,7 +155,7 @@ def rules(there: Place, count: int) -> None:
 
 
 def integrity(there: Place) -> None:
-    """A look at a million keys that are set, against the journal of them."""
+    """Compare a snapshot of a million keys with their journal."""
     count = _LOOKED_AT + _LOOKED_AT // len(lakes.KEYS)
     there.append(1, count, _LOOKED_AT)
     silver.rebuild(there.lake)
@@ -187,17 +187,17 @@ def integrity(there: Place) -> None:
 
 
 def _others(pid: int) -> float:
-    """Processor time of everybody but us and the JVM."""
+    """Processor time of all processes except this one and the JVM."""
     return machine.busy_seconds() - time.process_time() - machine.cpu_seconds(pid)
 
 
 def _forget_peak(pid: int | str) -> None:
-    """From now on, the most memory of a process is that of what comes."""
+    """Reset the peak memory of a process."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def _peak(pid: int | str) -> float:
-    """The most memory that a process had, in GB."""
+    """The peak memory of a process in GB."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) / 1024 / 1024 if found else 0.0
 

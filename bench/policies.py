@@ -1,7 +1,7 @@
-"""What policies cost: the same alterations on a kconf without, with the rules of examples/policy.yaml, with a class.
+"""The cost of policies: the same alterations without a policy, with examples/policy.yaml, and with a class.
 
-`python -m bench.policies`. 1,000 topics in a request, and one in each of 200 requests. Servers take turns. Their own
-processor time is shown, which a busy machine disturbs least, with the time on the clock beside it; medians of rounds.
+`python -m bench.policies`. 1,000 topics in one request, and one topic in each of 200 requests. Servers are measured in
+turns. The table shows their processor time, which other load affects least, and the elapsed time; medians of rounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "rules": {"policy.file": str(RULES)},
     "class": {"alter.config.policy.class.name": f"{ROOT / 'examples' / 'policies.py'}:OfficeHours"},
 }
-_fresh = count(100_000_000)  # within what the rules allow; never the same value again
+_fresh = count(100_000_000)  # allowed by the rules; a new value each time
 
 
 class Side:

@@ -1,6 +1,6 @@
-"""Quotas: 10,000 set by one command, all of 100,000 described beside a real broker, one pair resolved of 1,000,000.
+"""Quotas: set 10,000 with one command, describe 100,000 compared with a real broker, resolve one pair of 1,000,000.
 
-Kafka's command takes one entity at a time: it is called 20 times, and its figure is what 10,000 calls would take.
+Kafka's command takes one entity at a time: it is called 20 times and extrapolated to 10,000 calls.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def rows(arena: Arena) -> Iterator[Row]:
 
 
 def _resolve(arena: Arena) -> Row:
-    """kconf only: a real broker has no such question."""
+    """Only kconf: a real broker has no such request."""
     index = QuotaIndex.of(Snapshot(1, configs=Map(dict(_entities()))))
     random = Random(8)
     pairs = [(f"user-{number}", f"client-{number}") for number in random.sample(range(INDEXED // 4), 50_000)]
     seconds = []
     for _ in range(max(arena.settings.rounds, 3)):
-        began = time.process_time()  # it waits for nothing, and others may be busy
+        began = time.process_time()  # processor time, because other processes may be busy
         for user, client in pairs:
             found = index.resolve(KEY, user, client)
         seconds.append((time.process_time() - began) / len(pairs))
@@ -69,7 +69,7 @@ def _resolve(arena: Arena) -> Row:
 
 
 def _entities() -> Iterator[tuple[Resource, Overrides]]:
-    """A million entities, so that every level has one for every pair that is asked for."""
+    """A million entities, with one at every level for every requested pair."""
     values: Overrides = {KEY: "1024"}
     for number in range(INDEXED // 4):
         user, client = f"user-{number}", f"client-{number}"
@@ -108,7 +108,7 @@ def _command(arena: Arena) -> Iterator[Row]:
 
 
 def _clear(address: str) -> None:
-    """The other rows describe their own quotas alone."""
+    """Remove the quotas, because the other rows describe only their own."""
     with SyncAdminClient(address) as admin:
         while found := {each: dict.fromkeys(quotas) for each, quotas in admin.describe_client_quotas().items()}:
             admin.alter_client_quotas(found).raise_for_failures()
@@ -124,7 +124,7 @@ def _load(address: str, path: Path, value: int) -> float:
 
 
 class Line:
-    """One connection, one question at a time."""
+    """One connection with one request at a time."""
 
     def __init__(self, peer: Peer) -> None:
         host, _, port = peer.address.rpartition(":")
@@ -158,7 +158,7 @@ def _users() -> Sequence[str]:
 
 
 def _set(arena: Arena) -> Row:
-    """Set once on every server; what the other rows describe."""
+    """Set the quotas that the other rows describe, once per server."""
     users = _users()
     frames = [_altered(users[first : first + AT_ONCE]) for first in range(0, ENTITIES, AT_ONCE)]
     made: dict[str, list[float]] = {}
@@ -181,7 +181,7 @@ def _altered(users: Sequence[str]) -> bytes:
 
 
 def _wait(peer: Peer, line: Line) -> None:
-    """A broker learns of a change after the controller has answered it."""
+    """Wait: a broker learns of a change after the controller has responded."""
     until = time.monotonic() + 60
     while len(_read("DescribeClientQuotas", line.ask("DescribeClientQuotas", _all())).entries) < ENTITIES:
         if time.monotonic() > until:
@@ -212,7 +212,7 @@ def _describe(arena: Arena) -> Row:
 
 
 def _find(arena: Arena) -> Row:
-    """One user among all of them."""
+    """Describe one user of many."""
     random = Random(9)
 
     def measure(peer: Peer) -> float:

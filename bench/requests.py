@@ -1,6 +1,6 @@
-"""The requests that the benchmarks send, as whole frames of our own codec, and the checks of what comes back.
+"""The requests of the benchmarks as frames, encoded with kconf's codec, and checks of the responses.
 
-A fast wrong answer must not win: whatever is measured is also decoded here, entry by entry.
+A fast but wrong response must not count: everything measured is also decoded and checked here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
 
 CLIENT_ID = "bench"
 TOPIC, SET = 2, 0
-TOPIC_KEYS = 33  # of a topic in Kafka 4.3.1
+TOPIC_KEYS = 33  # keys of a topic in Kafka 4.3.1
 VERSIONS = {"ApiVersions": 3, "DescribeConfigs": 4, "IncrementalAlterConfigs": 1, "CreateTopics": 7}
 
 # Three overrides for topics that need some.
@@ -36,20 +36,20 @@ def frame(name: str, message: object) -> bytes:
 
 
 def read(name: str, answer: bytes) -> Any:
-    """The decoded body of an answer without its length."""
+    """The decoded body of a response without its length."""
     return read_response(BY_NAME[name], VERSIONS[name], answer)[1]
 
 
 def describe(topics: Iterable[str], *, details: bool = False) -> bytes:
-    """All keys of the topics; `details` asks for synonyms and documentation too."""
+    """Describe all keys of the topics; `details` also requests synonyms and documentation."""
     resources = [DescribeConfigsResource(TOPIC, name) for name in topics]
     return frame("DescribeConfigs", DescribeConfigsRequest(resources, details, details))
 
 
 def numbered(question: bytes) -> bytes:
-    """The same question with four bytes after it, which servers ignore and the load generator fills with numbers.
+    """The same request with four extra bytes, which servers ignore and the load generator fills with numbers.
 
-    So no request is like one before, and none can be answered from memory.
+    So no two requests are equal, and none can be answered from a cache.
     """
     longer = question[4:] + bytes(4)
     return len(longer).to_bytes(4, "big") + longer
@@ -70,7 +70,7 @@ def create(topics: Iterable[str], overrides: Mapping[str, str] | None = None) ->
 
 
 def ask(address: str, name: str, question: bytes, *, timeout: float = 60.0) -> Any:
-    """One question on a connection of its own."""
+    """Send one request on its own connection."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=timeout) as line, line.makefile("rb") as answers:
         line.sendall(question)
@@ -86,7 +86,7 @@ def create_topics(address: str, names: Sequence[str], overrides: Mapping[str, st
     for many in batches(names, 500):
         check_created(ask(address, "CreateTopics", create(many, overrides)), len(many))
     until = time.monotonic() + 60.0
-    while len(values(address, [names[-1]], "retention.ms")) == 0:  # a broker learns of it after the controller
+    while len(values(address, [names[-1]], "retention.ms")) == 0:  # a broker learns of them after the controller
         if time.monotonic() > until:
             raise BenchError(f"{address} does not show the topic {names[-1]}, a minute after it was created.")
         time.sleep(0.05)
@@ -109,7 +109,7 @@ def check_altered(body: Any, count: int) -> None:
 
 
 def check_described(body: Any, count: int = 1, *, details: bool = False) -> None:
-    """Every topic, every key once, with synonyms and documentation when they were asked for and only then."""
+    """Check that every topic has every key once, with synonyms and documentation only if requested."""
     if len(body.results) != count:
         raise BenchError(f"A describe of {count} topics was answered with {len(body.results)} results.")
     for result in body.results:
@@ -123,13 +123,13 @@ def check_described(body: Any, count: int = 1, *, details: bool = False) -> None
 
 
 def values(address: str, topics: Iterable[str], key: str) -> dict[str, str | None]:
-    """What a key is now, by topic."""
+    """The current value of a key, by topic."""
     body = ask(address, "DescribeConfigs", describe(topics))
     return {each.resource_name: entry.value for each in body.results for entry in each.configs if entry.name == key}
 
 
 def answers_api_versions(address: str) -> bool:
-    """True when a server listens there and answers ApiVersions; False while it is still on its way."""
+    """Whether a server listens there and responds to ApiVersions; False while it is starting."""
     try:
         body = ask(address, "ApiVersions", frame("ApiVersions", ApiVersionsRequest("bench", "1")), timeout=5.0)
     except (OSError, BenchError):

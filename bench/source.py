@@ -1,8 +1,8 @@
-"""A live cluster through Spark's source beside the bare AdminClient: 10,000 topics of a real broker.
+"""kconf's Spark source compared with the AdminClient: 10,000 topics of a real broker.
 
-Both list the topics, describe them with all their keys, and end with what each topic sets itself. The source does so in
-a warm session, in two Python processes, and hands its rows to Spark. Rounds take turns; the figure is the median.
-`python -m bench.source`.
+Both list the topics, describe them with all their keys, and return the overrides of each topic. The source uses a warm
+session and two Python processes, and passes its rows to Spark. Rounds alternate; the figure is the median. `python -m
+bench.source`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def bare(address: str) -> tuple[float, Facts]:
 
 
 def source(spark: SparkSession, address: str, topics: int) -> tuple[float, Facts]:
-    """The seconds are for all rows of the cluster, brokers, quotas and the rest among them, kept in memory by Spark."""
+    """The seconds include all rows of the cluster (also brokers, quotas and so on), cached in memory by Spark."""
     began = time.perf_counter()
     frame = spark.read.format("kconf").option("bootstrap.servers", address).load().cache()
     try:

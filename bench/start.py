@@ -1,4 +1,4 @@
-"""From the start of the process to the first answer to ApiVersions, with an empty store and with 10,000 topics."""
+"""The time from process start to the first response to ApiVersions, with an empty store and with 10,000 topics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _row(arena: Arena, peers: list[Peer], work: str, goals: list[Goal]) -> Row:
 
 
 def _check_there(peer: Peer) -> None:
-    """Quickly up is worth nothing without the topics."""
+    """Check that the topics exist after the start."""
     for key, value in requests.OVERRIDES.items():
         if requests.values(peer.address, [TOPICS[0], TOPICS[-1]], key) != {TOPICS[0]: value, TOPICS[-1]: value}:
             raise BenchError(f"{peer.name} lost {key} of its topics in a restart.")

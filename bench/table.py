@@ -1,4 +1,4 @@
-"""Rows of the table: what was measured on both servers, the goal, and whether it was reached."""
+"""Rows of the table: the figures of both servers, the goal, and whether it was reached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUIET = 0.15  # cores that others may use before a row is marked
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`times`: kconf ≥ n × kafka · `part`: kconf ≤ kafka / n · `most`, `least`: of kconf alone."""
+    """`times`: kconf ≥ n × kafka · `part`: kconf ≤ kafka / n · `most`, `least`: limits for kconf alone."""
 
     kind: Literal["times", "part", "most", "least"]
     bound: float
@@ -28,7 +28,7 @@ class Goal:
         return self.text or plain[self.kind]
 
     def reach(self, kafka: float | None, kconf: float | None) -> float | None:
-        """How far we got: 1 and more is reached; None when a figure is missing."""
+        """The ratio to the goal: reached at 1 or more; None if a figure is missing."""
         if not kconf or (self.kind in ("times", "part") and not kafka):
             return None
         match self.kind:
@@ -44,7 +44,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line. The figures are medians of rounds; `others` is the most that other processes took, in cores."""
+    """One line. The figures are medians of rounds; `others` is the highest load of other processes, in cores."""
 
     work: str
     unit: str
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """kconf against kafka, turned so that more is better."""
+        """kconf compared with Kafka, so that higher is better."""
         kafka, kconf = self.figure("kafka"), self.figure("kconf")
         if not kafka or not kconf:
             return None
@@ -85,7 +85,7 @@ class Row:
         return _line((self.work, *figures, ratio, goal), self.verdict + disturbed)
 
     def record(self) -> dict[str, Any]:
-        """For the results file."""
+        """The row for the results file."""
         return {
             "work": self.work,
             "unit": self.unit,

@@ -1,7 +1,7 @@
-"""Many servers on one ZooKeeper: changes per second, how soon all servers have them, and a start with much in it.
+"""Several servers on one ZooKeeper: changes per second, the delay until all servers have them, and start times.
 
-kconf alone, on a real ZooKeeper of the lab with its log on disk, which shares the machine with the servers and the load
-generator. What is set is read back from every server.
+Only kconf, on a real ZooKeeper of the lab with its log on disk, which shares the machine with the servers and the load
+generator. All values are read back from every server.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bench.table import Goal, Row
 from kconf import QuotaEntity, Resource, SyncAdminClient
 from lab.zookeeper import ZooKeeper
 
-SEEN = 300  # changes whose way is followed
+SEEN = 300  # changes whose delay is measured
 ALIVE = 1000  # notifications
 TOPICS, QUOTAS = 50_000, 50_000
-CATCH_UP = 10.0  # seconds in which another server shows what one has answered
+CATCH_UP = 10.0  # seconds until another server shows an acknowledged change
 
 
 class Follower(Kconf):
-    """A server that hears of a change from another one."""
+    """A server that receives the changes of another one."""
 
     shows_writes_within = CATCH_UP
 
@@ -39,9 +39,9 @@ def rows(arena: Arena) -> Iterator[Row]:
         return
     for size in (1, 3):
         with ZooKeeper() as zookeeper, servers(zookeeper, size) as fleet:
-            watched = [*fleet, cast(Peer, zookeeper)]  # all that a watch looks at is its pid
+            watched = [*fleet, cast(Peer, zookeeper)]  # only its pid is used
             if size > 1:
-                yield from _seen(arena, fleet, watched)  # first: the others leave thousands of notifications
+                yield from _seen(arena, fleet, watched)  # first, because the others leave thousands of notifications
             for each in (1, 64 // size):
                 yield _changes(arena, fleet, each, Watch(watched))
     yield _start(arena)
@@ -55,7 +55,7 @@ def servers(zookeeper: ZooKeeper, size: int) -> Iterator[list[Kconf]]:
 
 
 def _changes(arena: Arena, fleet: Sequence[Kconf], connections: int, watch: Watch) -> Row:
-    """Every server has so many connections, each with one change at a time."""
+    """Every server has this many connections, each with one change at a time."""
     shape = Shape(connections, 1)
     work = [Alters(connections, f"bench-{len(fleet)}-{connections}-{peer.node_id}") for peer in fleet]
     for alters in work:
@@ -84,7 +84,7 @@ def _together(arena: Arena, fleet: Sequence[Kconf], work: Sequence[Alters], shap
 
 
 def _await(fleet: Sequence[Kconf], topic: str) -> None:
-    """Until every server has the topic."""
+    """Wait until every server has the topic."""
     until = time.monotonic() + CATCH_UP
     while not all(requests.values(peer.address, [topic], KEY) for peer in fleet):
         if time.monotonic() > until:
@@ -93,7 +93,7 @@ def _await(fleet: Sequence[Kconf], topic: str) -> None:
 
 
 def _seen(arena: Arena, fleet: Sequence[Kconf], watched: Sequence[Peer]) -> Iterator[Row]:
-    """From the acknowledgement on one server to the last of the others."""
+    """The time from the acknowledgement on one server until all others have the change."""
     notified = Alters(64, "bench-notify").topics
     requests.create_topics(fleet[0].address, ["bench-seen", *notified])
     _await(fleet, notified[-1])
@@ -116,7 +116,7 @@ def _seen(arena: Arena, fleet: Sequence[Kconf], watched: Sequence[Peer]) -> Iter
 
 
 def _notify(fleet: Sequence[Kconf], topics: Sequence[str], count: int) -> None:
-    """So many changes, each of which leaves its notification for a minute; all servers have them when this returns."""
+    """Make this many changes, whose notifications stay for a minute; returns when all servers have them."""
     first = 10**12 + time.time_ns() // 1_000_000 % 10**9 * 1000
     frames = [requests.alter([topics[n % len(topics)]], KEY, str(first + n)) for n in range(count)]
     load.once(fleet[0].address, frames, Shape(64, 1))
@@ -139,7 +139,7 @@ def _delays(fleet: Sequence[Kconf]) -> list[float]:
 
 
 class _Reader:
-    """Follows the topic on one server, and notes when each value came."""
+    """Follows the topic on one server, and records when each value arrived."""
 
     def __init__(self, peer: Kconf, last: str) -> None:
         self._seen: dict[str, float] = {}
@@ -167,7 +167,7 @@ class _Reader:
 
 
 def _start(arena: Arena) -> Row:
-    """Topics with an override and quotas of clients, half and half; less of them in a quick round."""
+    """Half topics with an override, half client quotas; fewer in a quick round."""
     part = 1 if arena.settings.rounds > 1 else 20
     topics, quotas = TOPICS // part, QUOTAS // part
     with ZooKeeper(properties={"jute.maxbuffer": "4194304"}) as zookeeper, Kconf(url=zookeeper.url("/full")) as peer:

@@ -1,6 +1,6 @@
 """Administer from asyncio: python -m examples.asyncio_admin HOST:PORT
 
-Asks about everything at once over one connection per broker, then changes a topic only if nobody else has meanwhile.
+Sends all requests concurrently, with one connection per broker, then changes a topic only if it has not changed since.
 """
 
 from __future__ import annotations

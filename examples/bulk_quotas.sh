@@ -1,6 +1,6 @@
 #!/bin/sh
 # Quotas for many users in one command: examples/bulk_quotas.sh HOST:PORT [HOW MANY]
-# The file may come from anywhere; kconf sends it in large requests, tells each line that fails, and goes on with the rest.
+# The file may come from anywhere; kconf sends it in large requests, reports each line that fails, and continues with the rest.
 set -eu
 bootstrap=$1
 count=${2:-1000}

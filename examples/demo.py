@@ -65,11 +65,13 @@ def _run(servers: Servers, *, once: bool, tables: bool) -> int:
             show_tables(teller)
         _invite(servers)
         return servers.stop() if once else servers.wait()
-    except KeyboardInterrupt:  # it has reached the servers too
+    except KeyboardInterrupt:  # the servers have received it too
         return servers.wait()
     except Stopped:
         for each in STOPS:
-            signal.signal(each, signal.SIG_IGN)  # `kill` of a whole group reaches us twice: make passes SIGTERM on
+            signal.signal(
+                each, signal.SIG_IGN
+            )  # `kill` of a process group arrives twice, because make passes SIGTERM on
         return servers.stop()
 
 

@@ -1,10 +1,10 @@
-"""Cells of a notebook: SQL over the tables of a lake, without Spark. python -m examples.lake_notebook LAKE
+"""Notebook cells: SQL queries on the tables of a lake, without Spark. python -m examples.lake_notebook LAKE
 
-Needs the extra `spark`, but no JDK. LAKE is what `kconf pipeline run --lake` says: a directory, or s3://bucket/path.
+Needs the extra `spark`, but no JDK. LAKE is the value of `kconf pipeline run --lake`: a directory, or s3://bucket/path.
 `kconf lake tables` lists the tables, and docs/reference/tables.md explains them.
 """
 
-# %% The lake, as its last finished run left it
+# %% The lake as of its last finished run
 from __future__ import annotations
 
 import sys
@@ -31,11 +31,11 @@ authors = """
 """
 print(lake.query(authors))
 
-# %% The same as an Arrow table: pandas, Polars and plotting libraries take it as it is
+# %% The same as an Arrow table, for pandas, Polars and plotting libraries
 table = lake.arrow(values)
 print(f"{table.num_rows} rows: {', '.join(table.column_names)}")
 
-# %% A mistake has a sentence
+# %% Errors are clear messages
 try:
     lake.query("SELECT * FROM histroy")
 except Exception as error:

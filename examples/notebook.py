@@ -1,9 +1,9 @@
-"""Cells of a notebook: a live cluster as a DataFrame. python -m examples.notebook HOST:PORT
+"""Notebook cells: a live cluster as a DataFrame. python -m examples.notebook HOST:PORT
 
-Needs the extra `spark` and a JDK 17 or newer. On the cluster nothing is installed, and nothing is changed.
+Needs the extra `spark` and a JDK 17 or newer. Nothing is installed or changed on the cluster.
 """
 
-# %% A session; kconf's source is found by itself
+# %% A session; Spark finds kconf's source automatically
 from __future__ import annotations
 
 import sys
@@ -15,7 +15,7 @@ from kconf.spark.session import start
 spark = start("local[2]", quick=True)
 bootstrap = sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"
 
-# %% Everything that the cluster has set, one row per key
+# %% All configs of the cluster, one row per key
 cluster = spark.read.format("kconf").option("bootstrap.servers", bootstrap).load().cache()
 cluster.groupBy("kind").count().orderBy("kind").show()
 
@@ -25,7 +25,7 @@ overrides.groupBy("key").agg(
     F.countDistinct("resource_name").alias("topics"), F.countDistinct("value").alias("values")
 ).orderBy(F.desc("topics"), "key").show(truncate=False)
 
-# %% Topics that keep their data for more than a week
+# %% Topics with a retention of more than a week
 week = 7 * 24 * 60 * 60 * 1000
 long_lived = overrides.where((F.col("key") == "retention.ms") & (F.col("value").cast("long") > week))
 long_lived.select("resource_name", (F.col("value").cast("long") / 86_400_000).alias("days")).orderBy(

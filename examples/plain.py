@@ -1,7 +1,7 @@
-"""Administer from plain code: python -m examples.plain HOST:PORT
+"""Administer from synchronous code: python -m examples.plain HOST:PORT
 
-Makes three topics and tells what the cluster answers: since KIP-525 the new topic with all its configs, and where each
-of them comes from. Works on kconf and on any Kafka.
+Creates three topics and prints the responses: since KIP-525 they have all configs of the new topic, with their sources.
+Works on kconf and on any Kafka.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DAY = 24 * 60 * 60 * 1000
 WISHES = [
     NewTopic("orders", 6, 1, configs=[("retention.ms", str(7 * DAY))]),
     NewTopic("payments", 3, 1, configs=[("compression.type", "zstd"), ("max.message.bytes", "2000000")]),
-    NewTopic("clicks"),  # as many partitions and replicas as the cluster thinks right
+    NewTopic("clicks"),  # the cluster's default partitions and replicas
 ]
 
 

@@ -28,7 +28,7 @@ class OfficeHours:
 
 
 class TeamNames:
-    """A topic's name begins with its team, and each team has its own number of partitions to spend."""
+    """A topic's name must begin with its team, and each team has a maximum number of partitions."""
 
     def configure(self, properties: Mapping[str, str]) -> None:
         self._teams = [name.strip() for name in properties.get("team.names", "").split(",") if name.strip()]

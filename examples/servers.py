@@ -1,6 +1,6 @@
-"""The servers that `make run` starts: one on SQLite, three on a ZooKeeper, which is started too unless one is named.
+"""The servers that `make run` starts: one on SQLite, or three on a ZooKeeper, which is started unless one is given.
 
-`zookeeper` alone means a ZooKeeper of our own, from the jars that PySpark ships; its data stay in .run/zookeeper.
+`zookeeper` without an address starts a ZooKeeper from the jars in PySpark; its data are in .run/zookeeper.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NotStarted(Exception):
 
 
 class Servers:
-    """kconf servers that are ready; `addresses` are theirs, `login` is for users with passwords, `store` is shared.
+    """Running kconf servers with their `addresses`; `login` is the address for users with passwords, `store` is shared.
 
     `console` is the address of the web console, empty if it is not installed.
     """
@@ -74,7 +74,7 @@ class Servers:
 
 
 def _end_with_parent() -> None:
-    """Have Linux send SIGTERM to a server when the demo ends without stopping it, as after SIGKILL."""
+    """Make Linux send SIGTERM to a server if the demo ends without stopping it, as after SIGKILL."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -109,12 +109,12 @@ def _zookeeper() -> Iterator[str]:
 
 
 def _has_console() -> bool:
-    """Whether the extra is installed: the demo runs without it, too."""
+    """Whether the extra is installed; the demo also runs without it."""
     return all(find_spec(each) is not None for each in ("starlette", "uvicorn", "jinja2"))
 
 
 def _console_address() -> str:
-    """The usual one, or a free one if something listens there."""
+    """The usual address, or a free one if something listens there."""
     return "127.0.0.1:0" if is_taken(CONSOLE) else CONSOLE
 
 
@@ -123,7 +123,7 @@ def is_taken(listen: str) -> bool:
     host, _, port = listen.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()
-    except (OSError, OverflowError):  # nobody, or no such place
+    except (OSError, OverflowError):  # nothing listens, or no such address
         return False
     return True
 

@@ -56,7 +56,7 @@ STORY = (
 
 
 class Teller:
-    """Runs commands, and prints each one before its output."""
+    """Runs commands and prints each one before its output."""
 
     def __init__(self) -> None:
         here = Path(sys.executable).parent
@@ -85,7 +85,7 @@ class Teller:
 
 
 def tell(teller: Teller, servers: Servers) -> None:
-    """Run everything; the rollback goes to the revision before the changes, after the topics exist."""
+    """Run everything; the rollback goes to the revision after the topics were created and before the changes."""
     _let_in(teller, servers)
     address, revision = servers.addresses[0], 0
     for title, *lines in STORY:

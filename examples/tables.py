@@ -1,6 +1,6 @@
-"""The end of `make run`: the archive becomes tables, and the tables are asked who changed what, and what drifted.
+"""The last part of `make run`: builds tables from the archive, and queries authors and drift.
 
-The servers write their journal to .run/archive; `kconf pipeline` makes the lake in .run/lake from it.
+The servers write their journal to .run/archive; `kconf pipeline` builds the lake in .run/lake from it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def show_tables(teller: Teller) -> None:
     if missing is not None:
         print(missing)
         return
-    if all(teller.run(line) == 0 for line in MAKE):  # else it has said why
+    if all(teller.run(line) == 0 for line in MAKE):  # otherwise it has printed the reason
         for line in ASK:
             teller.run(line)
 
 
 def _missing() -> str | None:
-    """What must be installed, as a sentence; None: nothing."""
+    """What must be installed, as a sentence; None if nothing."""
     if find_spec("pyspark") is None or find_spec("deltalake") is None:
         return "It needs Spark and Delta Lake, and they a JDK 17 or newer: install one, then `make run` again."
     from kconf.spark.session import SparkUnavailable, check_java

@@ -1,4 +1,4 @@
-"""`python -m lab broker`: a real Kafka broker in the foreground, until Ctrl-C."""
+"""`python -m lab broker` runs a real Kafka broker in the foreground until Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Kafka's Java Admin client, driven from Python.
 
-`AdminProbe.call(method, args)` names a method of the Java client and gives its arguments as JSON; the answer is JSON
-too. An error that belongs to one resource is a value in its place, `{"error": "UnknownTopicOrPartitionException",
-"message": "…"}`; one that ruins the call is raised as `AdminError`. `lab/java/*Calls.java` say what each method takes.
+`AdminProbe.call(method, args)` calls a method of the Java client with JSON arguments; the result is JSON too. An error
+for one resource is a value in its place, `{"error": "UnknownTopicOrPartitionException", "message": "…"}`; an error of
+the whole call is raised as `AdminError`. `lab/java/*Calls.java` define the arguments of each method.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEFAULTS = {"default.api.timeout.ms": "20000", "request.timeout.ms": "15000"}
 
 
 class AdminError(Exception):
-    """What the Java client threw: the simple name of its class, and its message."""
+    """An exception of the Java client: the simple name of its class, and its message."""
 
     def __init__(self, name: str, message: str | None) -> None:
         super().__init__(f"{name}: {message}")
@@ -29,9 +29,9 @@ class AdminError(Exception):
 
 
 class AdminProbe:
-    """One Java Admin client of one release, opened with the first call.
+    """One Java Admin client of one release, opened by the first call.
 
-    Probes that share a `jvm` (see `probe_jvm`) share its start-up second, and wait for each other's calls.
+    Probes that share a `jvm` (see `probe_jvm`) save its start time, and wait for each other's calls.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class AdminProbe:
         until: Callable[[Any], bool],
         timeout: float = 15.0,
     ) -> Any:
-        """Repeat a call until its answer is as wished.
+        """Repeat a call until its result meets a condition.
 
-        In KRaft a change is acknowledged by the controller before the broker, which answers describes, has seen it.
+        In KRaft the controller acknowledges a change before the broker, which responds to describes, has seen it.
         """
         deadline = time.monotonic() + timeout
         while not until(answer := self.call(method, args)):
@@ -88,7 +88,7 @@ class AdminProbe:
         return answer
 
     def close(self) -> None:
-        """Close the client; a later call would open it again."""
+        """Close the client; a later call opens it again."""
         if self._owned:
             self._jvm.close()
         elif self._jvm.running:
@@ -96,5 +96,5 @@ class AdminProbe:
 
 
 def probe_jvm(version: str = "4.3.1", *, options: tuple[str, ...] = ()) -> JsonJvm:
-    """A JVM for any number of probes of one release; whoever makes it closes it."""
+    """A JVM for any number of probes of one release; the caller closes it."""
     return JsonJvm("AdminProbe", version, options=options)

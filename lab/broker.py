@@ -1,6 +1,6 @@
-"""A real Kafka broker, for as long as a `with` block lasts.
+"""A real Kafka broker for the duration of a `with` block.
 
-One node on free loopback ports: in KRaft mode broker and controller at once, or, up to 3.9, in a ZooKeeper that may be
+One node on free loopback ports: in KRaft mode as broker and controller, or, up to 3.9, with a ZooKeeper that may be
 shared with other brokers and with kconf.
 """
 
@@ -17,16 +17,16 @@ from lab.jars import classpath, java_command
 from lab.java import QUICK, LabError, compiled
 from lab.server import HOST, JavaServer, free_ports
 
-SHORT_LIVED = ("-Xmx1G", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # a test's: most of its life is its start
-AT_FULL_SPEED = ("-Xmx1G",)  # as Kafka is run: for who measures it
+SHORT_LIVED = ("-Xmx1G", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # for tests, which mostly wait for the start
+AT_FULL_SPEED = ("-Xmx1G",)  # Kafka's own options, for benchmarks
 
 
 class KafkaBroker(JavaServer):
-    """A broker that has answered by the time `with` hands it over.
+    """A broker that is ready when the `with` block starts.
 
     `listeners` adds named listeners to the plain one (`{"SASL": "SASL_PLAINTEXT"}`; see `address`), `properties`
-    has the last word in server.properties, and `format_args` goes to `StorageTool format` (`--add-scram`, …).
-    `zookeeper` is what `zookeeper.connect` says (`127.0.0.1:2181/chroot`); without it the broker is in KRaft mode.
+    overrides server.properties, and `format_args` is passed to `StorageTool format` (`--add-scram`, …). `zookeeper` is
+    `zookeeper.connect` (`127.0.0.1:2181/chroot`); without it the broker is in KRaft mode.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class KafkaBroker(JavaServer):
         super().__init__(f"Kafka {version}", timeout=timeout)
         self.version = version
         self.node_id = node_id
-        self.cluster_id = new_cluster_id()  # in ZooKeeper the first broker makes another
+        self.cluster_id = new_cluster_id()  # with ZooKeeper the first broker creates another one
         self._zookeeper = zookeeper
         self._extra = dict(properties or {})
         controller = {"CONTROLLER": "PLAINTEXT"} if zookeeper is None else {}
@@ -107,7 +107,7 @@ class KafkaBroker(JavaServer):
         }
 
     def _format(self) -> None:
-        # Eligible leader replicas came with 4.0; from 4.1 on a new cluster has them, and they change what
+        # Eligible leader replicas were added in 4.0; since 4.1 a new cluster has them, and they change what
         # min.insync.replicas means. 3.9 knows no such feature.
         features: list[str] = []
         if not self.version.startswith("3."):
@@ -116,7 +116,7 @@ class KafkaBroker(JavaServer):
             raise LabError(f"Kafka {self.version} has no eligible leader replicas.")
         place = ["-t", self.cluster_id, "-c", str(self.properties_path)]
         wishes = [*self._quorum(), *place, *features, *self._format_args]
-        classes = compiled(self.version, classpath(self.version))  # server.properties may name one of the lab's
+        classes = compiled(self.version, classpath(self.version))  # server.properties may name classes of the lab
         command = java_command(
             self.version, "kafka.tools.StorageTool", "format", *wishes, options=QUICK, classes=classes
         )
@@ -125,7 +125,7 @@ class KafkaBroker(JavaServer):
             raise LabError(f"StorageTool {self.version} refused to format:\n{done.stdout}{done.stderr}")
 
     def _quorum(self) -> Sequence[str]:
-        """How a new quorum begins: with this node alone."""
+        """The initial quorum: only this node."""
         return ["--standalone"]
 
     def _command(self) -> list[str]:
@@ -138,7 +138,7 @@ class KafkaBroker(JavaServer):
 
 
 def new_cluster_id() -> str:
-    """A random id in Kafka's spelling: base64 of 16 bytes, not opening with a dash."""
+    """A random ID in Kafka's format: base64 of 16 bytes, not starting with a dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text

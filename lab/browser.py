@@ -1,8 +1,7 @@
-"""A real browser without a window, for pages that people will look at.
+"""A real headless browser, for tests of HTML pages.
 
-`python -m lab.browser` finds Chromium or Chrome; on a Debian where root asks and there is none, it has it installed.
-The browser is told what to do over a pair of pipes, in the words of the DevTools Protocol: each message is a JSON
-object that ends in a zero byte.
+`python -m lab.browser` finds Chromium or Chrome; on Debian as root, it installs one if there is none. The browser is
+controlled through a pair of pipes with the DevTools Protocol: each message is a JSON object that ends with a zero byte.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from lab.java import LabError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
-PACKAGES = ("chromium", "fonts-dejavu-core")  # without a font a page has no words
+PACKAGES = ("chromium", "fonts-dejavu-core")  # without a font no text is rendered
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
     *("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -36,13 +35,13 @@ PATIENCE = 60.0
 
 
 def found() -> str | None:
-    """The browser on the PATH, or where a Mac has it."""
+    """The browser on the PATH, or in the usual place on macOS."""
     on_path = next(filter(None, map(shutil.which, NAMES)), None)
     return on_path or (str(MAC) if MAC.exists() else None)
 
 
 def browser() -> str:
-    """The browser, or a sentence that says what to install."""
+    """The browser; raises an error that says what to install."""
     path = found()
     if path is None:
         raise LabError(f"The report is tried in a real browser, and there is none: install the package {PACKAGES[0]}.")
@@ -50,7 +49,7 @@ def browser() -> str:
 
 
 def install() -> None:
-    """Have Debian's browser brought: for machines that are made anew for each run, where nobody else would."""
+    """Install Debian's browser, for CI machines that are created for each run."""
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for words in (("update",), ("install", "--yes", "--no-install-recommends", *PACKAGES)):
         command = ["apt-get", "--quiet", "-o", "Acquire::Retries=5", *words]
@@ -61,14 +60,14 @@ def install() -> None:
 
 
 class Browser:
-    """One browser process with a profile of its own; it ends with the `with`."""
+    """One browser process with its own profile, for the duration of a `with` block."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             profile = stack.enter_context(tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True))
             its_in, self._out = os.pipe()
             self._in, its_out = os.pipe()
-            # The browser reads from 3 and writes to 4, whatever numbers the pipes have here.
+            # The browser reads from descriptor 3 and writes to 4.
             command = f'exec "$0" "$@" 3<&{its_in} 4>&{its_out}'
             self._process = subprocess.Popen(
                 ["bash", "-c", command, browser(), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
@@ -90,16 +89,16 @@ class Browser:
         self._stack.close()
 
     def open(self, address: str, *, width: int, dark: bool = False) -> Tab:
-        """A page, when it is whole: everything it asks for and says is kept."""
+        """Open a page and wait until it is loaded; its requests and messages are recorded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         return Tab(self, session).load(address, width, dark)
 
     def call(self, method: str, session: str | None = None, **words: Any) -> dict[str, Any]:
-        """One command, and its answer; what happens meanwhile is kept in `events`."""
+        """Send one command and return its result; events meanwhile are stored in `events`."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": words, **({"sessionId": session} if session else {})}
-        with contextlib.suppress(BrokenPipeError):  # it has ended: reading tells
+        with contextlib.suppress(BrokenPipeError):  # it has ended; reading shows why
             os.write(self._out, json.dumps(message).encode() + b"\0")
         while (answer := self.next()).get("id") != number:
             self.events.append(answer)
@@ -109,7 +108,7 @@ class Browser:
         return result
 
     def next(self) -> dict[str, Any]:
-        """The next message, which may be long in coming."""
+        """The next message, with a long timeout."""
         end = time.monotonic() + PATIENCE
         with selectors.DefaultSelector() as ready:
             ready.register(self._in, selectors.EVENT_READ)
@@ -125,7 +124,7 @@ class Browser:
         return told
 
     def _end(self) -> None:
-        """A browser whose pipe is closed ends by itself; one that does not is killed."""
+        """Close the pipe, which ends the browser; if it does not end, kill it."""
         os.close(self._out)
         try:
             self._process.wait(timeout=PATIENCE)
@@ -136,7 +135,7 @@ class Browser:
 
 
 class Tab:
-    """One page in a browser, and all that happened while it was loaded."""
+    """One page in a browser, and all events while it was loaded."""
 
     def __init__(self, whole: Browser, session: str) -> None:
         self._browser = whole
@@ -158,25 +157,25 @@ class Tab:
         return self._browser.call(method, self._session, **words)
 
     def happened(self, *methods: str) -> list[dict[str, Any]]:
-        """What the page did, of some kinds."""
+        """The events of some kinds."""
         mine = (each for each in self._browser.events if each.get("sessionId") == self._session)
         return [each["params"] for each in mine if each["method"] in methods]
 
     def ask(self, script: str) -> Any:
-        """The value of an expression, computed in the page."""
+        """Evaluate an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         if "exceptionDetails" in answer:
             raise LabError(f"The page cannot say {script}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def picture(self, file: Path) -> None:
-        """The whole page, from its top to its end, as a PNG."""
+        """A screenshot of the whole page as PNG."""
         taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(taken["data"]))
 
 
 def main() -> int:
-    """Say in one sentence what is missing, unless it can be brought: `python -m lab.browser`."""
+    """`python -m lab.browser`: install a browser, or say in one sentence what is missing."""
     try:
         if found() is None and os.geteuid() == 0 and shutil.which("apt-get"):
             install()

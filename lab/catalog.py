@@ -1,10 +1,10 @@
-"""Make the catalogs of keys per Kafka release, `src/kconf/configdef/releases/X.Y.json`, from the releases themselves.
+"""Generates the catalogs of keys per Kafka release, `src/kconf/configdef/releases/X.Y.json`, from the releases.
 
-`python -m lab.catalog` does for each release in `CATALOG_VERSIONS`: run `ConfigDump` with its jars (type, default,
-validator, importance and update mode of every key), start its broker once, compare what it describes with the dump,
-and ask it for its features and API versions. Of `CLIENT_VERSION` there are no broker jars: only what its client jars
-say is written, and the file is marked as incomplete. A release's file has only the differences from the base release,
-whose keys are the tables in `kconf.configdef`. `--check` writes nothing and fails if a file would change.
+For each release in `CATALOG_VERSIONS`, `python -m lab.catalog` runs `ConfigDump` with its jars (type, default,
+validator, importance and update mode of every key), starts its broker once, compares its DescribeConfigs response with
+the dump, and reads its features and API versions. `CLIENT_VERSION` has no broker jars: its file has only the data of
+the client jars, and is marked as incomplete. A release's file has only the differences from the base release, whose
+keys are the tables in `kconf.configdef`. `--check` writes nothing and fails if a file would change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Keys = dict[str, dict[str, Any]]
 
 
 def dump(version: str) -> Dump:
-    """What the classes of a release define."""
+    """The definitions in the classes of a release."""
     from lab.jars import classpath
 
     classes = compiled(version, classpath(version), only="ConfigDump")
@@ -51,7 +51,7 @@ def dump(version: str) -> Dump:
 
 
 def prepared(found: Dump) -> Dump:
-    """The dump with validators as the data files write them, and with the update mode of each broker key."""
+    """The dump with validators in the format of the data files, and the update mode of each broker key."""
     modes = found["modes"] or {}
     for kind in (*KINDS, "broker_parts"):
         for name, key in (found[kind] or {}).items():
@@ -64,7 +64,7 @@ def prepared(found: Dump) -> Dump:
 
 
 def validator(kind: str, text: str | None) -> str | None:
-    """Kafka's text of a validator as `kconf.configdef.validators.validator_of` reads it."""
+    """Kafka's text of a validator in the format of `kconf.configdef.validators.validator_of`."""
     if not text:
         return None if text is None else "any list"
     if found := _AT_LEAST.fullmatch(text):
@@ -80,7 +80,7 @@ def validator(kind: str, text: str | None) -> str | None:
 
 
 def difference(found: Dump, dumps: Mapping[str, Dump]) -> dict[str, Any]:
-    """What a release lacks, has besides, and defines in another way than the newest release that has the key."""
+    """Missing and additional keys of a release, and definitions that differ from the newest release with the key."""
     newest = _newest(dumps)
     base = dumps[BASE]
     out: dict[str, Any] = {"absent": {}, "removed": {}, "changed": {}}
@@ -104,15 +104,15 @@ def _newest(dumps: Mapping[str, Dump]) -> dict[str, Keys]:
 
 
 def _changes(kind: str, key: Mapping[str, Any], newest: Mapping[str, Any]) -> dict[str, Any]:
-    # Kafka checks subscriptions outside of their ConfigDef too, in every release; so do the base release's validators.
+    # Every release also checks subscriptions outside of their ConfigDef; the base release's validators include that.
     fields = [each for each in _FIELDS if not (kind == "client_metrics" and each == "valid")]
     return {each: key.get(each) for each in fields if key.get(each) != newest.get(each)}
 
 
 def client_difference(found: Dump, base: Dump) -> dict[str, Any]:
-    """What client jars say of a release: new names, and the definitions of the broker keys that these jars have."""
+    """The data of a release's client jars: new names, and definitions of the broker keys in these jars."""
     synonyms: dict[str, list[str]] = found["topic_synonyms"]
-    # TopicConfig keeps names that brokers no longer know: only those that the base release does not have are new.
+    # TopicConfig contains names that brokers no longer know: only names that the base release lacks are new.
     topics = sorted(set(found["topic_names"]) - set(base["topic_names"]) - base["topic"].keys())
     parts: Keys = found["broker_parts"]
     brokers = {each for name in topics for each in synonyms.get(name, ())} | parts.keys()
@@ -136,7 +136,7 @@ def _definition(key: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def facts(version: str, found: Dump) -> dict[str, Any]:
-    """Start a release's broker, compare its descriptions with the dump, and return what only a broker shows."""
+    """Start a release's broker, compare its responses with the dump, and return data that only a broker has."""
     with KafkaBroker(version) as broker, SyncAdminClient(broker.bootstrap) as admin:
         _accepted(admin.create_topics([NewTopic("catalog", 1, 1)]).failures)
         wrong = [*_compare(admin, broker, found)]
@@ -225,7 +225,7 @@ def client_data(base: Dump) -> dict[str, Any]:
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    """JSON with one line per key of Kafka, so that a change of the data is easy to read."""
+    """JSON with one line per Kafka key, so that diffs are easy to read."""
     lines = [f'  "{name}": {_part(value)}' for name, value in data.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -1,4 +1,4 @@
-"""A real Kafka cluster of several nodes, each broker and controller, for as long as a `with` block lasts."""
+"""A real Kafka cluster of several nodes, each broker and controller, for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class _Node(KafkaBroker):
         return {**found, "controller.quorum.voters": self._voters}
 
     def _quorum(self) -> Sequence[str]:
-        """The voters stand in server.properties."""
+        """The voters are in server.properties."""
         return []
 
 
 class KafkaCluster:
-    """Nodes 1, 2, … that serve by the time `with` hands them over."""
+    """Nodes 1, 2, … that are ready when the `with` block starts."""
 
     def __init__(self, size: int = 3, version: str = "4.3.1") -> None:
         ports = free_ports(2 * size)

@@ -1,8 +1,8 @@
-"""Kafka's jars, fetched once with Maven into the user's cache.
+"""Kafka's jars, downloaded once with Maven into the user's cache.
 
-A release is complete when its directory exists: the jars are gathered beside it and get their name in one rename.
-The POM they came from is kept with them, so a changed list of dependencies is fetched again.
-`python -m lab.jars` fetches every release the lab knows.
+A release is complete if its directory exists: the jars are downloaded to a temporary directory, which is then renamed.
+The POM is stored with them, so that a changed list of dependencies is downloaded again. `python -m lab.jars` downloads
+all releases that the lab uses.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 
 from lab.java import LabError, cache_dir, java, maven
 
-VERSIONS = ("4.3.1", "3.9.2")  # what the tests start
-CATALOG_VERSIONS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1")  # what the catalogs of keys are made from
-CLIENT_VERSION = "4.4.0"  # of which there are no broker jars yet
+VERSIONS = ("4.3.1", "3.9.2")  # releases that the tests start
+CATALOG_VERSIONS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1")  # releases with a catalog of keys
+CLIENT_VERSION = "4.4.0"  # without broker jars yet
 CLIENTS = ("1.1.1", "2.0.1", "2.3.1", "2.8.2", "3.3.2", "3.9.2", "4.3.1", "4.4.0")
 """Releases of which the lab has the Java client alone."""
 
-# 4.x logs through log4j2, 3.x through reload4j; neither release's POMs bring the slf4j binding that its tarball ships.
+# 4.x logs with log4j2, 3.x with reload4j; neither POM includes the slf4j binding of the tarball.
 _LOGGING = {
     **dict.fromkeys((*CATALOG_VERSIONS, CLIENT_VERSION), "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     "3.9.2": "org.slf4j:slf4j-reload4j:1.7.36",
@@ -66,7 +66,7 @@ def _fetched(name: str, version: str, wanted: Sequence[str]) -> Path:
 
 
 def logging_options(version: str, level: str) -> list[str]:
-    """JVM options that send a release's log to stderr, from `level` up."""
+    """JVM options that send a release's log to stderr, from this level on."""
     if version.startswith("3."):
         return [f"-Dlog4j.configuration=file:{_CONF / 'log4j.properties'}", f"-Dlab.level={level}"]
     return [f"-Dlog4j2.configurationFile=file:{_CONF / 'log4j2.properties'}", f"-Dlab.level={level}"]
@@ -123,7 +123,7 @@ def _run_maven(version: str, work: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """One process at a time: Maven's own repository is not safe for two either."""
+    """Allow one process at a time: Maven's local repository is not safe for concurrent use."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

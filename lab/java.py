@@ -1,7 +1,7 @@
-"""Find the Java tools, and compile the lab's own Java files.
+"""Finds the Java tools, and compiles the lab's own Java files.
 
-A missing or old tool ends in a `LabError` whose message is one sentence that says what to install.
-Compiled classes live in the cache, under the hash of their sources and the Kafka release they were compiled with.
+If a tool is missing or too old, a `LabError` says in one sentence what to install. Compiled classes are in the cache,
+under the hash of their sources and the Kafka release.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import tempfile
 from pathlib import Path
 
 OLDEST_JAVA = 17
-QUICK = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # JVM options for what lives a second
+QUICK = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # JVM options for short-lived processes
 SOURCES = Path(__file__).parent / "java"
 
 
 class LabError(Exception):
-    """The lab cannot do what was asked; the message says why in a sentence a person can act on."""
+    """The lab cannot continue; the message says in one sentence why, and what to do."""
 
 
 def cache_dir() -> Path:
-    """Where jars and compiled classes are kept between runs: outside the repository."""
+    """The directory for jars and compiled classes, outside the repository."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     directory = Path(root) / "kconf-lab"
     directory.mkdir(parents=True, exist_ok=True)
@@ -52,9 +52,9 @@ def maven() -> str:
 
 
 def compiled(version: str, classpath: str, *, only: str = "*") -> Path:
-    """The directory that holds the classes of `lab/java/*.java`, compiled now if these sources never were.
+    """The directory with the classes of `lab/java/*.java`, compiled if necessary.
 
-    `version` says what is on the class path, and `only` leaves out the sources that need more than that.
+    `version` is the Kafka release on the class path; `only` excludes sources that need more than that.
     """
     sources = sorted(SOURCES.glob(f"{only}.java"))
     digest = hashlib.sha256(b"\0".join(each.read_bytes() for each in sources)).hexdigest()[:16]
@@ -75,7 +75,7 @@ def compiled(version: str, classpath: str, *, only: str = "*") -> Path:
 
 
 def settle(work: Path, target: Path) -> None:
-    """Give finished work its name; when another process was first, its result is as good as ours."""
+    """Rename finished work to its final name; if another process was faster, use its result."""
     try:
         work.rename(target)
     except OSError:
@@ -110,7 +110,7 @@ def _release(tool: str) -> int:
 
 
 def main() -> int:
-    """Say in one sentence what is missing, before anything is built: `python -m lab.java`."""
+    """`python -m lab.java`: say in one sentence what is missing, before anything is built."""
     try:
         java()
         javac()

@@ -1,7 +1,7 @@
-"""One long-lived JVM that answers JSON lines: a line in, a line out.
+"""One long-lived JVM that processes JSON lines: one request line, one response line.
 
-Starting a JVM costs a second; a question to one that runs costs milliseconds. The JVM ends when its input is
-closed, so it cannot outlive this process. A question that is not answered in time ends it, and the next starts anew.
+Starting a JVM takes a second; a request to a running one takes milliseconds. The JVM ends when its input is closed, so
+it cannot outlive this process. After a timeout the JVM is ended, and the next request starts a new one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.java import QUICK, LabError, compiled
 
 
 class JsonJvm:
-    """Runs `lab/java/<main>.java` of the lab with the jars of a Kafka release; starts with the first question."""
+    """Runs `lab/java/<main>.java` with the jars of a Kafka release; started by the first request."""
 
     def __init__(self, main: str, version: str, *, options: tuple[str, ...] = ()) -> None:
         self.version = version
@@ -41,7 +41,7 @@ class JsonJvm:
         return self._process is not None
 
     def ask(self, question: object, *, timeout: float) -> Any:
-        """One question, one answer; safe to call from several threads, which then wait for each other."""
+        """Send one request and return its response. Thread-safe: threads wait for each other."""
         with self._lock:
             if self._process is None:
                 self._start()
@@ -80,7 +80,7 @@ class JsonJvm:
         threading.Thread(target=_forward, args=(self._process.stdout, self._answers), daemon=True).start()
 
     def _end(self) -> str:
-        """End the JVM and give the last of what it wrote to stderr."""
+        """End the JVM and return the end of its stderr."""
         atexit.unregister(self.close)
         process, self._process = self._process, None
         if process is not None:
@@ -98,7 +98,7 @@ class JsonJvm:
 
 
 def _forward(lines: IO[str], answers: queue.Queue[str]) -> None:
-    """Carry answers to whoever waits; an empty line says that there are no more."""
+    """Forward responses to the waiting caller; an empty line marks the end."""
     with lines:
         for line in lines:
             answers.put(line)

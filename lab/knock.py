@@ -1,7 +1,7 @@
-"""Ask a broker two questions over a bare socket, to know that it truly serves.
+"""Sends two requests to a broker on a plain socket, to check that it is ready.
 
-ApiVersions v0 says that the listener answers; Metadata v1 says that the broker is registered and not fenced, for
-a broker shows itself only then. Written by hand so that the lab depends on nothing it is used to test.
+ApiVersions v0 shows that the listener responds; Metadata v1 shows that the broker is registered and not fenced, because
+a broker lists itself only then. Written by hand, so that the lab does not depend on the code that it tests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CLIENT_ID = b"lab"
 
 
 def serves(host: str, port: int, node_id: int) -> bool:
-    """True once the broker answers and lists itself among the brokers; False while it is still on its way."""
+    """Whether the broker responds and lists itself among the brokers; False while it is starting."""
     try:
         with socket.create_connection((host, port), timeout=5) as line:
             if struct.unpack_from(">h", _ask(line, _API_VERSIONS, 0, b""))[0] != 0:
@@ -42,7 +42,7 @@ def _read(line: socket.socket, size: int) -> bytes:
 
 
 def _broker_ids(body: bytes) -> set[int]:
-    """The node ids in a Metadata v1 answer: id, host, port and a nullable rack for each broker."""
+    """The node IDs in a Metadata v1 response: ID, host, port and a nullable rack for each broker."""
     (count,) = struct.unpack_from(">i", body)
     at, ids = 4, set()
     for _ in range(count):

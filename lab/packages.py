@@ -1,4 +1,4 @@
-"""Clients in other languages: packages of npm, and programs in Go, kept in the lab's cache."""
+"""Clients in other languages: npm packages and Go programs, in the lab's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS = 900.0
 
 
 def node_modules(package: str, version: str) -> Path:
-    """The directory that holds a package of npm, for NODE_PATH; downloads it the first time."""
+    """The directory with an npm package, for NODE_PATH; downloaded the first time."""
     target = cache_dir() / f"npm-{package}-{version}"
     if not target.is_dir():
         work = Path(tempfile.mkdtemp(prefix=".npm-", dir=cache_dir()))
@@ -29,7 +29,7 @@ def node_modules(package: str, version: str) -> Path:
 
 
 def go_program(directory: Path) -> Path:
-    """The program of a Go module, built now if these sources never were."""
+    """The program of a Go module, built if necessary."""
     sources = sorted([*directory.glob("*.go"), directory / "go.mod", directory / "go.sum"])
     digest = hashlib.sha256(b"\0".join(each.read_bytes() for each in sources)).hexdigest()[:16]
     target = cache_dir() / f"go-{digest}"

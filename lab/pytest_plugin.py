@@ -1,8 +1,8 @@
 """Fixtures for tests that need a real Kafka or a real ZooKeeper; tests/conftest.py loads them.
 
-Everything lives as long as the session and starts when first asked for. Brokers are shared by all tests of a
-session, so a test names its topics after itself; one that needs a broker of its own makes a `KafkaBroker`. ZooKeeper
-is shared too, and each test has a chroot of its own; one that stops or kills it makes a `ZooKeeper` or an `Ensemble`.
+Everything starts on first use and runs until the end of the session. Brokers are shared by all tests of a session, so a
+test uses unique topic names; a test that needs its own broker creates a `KafkaBroker`. ZooKeeper is shared too, and
+each test has its own chroot; a test that stops or kills it creates a `ZooKeeper` or an `Ensemble`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.zookeeper import Ensemble, ZooKeeper
 
 
 class MakeProbe(Protocol):
-    """`make_probe(address)`; the probes of a release share a JVM, and are closed with the session."""
+    """`make_probe(address)`; the probes of a release share a JVM, and are closed at the end of the session."""
 
     def __call__(
         self, bootstrap: str, version: str = "4.3.1", *, properties: Mapping[str, str] | None = None
@@ -79,18 +79,18 @@ def zookeeper() -> Iterator[ZooKeeper]:
 
 @pytest.fixture(scope="session")
 def zookeeper_ensemble() -> Iterator[Ensemble]:
-    """Three servers. A test that kills one starts it again."""
+    """Three servers. A test that kills one must start it again."""
     with Ensemble() as ensemble:
         yield ensemble
 
 
 @pytest.fixture
 def chroot() -> str:
-    """A path that no other test has, and that does not exist yet."""
+    """A unique path that does not exist yet."""
     return f"/test-{next(_CHROOTS)}"
 
 
 @pytest.fixture
 def zookeeper_url(zookeeper: ZooKeeper, chroot: str) -> str:
-    """A store of this test's own in the shared ZooKeeper."""
+    """The test's own store in the shared ZooKeeper."""
     return zookeeper.url(chroot)

@@ -16,7 +16,7 @@ from lab.java import LabError
 
 _MESSAGES = "common/message/"
 _RECORDS = "common/metadata/"
-# A string, kept as it is, or a comment, dropped: so that "//" in a string stays.
+# Matches strings, which are kept, and comments, which are removed, so that "//" in a string stays.
 _STRING_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*')
 
 
@@ -30,13 +30,13 @@ def schema(version: str, name: str) -> dict[str, Any]:
 
 @functools.cache
 def schemas(version: str) -> dict[str, dict[str, Any]]:
-    """The schemas of all messages of a release by name. Shared between callers: read it, do not edit it."""
+    """The schemas of all messages of a release by name. Shared between callers: do not modify it."""
     return _read(version, "kafka-clients", _MESSAGES)
 
 
 @functools.cache
 def record_schemas(version: str) -> dict[str, dict[str, Any]]:
-    """The schemas of all metadata records of a release by name. Shared between callers too."""
+    """The schemas of all metadata records of a release by name. Also shared between callers."""
     return _read(version, "kafka-metadata", _RECORDS)
 
 

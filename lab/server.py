@@ -1,7 +1,7 @@
-"""A server in a JVM of its own: started and awaited, stopped, killed, frozen, started again.
+"""A server in its own JVM that can be started, stopped, killed, paused and restarted.
 
-It has a directory of its own, removed at the end. It is ended by its own pid alone, and by itself when the process
-that started it is gone (lab/java/Lifeline.java). What it is and when it serves is for the class that inherits.
+It has its own directory, which is removed at the end. It ends itself if the process that started it has ended
+(lab/java/Lifeline.java). Subclasses define the command, and when the server is ready.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 
 
 class JavaServer(abc.ABC):
-    """Serves by the time `with` hands it over. `title` is what messages call it."""
+    """A server that is ready when the `with` block starts. `title` is its name in messages."""
 
     def __init__(self, title: str, *, timeout: float) -> None:
         self.title = title
@@ -53,7 +53,7 @@ class JavaServer(abc.ABC):
 
     @abc.abstractmethod
     def _serves(self) -> bool:
-        """Whether the server answers yet."""
+        """Whether the server responds."""
 
     @property
     def directory(self) -> Path:
@@ -72,21 +72,21 @@ class JavaServer(abc.ABC):
         return self._process.pid
 
     def rss_bytes(self) -> int:
-        """The memory that the server holds now."""
+        """The current memory usage of the server."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise LabError(f"{self.title} with pid {self.pid} has no memory: it has ended.")
 
     def start(self) -> None:
-        """Prepare a new directory if there is none yet, start, and wait until the server serves."""
+        """Prepare a new directory if there is none, start, and wait until the server is ready."""
         began = time.monotonic()
         self.launch()
         self.await_serving()
         self.start_seconds = time.monotonic() - began
 
     def launch(self) -> None:
-        """Start, and do not wait."""
+        """Start without waiting."""
         if self._process is not None:
             raise LabError(f"{self.title} is running already.")
         atexit.register(self.close)
@@ -108,7 +108,7 @@ class JavaServer(abc.ABC):
             raise
 
     def await_serving(self) -> None:
-        """Wait until the server serves; one that ends instead, or takes too long, is closed."""
+        """Wait until the server is ready. If it ends or takes too long, close it."""
         began = time.monotonic()
         try:
             while not self._serves():
@@ -123,7 +123,7 @@ class JavaServer(abc.ABC):
             raise
 
     def stop(self, *, timeout: float = 60.0) -> None:
-        """End the server as an operator would (SIGTERM) and keep its directory."""
+        """Stop the server with SIGTERM and keep its directory."""
         if self._process is not None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -131,7 +131,7 @@ class JavaServer(abc.ABC):
         self.kill()
 
     def kill(self) -> None:
-        """End the server with SIGKILL, as a crash would, and keep its directory."""
+        """Kill the server with SIGKILL, like a crash, and keep its directory."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -140,23 +140,23 @@ class JavaServer(abc.ABC):
                 process.stdin.close()
 
     def restart(self) -> None:
-        """Stop and start on the same directory, the same ports and with the same configuration."""
+        """Stop, and start again with the same directory, ports and configuration."""
         self.stop()
         self.start()
 
     def freeze(self) -> None:
-        """Let the server stand still with all its connections open (SIGSTOP); it does when this returns."""
+        """Pause the server with all its connections open (SIGSTOP); returns when it is paused."""
         os.kill(self.pid, signal.SIGSTOP)
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
             while (thread / "stat").read_text().rpartition(") ")[2][0] not in "Tt":
                 time.sleep(0.001)
 
     def thaw(self) -> None:
-        """Let a frozen server go on (SIGCONT)."""
+        """Resume a paused server (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
     def close(self) -> None:
-        """End the server and remove its directory; harmless when repeated."""
+        """Stop the server and remove its directory. May be repeated."""
         atexit.unregister(self.close)
         self.kill()
         directory, self._directory = self._directory, None
@@ -168,7 +168,7 @@ class JavaServer(abc.ABC):
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports below the range from which the system lends ports to clients, so that a restart finds them free."""
+    """Free ports below the system's ephemeral port range, so that they are still free at a restart."""
     ports: list[int] = []
     for port in random.sample(range(15_000, 32_000), 2_000):
         with socket.socket() as trial, contextlib.suppress(OSError):

@@ -1,8 +1,7 @@
 """Kafka's command line tools, run against any bootstrap address.
 
-The functions start a JVM each, exactly as the shell scripts do. `ToolServer` runs the same classes inside one JVM,
-a hundred times faster, and is what a test with many commands wants; only the stack traces in stderr are some frames
-longer.
+Each function starts a JVM, exactly like the shell scripts. `ToolServer` runs the same classes inside one JVM, a hundred
+times faster, for tests with many commands; only the stack traces in stderr are a few frames longer.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Done = subprocess.CompletedProcess[str]
 
 
 def run_class(main: str, *args: str, version: str = "4.3.1", timeout: float = 60.0) -> Done:
-    """Run a class of a Kafka release in a JVM of its own; stdout carries its answer only, its log is in stderr."""
+    """Run a class of a Kafka release in its own JVM; stdout has only its output, stderr its log."""
     command = java_command(version, main, *args, options=QUICK)
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False, timeout=timeout
@@ -38,7 +37,7 @@ def kafka_topics(bootstrap: str, *args: str, version: str = "4.3.1", timeout: fl
 
 
 class ToolServer:
-    """The same tools in one JVM, one command at a time. Starts with the first command; close it, or use `with`."""
+    """The same tools in one JVM, one command at a time. Started by the first command; close it, or use `with`."""
 
     def __init__(self, version: str = "4.3.1") -> None:
         self.version = version

@@ -1,7 +1,7 @@
 """A real ZooKeeper on loopback, from the jars that PySpark ships; alone, or three of them as an ensemble.
 
-Nothing is downloaded: `pip install 'kconf[spark]'` and a JDK are enough. It serves half a second after its start, on
-free ports that it keeps over restarts, with its log in a file, and waits for the disk as a real one does.
+Nothing is downloaded: `pip install 'kconf[spark]'` and a JDK are enough. It is ready half a second after its start, on
+free ports that it keeps across restarts, with its log in a file, and syncs to disk like a production server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.jars import logging_options
 from lab.java import LabError, compiled, java
 from lab.server import HOST, JavaServer, free_ports
 
-# All that a server of ZooKeeper 3.9 loads, alone or in an ensemble, and its log.
+# All jars that a ZooKeeper 3.9 server loads, alone or in an ensemble, including logging.
 _JARS = ("zookeeper", "zookeeper-jute", "metrics-core", "snappy-java", "slf4j-api")
 _LOG_JARS = ("log4j-slf4j2-impl", "log4j-api", "log4j-core")
 _MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -25,9 +25,9 @@ _OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookee
 
 
 class ZooKeeper(JavaServer):
-    """One server. `tick_ms` bounds the session timeouts that a client can get: 2 to 20 ticks.
+    """One server. `tick_ms` limits the session timeouts of clients: 2 to 20 ticks.
 
-    `data` is a directory for what must outlive this object; without one the data go with it.
+    `data` is a directory for data that must outlive this object; without it the data are deleted at the end.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ZooKeeper(JavaServer):
         return f"zookeeper://{self.address}{chroot}"
 
     def mode(self) -> str | None:
-        """`standalone`, `leader` or `follower`; None while the server does not serve."""
+        """`standalone`, `leader` or `follower`; None if the server is not ready."""
         for line in self.ask("srvr").splitlines():
             name, _, value = line.partition(": ")
             if name == "Mode":
@@ -62,7 +62,7 @@ class ZooKeeper(JavaServer):
         return None
 
     def ask(self, word: str, *, timeout: float = 2.0) -> str:
-        """The answer to a four letter word; empty when there is none."""
+        """The response to a four-letter word command; empty if there is none."""
         answer = bytearray()
         with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout) as line:
             line.sendall(word.encode())
@@ -71,7 +71,7 @@ class ZooKeeper(JavaServer):
         return answer.decode(errors="replace")
 
     def join(self, member: int, lines: dict[str, str]) -> None:
-        """Be a member of an ensemble from the next start on; `lines` name all its members."""
+        """Join an ensemble at the next start; `lines` name all its members."""
         self._member = member
         self.title = f"ZooKeeper {member}"
         self._extra |= lines
@@ -153,10 +153,10 @@ class Ensemble:
 
 
 def session_password(session: int) -> bytes:
-    """The password of a session, which ZooKeeper derives from its number.
+    """The password of a session, which ZooKeeper derives from the session ID.
 
-    A second client that shows both can take the session over and close it: that is how a test lets the session of
-    another process expire. The number is in `stat.ephemeralOwner` of any ephemeral node that the process has made.
+    A second client with both can take over the session and close it: a test uses this to expire the session of another
+    process. The ID is in `stat.ephemeralOwner` of any ephemeral node that the process has created.
     """
     state = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1
     password = bytearray()
@@ -167,9 +167,9 @@ def session_password(session: int) -> bytes:
 
 
 def expire(address: str, session: int) -> None:
-    """Let a session end as if its client had been silent for too long.
+    """Expire a session.
 
-    Its client may take the session back before we end it: then once more.
+    Its client may take the session back before it is closed: then repeat.
     """
     from kazoo.client import KazooClient
     from kazoo.handlers.threading import KazooTimeoutError

@@ -2,7 +2,7 @@ package main
 
 import "math/bits"
 
-// Buckets a power of two is cut into: times are known to 1 in 64.
+// The number of buckets per power of two: times have a resolution of 1 in 64.
 const parts = 64
 
 // histogram counts durations in nanoseconds without keeping them.
@@ -26,7 +26,7 @@ func (h *histogram) add(other *histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// quantile gives seconds: the upper end of the bucket in which the quantile lies.
+// quantile returns seconds: the upper end of the quantile's bucket.
 func (h *histogram) quantile(q float64) float64 {
 	left := uint64(q * float64(h.count))
 	for i, n := range h.buckets {

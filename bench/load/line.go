@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// No answer to a benchmark is larger; a length beyond it means that the stream is out of step.
+// The maximum size of a response; a larger length means that the stream is out of sync.
 const largest = 1 << 30
 
-// How long a connection may be silent altogether: a server that hangs ends the run, not the day.
+// The read timeout of a connection: if a server hangs, the run ends.
 const patience = 60 * time.Second
 
 var seed = maphash.MakeSeed()
 
-// card is one frame of one connection and what is known of the answer to it.
+// card is one frame of one connection and the expected response.
 type card struct {
 	frame []byte
 	place int
@@ -27,8 +27,7 @@ type card struct {
 	first []byte
 }
 
-// line is one connection. It is used by one goroutine: answers are read, and the requests that take their places are
-// written in one piece.
+// line is one connection. It is used by one goroutine: responses are read, and the next requests are written together.
 type line struct {
 	options
 	conn     net.Conn
@@ -99,7 +98,7 @@ func (l *line) talk() error {
 	}
 }
 
-// take handles the whole answers among the first `have` bytes, and gives the number of bytes left over.
+// take handles the complete responses in the first `have` bytes, and returns the number of remaining bytes.
 func (l *line) take(have int, now time.Time) int {
 	at := 0
 	for have-at >= 4 {
@@ -132,8 +131,8 @@ func (l *line) wantsMore(now time.Time) bool {
 	return l.errors == 0 && now.Before(l.until)
 }
 
-// put adds the next request to what will be written. Correlation ids count from 0; they stand after the length, the
-// key and the version.
+// put adds the next request to the write buffer. Correlation IDs count from 0; they come after the length, the key and
+// the version.
 func (l *line) put(now time.Time) {
 	frame := l.cards[l.sent%uint64(len(l.cards))].frame
 	binary.BigEndian.PutUint32(frame[8:], uint32(l.sent))

@@ -1,12 +1,12 @@
-// Load sends Kafka request frames over and over and says how fast they were answered.
+// Load sends Kafka request frames repeatedly and measures the responses.
 //
-// Frames (each with its length before it, as on the wire) come on standard input and are dealt to the connections like
-// cards: of C connections, number c gets frames c, c+C, c+2C, …; with fewer frames than connections everyone gets all.
-// A connection cycles over its frames with a fixed number in flight, and checks every answer: right order, right
-// correlation id, and the same body (or, with -check size, the same size) as the first answer to that frame. Those first
-// answers go back to the caller, who decodes them: so every answer is checked in full at the cost of one hash.
+// Frames (each with its length, as on the wire) are read from standard input and distributed to the connections: of C
+// connections, number c gets frames c, c+C, c+2C, …; with fewer frames than connections, each gets all. A connection
+// cycles through its frames with a fixed number in flight, and checks every response: order, correlation ID, and the
+// same body (or, with -check size, the same size) as the first response to that frame. The first responses are returned
+// to the caller, which decodes them: so every response is fully checked at the cost of one hash.
 //
-// One JSON object on standard output. One thread, and no allocation per request: its own cost must not show.
+// The result is one JSON object on standard output. It uses one thread and no allocation per request, for low overhead.
 package main
 
 import (
@@ -36,21 +36,21 @@ type options struct {
 }
 
 type report struct {
-	Requests     uint64   `json:"requests"` // answered inside the measured time
+	Requests     uint64   `json:"requests"` // responses during the measured time
 	Seconds      float64  `json:"seconds"`
 	Rate         float64  `json:"rate"`
-	P50          float64  `json:"p50"` // seconds, as all times here
+	P50          float64  `json:"p50"` // seconds, like all times here
 	P99          float64  `json:"p99"`
 	Max          float64  `json:"max"`
 	Bytes        uint64   `json:"bytes"`
 	SmallestBody int      `json:"smallest_body"`
 	LargestBody  int      `json:"largest_body"`
-	CPUSeconds   float64  `json:"cpu_seconds"` // of this process, warm-up included
-	Sent         []uint64 `json:"sent"`        // by each connection, warm-up included; all were answered
+	CPUSeconds   float64  `json:"cpu_seconds"` // of this process, including warm-up
+	Sent         []uint64 `json:"sent"`        // by each connection, including warm-up; all got responses
 	Errors       uint64   `json:"errors"`
 	FirstError   string   `json:"first_error"`
-	First        [][]byte `json:"first"` // the first answers to the first frames, without length
-	Last         [][]byte `json:"last"`  // the last answer to each connection
+	First        [][]byte `json:"first"` // the first responses to the first frames, without length
+	Last         [][]byte `json:"last"`  // the last response of each connection
 }
 
 func main() {
@@ -127,8 +127,8 @@ func readFrames(in io.Reader) ([][]byte, error) {
 	return frames, nil
 }
 
-// deal gives connection c its frames, each with its place in the input. A frame is copied, for its correlation id is
-// written into it.
+// deal returns the frames of connection c, with their positions in the input. Frames are copied, because the correlation
+// ID is written into them.
 func deal(frames [][]byte, c int, o options) []*card {
 	step := o.connections
 	if len(frames) < step && !o.once {

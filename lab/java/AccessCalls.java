@@ -35,7 +35,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** Quotas, SCRAM credentials and ACLs: who may do what, how often. */
+/** Quotas, SCRAM credentials and ACLs. */
 final class AccessCalls {
     static void addTo(Map<String, AdminProbe.Call> calls) {
         calls.put("describeClientQuotas", AccessCalls::describeClientQuotas);
@@ -52,7 +52,7 @@ final class AccessCalls {
         args.path("components").forEach(each -> components.add(component(each)));
         ClientQuotaFilter filter = AdminProbe.flag(args, "strict")
             ? ClientQuotaFilter.containsOnly(components) : ClientQuotaFilter.contains(components);
-        // Keyed by the entity's text only to have an order.
+        // Keyed by the entity's text to have a fixed order.
         Map<String, Object> answer = new TreeMap<>();
         admin.describeClientQuotas(filter).entities().get().forEach((entity, quotas) -> answer.put(
             new TreeMap<>(entity.entries()).toString(),
@@ -144,7 +144,7 @@ final class AccessCalls {
         return answer;
     }
 
-    /** One answer for each filter, in the order of the filters. */
+    /** One result for each filter, in the order of the filters. */
     private static Object deleteAcls(Admin admin, JsonNode args) {
         Map<AclBindingFilter, Object> answer = new LinkedHashMap<>();
         args.get("filters").forEach(each -> answer.put(filter(each), null));
@@ -155,7 +155,7 @@ final class AccessCalls {
         return answer.values();
     }
 
-    /** A filter; what is not given matches anything. */
+    /** A filter; a missing field matches anything. */
     private static AclBindingFilter filter(JsonNode node) {
         return new AclBindingFilter(
             new ResourcePatternFilter(

@@ -19,9 +19,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.function.Function;
 
 /**
- * Kafka's Java Admin client, driven by JSON lines: {admin, properties, method, args} in, {result} or
- * {error, message} out. "admin" names a client, opened when first named; so a JVM holds many. "close" lets one go.
- * An error that belongs to one resource stands in that resource's place, as {error, message}.
+ * Kafka's Java Admin client, controlled by JSON lines: {admin, properties, method, args} in, {result} or
+ * {error, message} out. "admin" names a client, which is opened on first use; one JVM can have many. "close" closes it.
+ * The error of one resource is in that resource's place, as {error, message}.
  */
 public final class AdminProbe {
     /** One method of the client: reads its arguments from JSON, and returns what Jackson can write. */
@@ -81,7 +81,7 @@ public final class AdminProbe {
         return Admin.create(given);
     }
 
-    /** What became of one resource: the value it got, or its error in the same place. */
+    /** The result of one resource: its value, or its error in the same place. */
     static <T> Object outcome(KafkaFuture<T> future, Step<T> step) {
         try {
             return step.read(future.get());
@@ -90,7 +90,7 @@ public final class AdminProbe {
         }
     }
 
-    /** An outcome with nothing to tell but success. */
+    /** A successful outcome without a value. */
     static Object outcome(KafkaFuture<Void> future) {
         return outcome(future, done -> map());
     }
@@ -123,7 +123,7 @@ public final class AdminProbe {
         return args.path(name).asBoolean(false);
     }
 
-    /** A text, or null where JSON has null or nothing. */
+    /** A string, or null if JSON has null or nothing. */
     static String text(JsonNode node, String name) {
         return node.hasNonNull(name) ? node.get(name).asText() : null;
     }

@@ -20,7 +20,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** Configuration. A resource is {type, name} in a question and the key "TYPE:name" in an answer. */
+/** Configs. A resource is {type, name} in a request and the key "TYPE:name" in a response. */
 final class ConfigCalls {
     static void addTo(Map<String, AdminProbe.Call> calls) {
         calls.put("describeConfigs", ConfigCalls::describeConfigs);
@@ -41,7 +41,7 @@ final class ConfigCalls {
         return answer;
     }
 
-    /** A configuration by key; the client keeps no order, so keys are sorted. */
+    /** Configs by key, sorted, because the client has no order. */
     static Map<String, Object> entries(Config config) {
         Map<String, Object> answer = new TreeMap<>();
         config.entries().forEach(each -> answer.put(each.name(), AdminProbe.map(

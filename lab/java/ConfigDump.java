@@ -34,7 +34,7 @@ public final class ConfigDump {
         "kafka.server.DynamicBrokerConfig$#dynamicConfigUpdateModes"};
     private static final String[] SYNONYMS = {
         "org.apache.kafka.server.config.ServerTopicConfigSynonyms#ALL_TOPIC_CONFIG_SYNONYMS"};
-    // The parts of the broker's definition that are in jars which are out before the broker's own.
+    // The parts of the broker's definition in jars that are published before the broker's own.
     private static final String[] BROKER_PARTS = {
         "org.apache.kafka.server.config.ServerConfigs#CONFIG_DEF",
         "org.apache.kafka.server.config.DelegationTokenManagerConfigs#CONFIG_DEF",

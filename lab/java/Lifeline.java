@@ -2,8 +2,8 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
 
 /**
- * Runs another class's main, and ends the JVM when standard input is closed: a broker never outlives the Python
- * process that started it, however that process died.
+ * Runs the main method of another class, and ends the JVM when standard input is closed, so that a broker never
+ * outlives the Python process that started it.
  */
 public final class Lifeline {
     public static void main(String[] args) throws Throwable {
@@ -21,10 +21,10 @@ public final class Lifeline {
     private static void haltAtEndOfInput() {
         try {
             while (System.in.read() >= 0) {
-                // Nobody writes here; only the end matters.
+                // Nothing is written here; only the end of the stream matters.
             }
         } catch (java.io.IOException e) {
-            // As good as the end.
+            // Same as the end of the stream.
         }
         Runtime.getRuntime().halt(130);
     }

@@ -19,9 +19,9 @@ import org.apache.kafka.server.authorizer.Authorizer;
 import org.apache.kafka.server.authorizer.AuthorizerServerInfo;
 
 /**
- * An authorizer that is not Kafka's own: `lab.authorizer.allowed` in server.properties lists the principals that may do
- * everything. Those in `lab.authorizer.described` may describe, and nothing else. As others of its kind, it has no ACLs
- * that Kafka could list or change.
+ * A custom authorizer: `lab.authorizer.allowed` in server.properties lists the principals that may do everything. Those
+ * in `lab.authorizer.described` may only describe. Like other custom authorizers, it has no ACLs that Kafka could list
+ * or change.
  */
 public final class ListedAuthorizer implements Authorizer {
     private static final Set<String> DESCRIBING = Set.of("DESCRIBE", "DESCRIBE_CONFIGS");

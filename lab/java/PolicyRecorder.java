@@ -12,8 +12,8 @@ import org.apache.kafka.server.policy.AlterConfigPolicy;
 import org.apache.kafka.server.policy.CreateTopicPolicy;
 
 /**
- * Kafka's two policies: they write down what they are asked, and do what names ask of them, exactly as
- * tests/policies/recorder.py does for kconf. `lab.policy.file` in server.properties says where to.
+ * Kafka's two policies: they record their calls, and follow instructions in resource names, exactly like
+ * tests/policies/recorder.py for kconf. `lab.policy.file` in server.properties is the file to write.
  */
 public final class PolicyRecorder {
     private static final ObjectMapper JSON = new ObjectMapper();

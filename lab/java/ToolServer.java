@@ -16,9 +16,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
 /**
- * Kafka's command line tools, many in one JVM. A line of input is a JSON array, a class and its arguments; a line of
- * output is {exit, stdout, stderr}. A tool that exits is stopped by an exception; what it says after that is dropped,
- * for in a JVM of its own it would not have lived to say it.
+ * Runs Kafka's command line tools in one JVM. An input line is a JSON array of a class and its arguments; an output line
+ * is {exit, stdout, stderr}. A tool that exits is stopped by an exception; its later output is dropped, because in its
+ * own JVM it would have ended.
  */
 public final class ToolServer {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -29,7 +29,7 @@ public final class ToolServer {
         }
     }
 
-    /** What one tool wrote, and the status it left with, fixed at the moment it first asked to exit. */
+    /** The output of one tool, and the exit status of its first exit call. */
     private static final class Run {
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
         final ByteArrayOutputStream err = new ByteArrayOutputStream();
@@ -47,7 +47,7 @@ public final class ToolServer {
         }
     }
 
-    /** Writes to the run that is current at that moment. */
+    /** Writes to the current run. */
     private static final class Switch extends OutputStream {
         private final Function<Run, OutputStream> stream;
 
@@ -72,7 +72,7 @@ public final class ToolServer {
         BufferedReader questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         System.setIn(InputStream.nullInputStream());
-        // Once for all: Scala's Console keeps the stream that it sees first.
+        // Only once: Scala's Console keeps the first stream.
         System.setOut(new PrintStream(new Switch(run -> run.out), true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(new Switch(run -> run.err), true, StandardCharsets.UTF_8));
         Exit.setExitProcedure((status, message) -> leave(status));

@@ -27,7 +27,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** Topics, partitions and the cluster. A topic that is asked for by id is answered by id. */
+/** Topics, partitions and the cluster. A topic requested by ID is returned by ID. */
 final class TopicCalls {
     static void addTo(Map<String, AdminProbe.Call> calls) {
         calls.put("createTopics", TopicCalls::createTopics);

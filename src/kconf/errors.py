@@ -369,6 +369,10 @@ class StoreUnavailable(StoreError):
     """The store cannot be reached or written now; trying again later may work."""
 
 
+class StaleState(StoreUnavailable):
+    """The cluster behind a gateway does not respond, so that nothing can be changed now."""
+
+
 class StoreReadOnly(StoreError):
     """This server changes nothing; trying again will not help."""
 

@@ -112,7 +112,7 @@ def test_unknown_tags_are_skipped(line: Line) -> None:
     assert values(read(*DESCRIBE, line.receive(), correlation=9))["cleanup.policy"] == "delete"
 
 
-def test_bytes_behind_a_request_are_left_alone(line: Line) -> None:
+def test_bytes_after_a_request_are_not_changed(line: Line) -> None:
     asked = describing(topic("orders"))[4:] + b"surplus"
     line.send(LENGTH.pack(len(asked)) + asked)
 

@@ -156,7 +156,7 @@ def test_reads_are_answered_as_usual() -> None:
     _with_service(test)
 
 
-def test_a_planner_with_a_bug_fails_alone() -> None:
+def test_a_bug_in_a_planner_fails_only_its_own_request() -> None:
     """The other changes of its batch are committed, and the writer continues."""
 
     async def test(store: FailingStore, service: Service, context: ServerContext) -> None:

@@ -193,7 +193,9 @@ def test_nor_in_another_format(run: Callable[..., Ran], line: str, output: str) 
 
 
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
-def test_nor_does_a_watch(run: Callable[..., Ran], hostile_server: KconfProcess, output: str) -> None:
+def test_control_characters_are_escaped_in_a_watch(
+    run: Callable[..., Ran], hostile_server: KconfProcess, output: str
+) -> None:
     """Another client makes changes while it watches."""
     stop = threading.Event()
 
@@ -252,7 +254,7 @@ def test_cells_of_csv_are_no_formulas_if_that_is_wanted(run: Callable[..., Ran])
     assert [cell.removeprefix("'") for row in guarded for cell in row] == [cell for row in plain for cell in row]
 
 
-def test_names_of_topics_are_no_exception() -> None:
+def test_control_characters_are_escaped_in_topic_names() -> None:
     """kconf refuses such names; another server may not."""
     with FakeBroker() as broker:
         broker.handlers["Metadata"] = lambda asked, version: MetadataResponse(

@@ -79,7 +79,7 @@ def test_everything_is_copied_to_the_next_epoch(left: KconfProcess, target: str)
     assert after.overrides(Resource.broker(1))[KEYSTORE] == "hunter2"
 
 
-def test_a_server_goes_on_from_the_copy(left: KconfProcess, target: str) -> None:
+def test_a_server_continues_on_the_copy(left: KconfProcess, target: str) -> None:
     copy(left.store, target, left)
 
     with (
@@ -118,7 +118,7 @@ def test_a_copy_of_a_copy_is_two_epochs_on(left: KconfProcess, target: str, tmp_
     assert now == [cluster, epoch + 2]
 
 
-def test_a_target_that_is_there_is_refused(left: KconfProcess, target: str) -> None:
+def test_an_existing_target_is_refused(left: KconfProcess, target: str) -> None:
     copy(left.store, target, left)
     again = copy(left.store, target, left)
 

@@ -183,7 +183,7 @@ def test_a_journal_that_cannot_be_written_prevents_the_change(broker: KafkaBroke
     (tmp_path / "file").write_text("")
     with SyncAdminClient(broker.bootstrap, journal=ClientJournal(tmp_path / "file")) as admin:
         name = a_name()
-        with pytest.raises(StoreUnavailable, match="cannot be written"):
+        with pytest.raises(StoreUnavailable, match="cannot write the journal"):
             admin.create_topics([NewTopic(name, 1, 1)])
         assert name not in admin.list_topics()
 

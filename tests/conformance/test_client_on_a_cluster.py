@@ -49,7 +49,7 @@ def test_all_nodes_are_known_from_one_address(admin: Any) -> None:
     assert sorted(found.nodes) == [1, 2, 3]
 
 
-def test_a_broker_is_asked_about_itself(admin: Any, cluster: KafkaCluster) -> None:
+def test_requests_about_a_broker_are_sent_to_it(admin: Any, cluster: KafkaCluster) -> None:
     """Only node N knows its static configs: each has its own log.dirs."""
     brokers = [Resource.broker(node.node_id) for node in cluster.nodes]
 
@@ -88,7 +88,7 @@ def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> Non
 
 
 @pytest.mark.faults
-def test_calls_succeed_when_a_node_and_the_controller_are_gone() -> None:
+def test_calls_succeed_when_a_node_and_the_controller_are_down() -> None:
     """Both clients, connected to brokers and to controllers: the active controller changes."""
     with KafkaCluster() as cluster, ExitStack() as held:
         direct = [held.enter_context(driver(kind, bootstrap_controllers=cluster.controllers)) for kind in KINDS]

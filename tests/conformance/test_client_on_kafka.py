@@ -564,7 +564,7 @@ def test_an_untrusted_certificate(secured: KafkaBroker, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_unknown_mechanism_is_answered_with_those_that_there_are(secured: KafkaBroker, kind: str) -> None:
+def test_the_response_to_an_unknown_mechanism_lists_the_supported_ones(secured: KafkaBroker, kind: str) -> None:
     login = Plain("alice", "alice-secret")
     login.mechanism = "GSSAPI"
 

@@ -15,8 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from starlette.testclient import TestClient
 
 from kconf.cli.compat.kafka_configs.main import main as kafka_configs
+from kconf.client.contexts.context import Context
+from kconf.console.app import create_app
+from kconf.console.console import Console
+from kconf.console.settings import ConsoleSettings, ListenAddress
+from kconf.operations.target import Target
 from lab.broker import KafkaBroker
 from lab.tools import ToolServer
 from tests.cli.commands.stories import People, a_name, until
@@ -198,6 +204,7 @@ def test_a_follower_that_is_killed_loses_and_repeats_nothing_and_ghosts_are_foun
         lines = archived(archive)
         offline = people.items(f"history topic:{name} --metadata-log {broker.directory / 'data'}")
         found = people.items("check", status=3)
+        badge = _finding_in_the_console(broker, name)
         cures = [each["cure"] for each in found if each["resource"] == f"topic:{name}"]
         for cure in cures[0].split(" && "):
             assert run_in_process(kafka_configs, cure.split()[1:]).status == 0
@@ -216,6 +223,22 @@ def test_a_follower_that_is_killed_loses_and_repeats_nothing_and_ghosts_are_foun
     ]
     assert [(each["finding"], each["key"]) for each in found] == [("ghost config", "retention.ms")]
     assert after == []
+    assert badge.startswith("ghost config: ")
+
+
+def _finding_in_the_console(broker: KafkaBroker, topic: str) -> str:
+    """What the page of a topic says of its retention.ms, as soon as the cluster was compared with its log."""
+    context = Context("here", broker.bootstrap, controllers=broker.address("CONTROLLER"))
+    settings = ConsoleSettings(ListenAddress("127.0.0.1", 8080), [Target(context)], interval=1.0)
+    with Console(settings) as console:
+        browser = TestClient(create_app(console), base_url="http://127.0.0.1:8080")
+
+        def finding() -> str | None:
+            page = browser.get(f"/here/topic/{topic}", headers={"accept": "application/json"}).json()
+            return next((each["finding"] for each in page.get("keys", ()) if each["name"] == "retention.ms"), None)
+
+        until(lambda: finding() is not None, True)
+        return str(finding())
 
 
 def test_watch_follows_the_metadata_log(people: People) -> None:

@@ -198,7 +198,7 @@ def archived(archive: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.full
-def test_a_log_that_was_truncated_while_nobody_followed_is_one_gap_with_the_difference(
+def test_a_log_that_was_truncated_while_not_followed_is_one_gap_with_the_difference(
     people: People, broker: KafkaBroker, tmp_path: Path
 ) -> None:
     """The broker checks for old snapshots once a minute."""

@@ -118,7 +118,7 @@ def listed_at(address: str) -> list[str]:
         one.close()
 
 
-def test_with_one_address_a_broker_is_asked_only_for_clients_that_name_it(
+def test_with_one_address_requests_reach_a_broker_only_if_the_client_names_it(
     cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     dirs = Ask("DescribeLogDirs", 4, DescribeLogDirsRequest(None))

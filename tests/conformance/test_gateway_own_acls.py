@@ -50,7 +50,7 @@ def test_without_rights_of_its_own_a_gateway_does_not_start(kafka: KafkaBroker, 
         [*command, *place, *overrides(said)], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 1
-    assert "the cluster has the authorizer ListedAuthorizer" in done.stderr
+    assert "do not support the cluster's authorizer ListedAuthorizer" in done.stderr
     assert "gateway.acl.file" in done.stderr
 
 

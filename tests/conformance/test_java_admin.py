@@ -151,7 +151,7 @@ def test_topics_that_cannot_be(both: Both, topic: str) -> None:
         assert all("error" in each for each in said.values())
 
 
-def test_a_topic_that_is_there_already(both: Both, topic: str) -> None:
+def test_an_existing_topic(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic)]})
     both.check("describeTopics", {"topics": [topic]})
 

@@ -50,7 +50,7 @@ def come(kafka: KafkaBroker, stack: ExitStack, listener: str, *, source: str = H
     return line
 
 
-def test_beyond_max_connections_a_connection_waits_for_one_to_go(kafka: KafkaBroker) -> None:
+def test_beyond_max_connections_a_connection_waits_until_another_closes(kafka: KafkaBroker) -> None:
     with ExitStack() as stack:
         first, second, third = (come(kafka, stack, "SMALL") for _ in range(3))
         assert is_answered(first)

@@ -227,7 +227,7 @@ def test_the_cases_of_the_specification(sides: Sides, wishes: Any, codes_: list[
 
 
 @pytest.mark.parametrize(("deed", "theirs"), [("OTHER", 40), ("RAISE", -1)])
-def test_a_policy_that_fails_refuses_here_whatever_it_raises(sides: Sides, deed: str, theirs: int) -> None:
+def test_a_failing_policy_refuses_for_any_exception(sides: Sides, deed: str, theirs: int) -> None:
     """Intended: Kafka returns the code of any exception; kconf returns 44, to show that a policy refused."""
     name = f"failing.alter.{deed}"
     for side in (sides.kconf, sides.kafka):

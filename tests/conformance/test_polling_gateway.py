@@ -18,6 +18,7 @@ from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from lab.broker import KafkaBroker
+from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
 from tests.cli.commands.stories import a_name, until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, kconf, setting
@@ -216,7 +217,55 @@ def test_what_the_account_may_not_describe_is_unknown_and_not_empty(tmp_path: Pa
             process.terminate()
             _, messages = process.communicate(timeout=60)
         assert "cannot read resources of type acl: CLUSTER_AUTHORIZATION_FAILED" in messages
-        assert "the cluster does not show scram: CLUSTER_AUTHORIZATION_FAILED" in messages
-        assert "does not show the configs of topic:secret" in messages
+        assert "cannot read resources of type scram: CLUSTER_AUTHORIZATION_FAILED" in messages
+        assert "cannot read the configs of topic:secret" in messages
         found = kconf("check", "-b", kafka.bootstrap)
         assert "acls could not be read" in found.stdout + found.stderr
+
+
+@pytest.mark.faults
+def test_another_broker_is_read_when_the_one_that_was_read_is_killed(tmp_path: Path) -> None:
+    """A writer goes on through the gateway, and another directly: every change is seen once, and the state never goes
+    back. The configs of the killed broker are not taken for removed."""
+    orders, other, lost = Resource.topic("orders"), Resource.topic("other"), Resource.broker(1)
+    sent: list[str] = []
+    acknowledged: list[str] = []
+    stop = threading.Event()
+
+    def write(address: str) -> None:
+        with SyncAdminClient(address, timeout=20) as admin:
+            while not stop.is_set():
+                sent.append(str(1000 + len(sent)))
+                try:
+                    admin.incremental_alter_configs({orders: setting(sent[-1])}, reason="ours").raise_for_failures()
+                except (KafkaError, ExceptionGroup):  # stale, or the answer was lost with the broker
+                    stop.wait(0.1)
+                    continue
+                acknowledged.append(sent[-1])
+
+    with KafkaCluster() as cluster, SyncAdminClient(cluster.bootstrap) as direct:
+        topics = [NewTopic("orders", assignment=[(0, [2, 3])]), NewTopic("other", assignment=[(0, [3, 2])])]
+        direct.create_topics(topics).raise_for_failures()
+        direct.incremental_alter_configs({lost: setting(15_001, "log.cleaner.backoff.ms")}).raise_for_failures()
+        with gateway(cluster, tmp_path / "gw.db", polls=True) as (address, _), SyncAdminClient(address) as admin:
+            writer = threading.Thread(target=write, args=(address,), daemon=True)
+            writer.start()
+            until(lambda: len(acknowledged) > 3, True)
+            cluster.nodes[0].kill()  # the broker with the lowest ID is read first
+            count = len(acknowledged)
+            direct.incremental_alter_configs({other: setting(7)}).raise_for_failures()
+            until(lambda: len(acknowledged) > count + 3, True)
+            until(lambda: admin.describe_configs([other])[other][KEY].value, "7")
+            stop.set()
+            writer.join(60)
+            lines = journal(admin, orders)
+            final = direct.describe_configs([orders])[orders][KEY].value
+            until(lambda: admin.describe_configs([orders])[orders][KEY].value, final)
+            revisions = admin.list_changes(begin(admin)).revisions
+    values = [after for _, _, after, _, _ in lines]
+    assert [before for _, before, _, _, _ in lines[1:]] == values[:-1]
+    assert len(values) == len(set(values))
+    assert [each for each in values if each in acknowledged] == acknowledged
+    assert set(values) <= set(sent)
+    assert {line[3:] for line in lines if line[2] in acknowledged} == {("User:ANONYMOUS", "ours")}
+    assert {change.resource for each in revisions for change in each.changes} == {orders, other}

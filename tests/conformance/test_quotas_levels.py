@@ -92,7 +92,7 @@ def becomes(broker: KafkaBroker, expected: bool) -> bool:
 
 
 @pytest.mark.parametrize("source", list(QuotaSource), ids=lambda source: source.name.lower())
-def test_a_level_holds_against_all_that_come_after_it(
+def test_each_level_takes_precedence_over_all_later_ones(
     broker: KafkaBroker, probe: AdminProbe, source: QuotaSource
 ) -> None:
     first, after = LEVELS[source], LEVELS[source + 1 :]

@@ -70,7 +70,7 @@ def test_java_creates_and_deletes_acls_which_apply_at_once(java: Secured, make_p
         alice.call("describeAcls")
 
 
-def test_java_sets_a_password_that_holds_at_the_next_login(java: Secured, make_probe: MakeProbe) -> None:
+def test_java_sets_a_password_that_is_valid_at_the_next_login(java: Secured, make_probe: MakeProbe) -> None:
     root = probe(make_probe, java, "4.3.1", "SASL_PLAINTEXT", "PLAIN", ROOT)
     new = User("carol", "first pässword")
     root.call(

@@ -107,7 +107,7 @@ def test_unrecorded_values_are_unknown_and_are_not_rolled_back(people: TwoTools)
     assert note.startswith(f"topic:{name} retention.ms has no recorded value before ")
 
 
-def test_an_override_that_another_tool_removed_is_shown_as_gone(people: TwoTools) -> None:
+def test_an_override_that_another_tool_removed_is_shown_as_removed(people: TwoTools) -> None:
     name = a_name()
     people(f"topic create {name} --partitions 1 --replication-factor 1 --config retention.ms=5d")
     people.shows(name, retention_ms="432000000")

@@ -108,7 +108,7 @@ def test_a_topic_created_through_kconf_accepts_messages(shared: Shared) -> None:
     assert on_kconf["topicId"] == on_kafka["topicId"]
 
 
-def test_a_topic_grown_and_deleted_through_kconf_is_grown_and_gone(shared: Shared) -> None:
+def test_partitions_and_deletions_through_kconf_reach_the_broker(shared: Shared) -> None:
     shared.create("grown")
     shared.ask.call("createPartitions", {"topics": {"grown": {"count": 3}}})
     until(lambda: len(shared.own.call("describeTopics", {"topics": ["grown"]})["grown"].get("partitions", ())) == 3)
@@ -132,7 +132,7 @@ def test_a_message_over_the_limit_is_refused(shared: Shared, alter: Alter) -> No
 
 
 @pytest.mark.parametrize("value", ["86400000", "43200000"])
-def test_a_cluster_default_is_in_force_on_the_broker_and_its_topics(shared: Shared, alter: Alter, value: str) -> None:
+def test_a_cluster_default_applies_to_the_broker_and_its_topics(shared: Shared, alter: Alter, value: str) -> None:
     shared.create(topic := f"follows-{time.monotonic_ns()}")
 
     alter("brokers", "", {"log.retention.ms": value})
@@ -195,7 +195,7 @@ def test_a_singular_type_is_read_by_kconf_and_not_by_the_broker(shared: Shared, 
     ("document", "kept_by_broker"),
     [(b'{"version":1,"config":{"max.message.bytes":"much"}}', True), (b"not JSON", False), (b"[1]", False)],
 )
-def test_an_unreadable_quota_leaves_the_old_one_in_force(
+def test_an_unreadable_quota_does_not_replace_the_old_one(
     shared: Shared, znodes: KazooClient, document: bytes, kept_by_broker: bool
 ) -> None:
     """kconf keeps the quota. A running 3.9.2 keeps it if a value is invalid, but drops it if the JSON is."""
@@ -344,7 +344,7 @@ def test_topics_of_others_appear_and_vanish_as_changes_by_outside(shared: Shared
         assert "theirs" not in admin.list_topics()
 
 
-def test_acls_of_others_are_in_force_here_too(shared: Shared) -> None:
+def test_acls_created_by_other_tools_apply_too(shared: Shared) -> None:
     granted = {"resourceType": "GROUP", "resourceName": "theirs", "principal": "User:otto", "operation": "READ"}
     with SyncAdminClient(shared.kconf.bootstrap) as admin, admin.watch_changes(about=[ResourceType.ACL]) as watch:
         shared.own.call("createAcls", {"acls": [granted]})

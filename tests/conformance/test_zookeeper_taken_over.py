@@ -75,7 +75,7 @@ def admin(cluster: Cluster) -> Iterator[SyncAdminClient]:
         yield client
 
 
-def test_everything_is_there_and_no_znode_is_written(cluster: Cluster) -> None:
+def test_everything_is_shown_and_no_znode_is_written(cluster: Cluster) -> None:
     before = cluster.nodes()
     process = KconfProcess(store=cluster.store, node_id=1001, properties=PROPERTIES, args=["--read-only"])
     with process, SyncAdminClient(process.bootstrap) as admin:

@@ -1,25 +1,25 @@
 """A kconf server with a history, a console for it, and one browser for all tests.
 
-`open_page` opens a page of the console. The test fails on a message in the browser's console, a script error, a request
-that fails or goes to another host, or a violation of the Content-Security-Policy.
+`open_page` opens a page of the console. Whatever the browser complains about fails the test: see
+tests/support/browsing.py.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Page
 
 from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from kconf.client.contexts.context import Context
 from kconf.console.run import RunningConsole, console_in_thread
 from kconf.console.settings import ConsoleSettings, ListenAddress
 from kconf.operations.target import Target
-from lab.browser import browser as chromium
+from tests.support.browsing import Visits, launched
 from tests.support.process import KconfProcess
 
 DAY = 86_400_000
@@ -45,7 +45,7 @@ topics:
 """
 
 OpenPage = Callable[..., Page]
-expect.set_options(timeout=60_000)  # long, for a busy machine
+TakePicture = Callable[[Page, str], None]
 
 
 @pytest.fixture(scope="package")
@@ -89,52 +89,19 @@ def console(served: KconfProcess, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture(scope="package")
-def playwright() -> Iterator[Playwright]:
-    with sync_playwright() as found:
+def all_visits() -> Iterator[Visits]:
+    with launched() as browser:
+        found = Visits(browser)
         yield found
-
-
-@pytest.fixture(scope="package")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    with playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as found:
-        yield found
-
-
-class Visits:
-    """Opens pages in separate browser contexts, and collects the browser's error messages."""
-
-    def __init__(self, browser: Browser, stack: ExitStack) -> None:
-        self._browser, self._stack = browser, stack
-        self.complaints: list[str] = []
-
-    def open(
-        self, url: str, path: str, *, width: int = 1280, dark: bool = False, script: bool = True, expected: str = ""
-    ) -> Page:
-        """`expected` is a browser message that is not an error, for example about the status 403."""
-        context = self._browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",  # colors are measured, so transitions must have ended
-            java_script_enabled=script,
-            base_url=url,
-        )
-        self._stack.callback(context.close)
-        page = context.new_page()
-        complain = self.complaints.append
-        page.on("console", lambda each: None if expected and expected in each.text else complain(each.text))
-        page.on("pageerror", lambda error: complain(f"error: {error}"))
-        page.on("requestfailed", lambda each: complain(f"failed: {each.url}") if _matters(each) else None)
-        page.on("request", lambda each: None if each.url.startswith(url) else complain(f"elsewhere: {each.url}"))
-        page.goto(path)
-        return page
+        found.close()
 
 
 @pytest.fixture
-def visits(browser: Browser) -> Iterator[Visits]:
-    with ExitStack() as stack:
-        found = Visits(browser, stack)
-        yield found
-    assert found.complaints == []
+def visits(all_visits: Visits) -> Iterator[Visits]:
+    yield all_visits
+    complaints = list(all_visits.complaints)
+    all_visits.leave()
+    assert complaints == []
 
 
 @pytest.fixture
@@ -143,11 +110,13 @@ def open_page(visits: Visits, console: RunningConsole) -> OpenPage:
     return partial(visits.open, console.url)
 
 
-def _matters(request: object) -> bool:
-    """Whether a failed request matters: an event stream ends when its page is closed."""
-    return not str(getattr(request, "url", "")).endswith("/-/events")
-
-
 @pytest.fixture(scope="package")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pictures")
+def take_picture() -> TakePicture:
+    """A picture of the whole page, for people to look at, in the directory KCONF_PICTURES; without it there is none."""
+    folder = os.environ.get("KCONF_PICTURES")
+
+    def take(page: Page, name: str) -> None:
+        if folder:
+            page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+    return take

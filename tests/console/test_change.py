@@ -75,7 +75,7 @@ def test_a_change_by_another_tool_after_the_dry_run_is_not_overwritten(
     assert value(served, topic, "retention.ms") == str(30 * DAY)
 
 
-def test_what_the_server_refuses_is_told_by_the_dry_run(open_page: OpenPage, topic: str) -> None:
+def test_a_dry_run_shows_what_the_server_refuses(open_page: OpenPage, topic: str) -> None:
     page = open_page(f"/home/change?resource=topic:{topic}&key=retention.ms")
     dry_run(page, "-7")
     expect(page.locator("tbody")).to_contain_text("INVALID_CONFIG")

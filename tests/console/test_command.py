@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -49,13 +50,35 @@ def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> 
         assert process.stdout is not None
         found = re.fullmatch(r"kconf console ready: (http://127\.0\.0\.1:\d+/)\n", process.stdout.readline())
         assert found is not None
-        page = urllib.request.urlopen(found[1], timeout=60).read().decode()
+        response = urllib.request.urlopen(found[1], timeout=60)
+        page, cookie = response.read().decode(), response.headers["set-cookie"].split(";")[0]
         assert [name for name in ("prod-eu", "prod-us", "test") if f"/{name}/topics" in page] == ["prod-eu", "prod-us"]
+        events = urllib.request.Request(f"{found[1]}prod-eu/-/events", headers={"cookie": cookie})
+        stream = urllib.request.urlopen(events, timeout=60)  # a page that is open
+        assert stream.readline() == b"retry: 2000\n"
     finally:
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=120)
     assert process.returncode == 0
+    assert "Traceback" not in error
     assert error.startswith("kconf: login is off: everybody who can reach this address uses the credentials")
+
+
+def test_with_a_provider_there_are_logins_and_one_that_is_away_is_a_page(config: Path) -> None:
+    issuer = ("--oidc-issuer", "https://127.0.0.1:1", "--oidc-client-id", "console")
+    process = started(config, "-C", "prod-eu", "--listen", "127.0.0.1:0", *issuer)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        assert "login required" in urllib.request.urlopen(url, timeout=60).read().decode()
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{url}-/oidc/start", timeout=60)
+        with caught.value as answer:
+            assert (answer.code, "https://127.0.0.1:1 cannot be reached" in answer.read().decode()) == (502, True)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=120)
+    assert (process.returncode, error) == (0, "")
 
 
 def test_what_would_expose_a_cluster_is_refused(config: Path) -> None:
@@ -66,4 +89,5 @@ def test_what_would_expose_a_cluster_is_refused(config: Path) -> None:
 def test_mistakes_are_one_sentence(config: Path, tmp_path: Path) -> None:
     assert "no context" in refused(config, "-C", "nothing")
     assert "HOST:PORT" in refused(config, "--listen", "8080")
+    assert "--oidc-client-id needs --oidc-issuer" in refused(config, "--oidc-client-id", "console")
     assert "no context to serve" in refused(tmp_path / "none.yaml")

@@ -9,9 +9,7 @@ from tests.console.conftest import OpenPage
 from tests.support.process import KconfProcess
 
 
-def test_a_page_says_that_something_changed_and_shows_it_when_it_is_loaded_again(
-    open_page: OpenPage, served: KconfProcess
-) -> None:
+def test_a_page_announces_a_change_and_shows_it_after_a_reload(open_page: OpenPage, served: KconfProcess) -> None:
     page = open_page("/home/topic/payments")
     note = page.get_by_role("link", name="Something changed: reload")
     expect(note).to_be_hidden()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from kconf import AclBinding, AclType, NewTopic, Operation, SyncAdminClient
-from tests.console.conftest import Visits
+from tests.support.browsing import Visits
 from tests.support.process import KconfProcess
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -60,7 +60,9 @@ def rows(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
-def test_a_page_leads_to_the_login_and_back_and_a_logout_ends_it(visits: Visits, address: str, script: bool) -> None:
+def test_a_page_redirects_to_the_login_and_back_and_a_logout_ends_the_session(
+    visits: Visits, address: str, script: bool
+) -> None:
     page = visits.open(address, "/kconf/topics?q=o", script=script)
     log_in(page, "ana", USERS["ana"])
     assert rows(page) == ["orders"]

@@ -8,28 +8,24 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.conftest import OpenPage
+from tests.console.conftest import OpenPage, TakePicture
 
 PAGES = {
     "clusters": "/",
-    "topics": "/home/topics",
-    "search": "/home/topics?q=retention.ms%3E1d&columns=retention.ms,partitions&sort=-partitions",
-    "topic": "/home/topic/orders",
-    "key": "/home/topic/orders?key=retention.ms",
-    "then": "/home/topic/orders?at=now",
-    "difference": "/home/topic/orders?from=1h",
+    "topics": "/home/topics?q=topic-00+retention.ms%3E1d&columns=retention.ms,partitions&sort=-partitions",
+    "topic": "/home/topic/orders?key=retention.ms&at=now&from=1h",
     "brokers": "/home/brokers",
     "broker": "/home/broker/1",
     "defaults": "/home/broker/default",
     "groups": "/home/groups",
     "users": "/home/users",
-    "activity": "/home/activity",
+    "activity": "/home/activity?resource=topic:orders",
     "refusals": "/home/activity?show=refusals",
     "quotas": "/home/quotas?user=dora&client-id=app&level=user&key=producer_byte_rate&value=2MiB",
     "access": "/home/access?operation=read&resource=topic%3Aorders",
     "acls": "/home/access/acls",
     "scram": "/home/access/users",
-    "compare": "/home/compare?from=1h",
+    "compare": "/home/compare?from=1h&resource=orders",
     "drift": "/ruled/drift",
     "policies": "/ruled/policies",
     "reports": "/home/reports",
@@ -42,22 +38,25 @@ FINDINGS = """only => axe.run(document, only ? {runOnly: only} : {})
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_accessible_in_light_and_dark_and_fits_a_telephone(
-    open_page: OpenPage, pictures: Path, name: str
+    open_page: OpenPage, take_picture: TakePicture, name: str
 ) -> None:
     page = open_page(PAGES[name])
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    page.screenshot(path=pictures / f"{name}-light.png", full_page=True)
-    is_checked = name != "broker"  # hundreds of rows like those of a topic, which would take long
+    take_picture(page, f"{name}-light")
+    is_checked = name != "broker"  # hundreds of rows like those of a topic, each of which takes its time
     if is_checked:
         page.evaluate(AXE.read_text())
         assert page.evaluate(FINDINGS, None) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     page.emulate_media(color_scheme="dark")
-    page.screenshot(path=pictures / f"{name}-dark.png", full_page=True)
+    take_picture(page, f"{name}-dark")
     assert not is_checked or page.evaluate(FINDINGS, ["color-contrast"]) == []
     page.set_viewport_size({"width": 390, "height": 844})
-    page.screenshot(path=pictures / f"{name}-telephone.png", full_page=True)
+    take_picture(page, f"{name}-telephone")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.emulate_media(media="print", color_scheme="light")
+    take_picture(page, f"{name}-print")
+    assert page.locator(".top nav").count() == 0 or page.locator(".top nav").is_hidden()
 
 
 def test_without_script_a_search_is_a_form_and_a_row_is_a_link(open_page: OpenPage) -> None:
@@ -111,7 +110,7 @@ def test_hostile_text_is_text(open_page: OpenPage) -> None:
     assert page.locator("main script").count() == 0
 
 
-def test_a_cluster_that_is_down_says_so_and_the_others_are_served(open_page: OpenPage) -> None:
+def test_an_unreachable_cluster_does_not_affect_the_others(open_page: OpenPage) -> None:
     page = open_page("/")
     expect(page.locator(".card", has_text="down")).to_contain_text("unreachable")
     expect(page.locator(".card", has_text="home")).to_contain_text("reachable")

@@ -22,7 +22,7 @@ def test_violations_and_rules_are_shown(open_page: OpenPage, script: bool, width
     expect(page.locator("select[name=rule]")).to_have_value("wide")
 
 
-def test_without_a_policy_the_page_says_so(open_page: OpenPage) -> None:
+def test_the_page_reports_a_missing_policy(open_page: OpenPage) -> None:
     expect(open_page("/home/policies").locator("main")).to_contain_text("has no policy")
 
 

@@ -190,7 +190,7 @@ def test_an_empty_pending_commit_with_a_broken_guard_conflicts(store: Store) -> 
     assert isinstance(result, RevisionConflict)
 
 
-def test_a_guard_holds_until_its_resource_moves(store: Store) -> None:
+def test_an_expected_revision_is_valid_until_the_resource_changes(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
     commit(store, put(PAYMENTS, "a", "1"), guards={ORDERS: 1, PAYMENTS: 0})
 
@@ -232,7 +232,7 @@ def test_a_guard_sees_earlier_drafts_of_its_batch(store: Store) -> None:
     assert store.load().overrides(ORDERS) == {"a": "3"}
 
 
-def test_a_pending_commit_left_out_moves_nothing_for_those_after_it(store: Store) -> None:
+def test_a_skipped_pending_commit_does_not_affect_later_ones(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
 
     first, second = store.commit(
@@ -365,7 +365,7 @@ def test_the_newest_revision_is_never_trimmed(store: Store) -> None:
     assert commit(store, put(ORDERS, "a", "x")).number == 4
 
 
-def test_everything_is_there_after_reopening(durable: Opener) -> None:
+def test_everything_is_stored_after_reopening(durable: Opener) -> None:
     made = topic("orders")
     store = durable()
     commit(store, turned(None, made), put(ORDERS, "a", "1"), put(ORDERS, "pw", "secret", sensitive=True))

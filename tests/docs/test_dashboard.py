@@ -35,7 +35,7 @@ def expressions() -> list[str]:
     return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
 
 
-def test_the_dashboard_asks_for_what_there_is(exported: set[str]) -> None:
+def test_the_dashboard_uses_existing_metrics(exported: set[str]) -> None:
     names = asked(" ".join(expressions()))
 
     assert len(names) > 15

@@ -68,7 +68,7 @@ def test_a_notebook_starts_spark_and_reads_a_live_cluster(server: KconfProcess) 
     check(run(sys.executable, "-m", "examples.notebook", server.bootstrap))
 
 
-def test_a_notebook_asks_a_lake_in_sql(tmp_path: Path) -> None:
+def test_a_notebook_queries_a_lake_with_sql(tmp_path: Path) -> None:
     lake = example(str(tmp_path / "lake")).uri
 
     rows = [line.split() for line in run(sys.executable, "-m", "examples.lake_notebook", lake).splitlines()]

@@ -26,7 +26,7 @@ def _with(*needs: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", _with("server"))
-def test_a_page_beside_a_server(name: str) -> None:
+def test_a_page_with_a_server(name: str) -> None:
     with KconfProcess(elr_version=None) as server, reader(PAGES[name], p9092=server.bootstrap) as someone:
         someone.read()
 
@@ -38,7 +38,7 @@ def test_a_page_that_starts_its_own_server(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _with("zookeeper"))
-def test_a_page_beside_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
+def test_a_page_with_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
     with reader(PAGES[name], p2181=zookeeper.address) as someone:
         someone.read()
 

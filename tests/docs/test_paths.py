@@ -26,7 +26,7 @@ def _exists(name: str, mentioned_in: Path) -> bool:
     return any((place / name).is_file() for place in (ROOT, SOURCES, *near))
 
 
-def test_every_file_that_is_named_is_there() -> None:
+def test_every_named_file_exists() -> None:
     lost = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in _texts()

@@ -77,7 +77,7 @@ def test_a_revision_that_is_not_here_yet_is_refused(admin: Admin, topic: str) ->
 
 
 @pytest.mark.parametrize("name", ["1", "01", "+1"])
-def test_a_broker_has_one_revision_however_it_is_named(own_admin: Admin, name: str) -> None:
+def test_a_broker_has_one_revision_for_all_spellings_of_its_id(own_admin: Admin, name: str) -> None:
     seen = revision_of(own_admin, (BROKER, name))
     key = "log.cleaner.backoff.ms"
     assert set_key(own_admin, "1", "20000", key=key, kind=BROKER) == 0

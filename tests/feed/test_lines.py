@@ -198,7 +198,7 @@ def test_texts_of_any_length_do_not_stop_the_feed(own_server: KconfProcess) -> N
     assert len(found[1].changes[0].after) > 32_767
 
 
-def test_a_reason_has_its_limit(admin: Admin, topic: str) -> None:
+def test_the_length_of_a_reason_is_limited(admin: Admin, topic: str) -> None:
     admin.create(topic)
 
     assert set_key(admin, topic, "5", reason="x" * 4096) == 0

@@ -62,7 +62,7 @@ def test_a_reader_of_a_type_is_not_woken_by_another(own_server: KconfProcess) ->
         assert [each.revision for each in answer.result(10).revisions] == [3]
 
 
-def test_a_time_out_is_an_empty_page_and_where_to_go_on(own_server: KconfProcess) -> None:
+def test_a_timeout_returns_an_empty_page_and_the_next_position(own_server: KconfProcess) -> None:
     with Admin(own_server.bootstrap) as reader, Admin(own_server.bootstrap) as writer:
         writer.create("t")
         began = time.monotonic()
@@ -75,7 +75,7 @@ def test_a_time_out_is_an_empty_page_and_where_to_go_on(own_server: KconfProcess
     assert (found.error_code, list(found.revisions), found.next_after, found.current) == (0, [], 2, 2)
 
 
-def test_changes_that_are_there_are_answered_at_once(admin: Admin, topic: str) -> None:
+def test_existing_changes_are_returned_immediately(admin: Admin, topic: str) -> None:
     admin.create(topic)
     began = time.monotonic()
 
@@ -107,7 +107,7 @@ def test_a_client_that_disconnects_is_removed_at_once(own_server: KconfProcess, 
         line.close()
 
 
-def test_a_request_behind_a_long_poll_ends_its_wait(server: KconfProcess) -> None:
+def test_a_request_after_a_long_poll_ends_its_wait(server: KconfProcess) -> None:
     """Responses are in order, so the second would wait for the first; an empty page is always valid."""
     with Wire(server.bootstrap) as wire:
         current = changes(wire, -1).current
@@ -124,7 +124,7 @@ def test_a_request_behind_a_long_poll_ends_its_wait(server: KconfProcess) -> Non
     assert all(each[1].error_code == 0 and not each[1].revisions for each in (first, second, third, fourth))
 
 
-def test_a_poll_behind_the_last_word_of_a_peer_does_not_wait(server: KconfProcess) -> None:
+def test_a_long_poll_after_the_end_of_stream_does_not_wait(server: KconfProcess) -> None:
     """Two requests and end of stream in one write: the second request is the long poll."""
     with server.connect() as line:
         line.sendall(question(0, wait=0, correlation=1) + question(2**40, wait=LONG, correlation=2))

@@ -80,7 +80,7 @@ def test_null_names_mean_all_keys(admin: Admin, topic: str) -> None:
     assert len(result.configs) == 33
 
 
-def test_only_the_named_keys_come(admin: Admin, topic: str) -> None:
+def test_only_the_requested_keys_are_returned(admin: Admin, topic: str) -> None:
     """Describe 3: otherwise only the given names; unknown names are omitted without an error."""
     admin.create(topic)
 
@@ -142,7 +142,7 @@ def test_a_broker_key_is_read_only_unless_it_became_dynamic(admin: Admin) -> Non
 
 
 @pytest.mark.parametrize("kind", [USER, CLIENT])
-def test_quotas_of_users_and_clients_are_no_configuration(admin: Admin, kind: int) -> None:
+def test_quotas_of_users_and_clients_are_not_configuration(admin: Admin, kind: int) -> None:
     """Describe 6, Alter 6: quotas are not supported here; they have their own APIs."""
     assert codes(admin.describe((kind, "alice"))) == [42]
     assert admin.alter((kind, "alice"), ("producer_byte_rate", SET, "1")).error_code == 42

@@ -262,7 +262,7 @@ def test_an_unknown_key_to_delete_is_an_invalid_config(own_admin: Admin) -> None
     assert describe_entities(own_admin, ("client", "Adi")) == [(0, {})]
 
 
-def test_the_kips_own_describe_has_no_entries_beside_an_error(admin: Admin, topic: str) -> None:
+def test_the_kips_own_describe_has_either_entries_or_an_error(admin: Admin, topic: str) -> None:
     """DescribeConfig: entries, or an error code and none."""
     admin.create(topic, configs={"segment.ms": "5"})
 
@@ -301,7 +301,7 @@ def test_a_client_whose_quota_is_deleted_has_none_of_its_own(own_admin: Admin) -
     assert in_force() == [500.0]
 
 
-def test_an_entity_named_twice_is_refused_whatever_is_wanted_of_it(own_admin: Admin) -> None:
+def test_a_repeated_entity_is_refused_for_any_change(own_admin: Admin) -> None:
     """AlterConfig responds by entity, so two changes of one entity have one result: both are refused."""
     good, bad = {"producer_byte_rate": "5"}, {"producer_byte_rate": "fast"}
     own_admin.create("orders")

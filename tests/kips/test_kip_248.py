@@ -86,7 +86,7 @@ def test_with_the_flag_an_empty_text_deletes(admin: Admin, topic: str) -> None:
     assert admin.overrides(topic) == {"flush.ms": "6"}
 
 
-def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
+def test_the_other_rules_apply_with_the_flag(admin: Admin, topic: str) -> None:
     """AlterConfigs 4: the other semantics do not change: dry runs, errors, atomicity per resource."""
     admin.create(topic, configs={"flush.ms": "6"})
 
@@ -117,7 +117,7 @@ def test_the_incremental_flag_as_a_field_is_refused_and_removes_nothing(
 
 
 @pytest.mark.parametrize("kind", [USER, CLIENT])
-def test_users_and_clients_are_no_config_resources(admin: Admin, kind: int) -> None:
+def test_users_and_clients_are_not_config_resources(admin: Admin, kind: int) -> None:
     """Wire Format Types: User 5 and Client 6 never shipped; on the wire they are unknown types."""
     assert codes(admin.describe((kind, "alice"))) == [42]
 

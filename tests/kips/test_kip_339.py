@@ -253,7 +253,7 @@ def test_list_operations_are_for_lists_only(admin: Admin, topic: str, op: int, p
     assert key in said.error_message
 
 
-def test_the_older_request_is_still_there(admin: Admin) -> None:
+def test_the_older_request_is_still_supported(admin: Admin) -> None:
     """Compatibility: AlterConfigs is retained."""
     served = {each.api_key for each in admin.ask("ApiVersions", 0).api_keys}
 

@@ -70,7 +70,7 @@ def test_check_lists_every_error_with_line_and_column(rules: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["check", "test"])
-def test_a_file_that_is_not_there(verb: str) -> None:
+def test_a_missing_file(verb: str) -> None:
     more = ["-b", "127.0.0.1:1"] if verb == "test" else []
 
     done = kconf(verb, "/no/such.yaml", *more)

@@ -30,7 +30,9 @@ LOUD = ("flush.ms", SET, "8")
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("dry", [False, True])
-def test_a_refused_topic_is_44_and_its_siblings_go_on(admin: Admin, topic: str, version: int, dry: bool) -> None:
+def test_a_refused_topic_gets_44_and_the_others_are_processed(
+    admin: Admin, topic: str, version: int, dry: bool
+) -> None:
     names = [f"{topic}-1", f"{topic}.{REFUSED}", f"{topic}-2"]
     admin.create(*names)
 
@@ -44,7 +46,7 @@ def test_a_refused_topic_is_44_and_its_siblings_go_on(admin: Admin, topic: str, 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("dry", [False, True])
-def test_a_refused_replacement_leaves_what_was_there(admin: Admin, topic: str, version: int, dry: bool) -> None:
+def test_a_refused_replacement_changes_nothing(admin: Admin, topic: str, version: int, dry: bool) -> None:
     names = [f"{topic}.{REFUSED}", f"{topic}-1"]
     admin.create(names[1], configs={"retention.ms": "5"})
     admin.create(names[0])
@@ -106,7 +108,7 @@ def test_a_policy_is_called_after_validation_and_not_for_failed_resources(admin:
     assert asked() == []
 
 
-def test_a_deletion_asks_no_policy(admin: Admin, asked: Asked) -> None:
+def test_no_policy_is_called_for_a_deletion(admin: Admin, asked: Asked) -> None:
     name = f"mortal.{REFUSED}"
     admin.create(name)
     asked()

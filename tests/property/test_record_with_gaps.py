@@ -289,7 +289,7 @@ def test_blame_shows_everything_that_is_set(some: list[Step]) -> None:
 
 @settings(max_examples=600)
 @given(histories, times, st.booleans())
-def test_a_recorded_value_is_the_true_one_unless_a_foreign_change_came_between(
+def test_a_recorded_value_is_correct_unless_a_foreign_change_came_between(
     some: list[Step], time: int, keeps_ids: bool
 ) -> None:
     world = play(some, keeps_ids=keeps_ids)

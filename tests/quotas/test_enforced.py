@@ -202,7 +202,7 @@ def test_connections_beyond_the_quota_of_an_address_are_closed_unserved(
     assert delay(admin) == 0  # open connections stay open
 
 
-def test_a_quota_for_a_host_holds_for_its_address(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_a_quota_for_a_host_applies_to_its_address(server: KconfProcess, admin: QuotaAdmin) -> None:
     assert admin.set_quotas({"ip": "localhost"}, connection_creation_rate=1.0) == 0
 
     with pytest.raises(ConnectionError):

@@ -37,7 +37,7 @@ def test_a_dry_run_changes_nothing(admin: QuotaAdmin) -> None:
     assert admin.quotas() == {}
 
 
-def test_quotas_are_there_after_a_crash(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_quotas_survive_a_crash(server: KconfProcess, admin: QuotaAdmin) -> None:
     for entity in (
         ALICE,
         PAIR,
@@ -99,7 +99,7 @@ def test_kip_248_nan_removes_and_the_rest_stays(admin: QuotaAdmin) -> None:
     assert admin.quotas() == {(("user", "alice"),): {"consumer_byte_rate": 2.0}}
 
 
-def test_kip_248_errors_are_at_their_resource(admin: QuotaAdmin) -> None:
+def test_kip_248_errors_are_reported_per_resource(admin: QuotaAdmin) -> None:
     refused = admin.alter_248((USER, "alice"), q0=0.0, q1=-5.0)
 
     assert {each.error_code for each in refused.quotas} == {ErrorCode.INVALID_REQUEST}

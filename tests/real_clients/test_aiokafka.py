@@ -174,7 +174,7 @@ def test_a_topics_entries_have_values_sources_and_synonyms(admin: Admin, topic: 
     assert found["segment.bytes"]["config_source"] == 5
 
 
-def test_only_the_named_keys_are_answered(admin: Admin, topic: str) -> None:
+def test_only_the_requested_keys_are_returned(admin: Admin, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     said = described(admin, ConfigResource(TOPIC, topic, {"segment.ms": None, "no.such.key": None}))
@@ -245,7 +245,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: Admin, topic: str) ->
         admin.create_partitions({f"{topic}-missing": NewPartitions(2)})
 
 
-def test_deleted_topics_are_gone_and_unknown_ones_refused(admin: Admin, topic: str) -> None:
+def test_topics_are_deleted_and_unknown_ones_refused(admin: Admin, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     answer = admin.delete_topics([topic, f"{topic}-missing"])

@@ -267,7 +267,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: Any, topic: str) -> N
     assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 3
 
 
-def test_deleted_topics_are_gone_and_unknown_ones_refused(admin: Any, topic: str) -> None:
+def test_topics_are_deleted_and_unknown_ones_refused(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     said = outcomes(admin.delete_topics([topic, f"{topic}-missing"]))

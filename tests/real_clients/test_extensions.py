@@ -174,7 +174,7 @@ def test_a_resource_is_described_as_it_was(admin: Admin, topic: str) -> None:
     assert at(made + 2) == (True, {"segment.ms": "5"})
 
 
-def test_refusals_and_dry_runs_are_written_down(admin: Admin, topic: str) -> None:
+def test_refusals_and_dry_runs_are_recorded(admin: Admin, topic: str) -> None:
     """ListAttempts."""
     admin.create(topic)
     alter(admin, topic, "0")

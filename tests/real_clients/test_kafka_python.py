@@ -107,7 +107,7 @@ def test_validate_only_returns_the_result_and_creates_nothing(admin: Any, topic:
         ("__cluster_metadata", {}, errors.InvalidRequestError),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused(admin: Any, name: str, wish: dict[str, Any], error: type[Exception]) -> None:
+def test_an_invalid_topic_is_refused(admin: Any, name: str, wish: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         admin.create_topics({name: wish})
 
@@ -161,7 +161,7 @@ def test_a_topics_entries_have_values_sources_types_and_synonyms(admin: Any, top
     assert entries["segment.bytes"]["config_source"] == "DEFAULT_CONFIG"
 
 
-def test_only_the_named_keys_are_answered(admin: Any, topic: str) -> None:
+def test_only_the_requested_keys_are_returned(admin: Any, topic: str) -> None:
     admin.create_topics([topic])
     wanted = ConfigResource("topic", topic, ["segment.ms", "segment.bytes", "no.such.key"])
 
@@ -313,7 +313,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: Any, topic: str) -> N
         admin.create_partitions({f"{topic}-missing": 2})
 
 
-def test_deleted_topics_are_gone_with_their_configuration(admin: Any, topic: str) -> None:
+def test_topics_are_deleted_with_their_configs(admin: Any, topic: str) -> None:
     (made,) = admin.create_topics({topic: {"configs": {"segment.ms": "5"}}})["topics"]
 
     (gone,) = admin.delete_topics([topic])["topics"]

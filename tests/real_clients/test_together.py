@@ -72,7 +72,7 @@ def test_an_acknowledged_change_is_visible_to_other_clients_at_once(server: Kcon
     python.close()
 
 
-def test_topics_created_at_the_same_time_are_all_there(server: KconfProcess, topic: str) -> None:
+def test_concurrently_created_topics_all_exist(server: KconfProcess, topic: str) -> None:
     async def create(number: int) -> int:
         client: Any = AIOKafkaAdminClient(bootstrap_servers=server.bootstrap)
         await client.start()

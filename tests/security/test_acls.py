@@ -67,14 +67,14 @@ def test_a_change_acts_on_open_connections_at_once(root: SyncAdminClient, alice:
         assert not may_describe(alice)
 
 
-def test_the_short_way_does_not_show_what_may_not_be_seen(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_the_fast_path_does_not_show_hidden_topics(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     """The same request is sent by a user with the right, and then by a user without it."""
     for _ in range(3):
         assert may_describe(root, "hidden")
         assert not may_describe(alice, "hidden")
 
 
-def test_topics_that_may_not_be_described_are_not_there(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_topics_without_describe_permission_are_not_listed(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     root.create_acls([READ]).raise_for_failures()
     assert set(alice.list_topics()) == {"seen"}
     described = alice.describe_topics(["seen", "hidden", "missing"])

@@ -93,7 +93,7 @@ def test_a_login_by_plain(line: Line, version: int) -> None:
     assert line.metadata().brokers
 
 
-def test_versions_may_be_asked_first_and_more_than_once(line: Line) -> None:
+def test_api_versions_may_be_requested_first_and_more_than_once(line: Line) -> None:
     assert line.ask("ApiVersions", 3, client_software_name="x", client_software_version="1").error_code == 0
     assert line.say(18, 99)[:2] == struct.pack(">h", 35)
     assert line.ask("ApiVersions", 0).error_code == 0
@@ -157,7 +157,7 @@ def test_an_authorization_id_that_is_the_user(line: Line) -> None:
     assert line.token(b"alice\0alice\0alice-secret").error_code == 0
 
 
-def test_an_unknown_user_and_a_wrong_password_get_the_same_words(server: KconfProcess) -> None:
+def test_an_unknown_user_and_a_wrong_password_get_the_same_message(server: KconfProcess) -> None:
     said = []
     for token in (BAD, b"\0nobody\0wr0ng"):
         with Line(server.address("SASL")) as line:
@@ -206,7 +206,7 @@ def test_version_0_carries_bare_tokens(line: Line) -> None:
     assert line.metadata().brokers
 
 
-def test_version_0_and_requests_right_behind_the_token(line: Line) -> None:
+def test_version_0_and_requests_right_after_the_token(line: Line) -> None:
     """Like kafka-python 2.0: ApiVersions and Metadata version 0 without waiting."""
     line.shake(version=0)
     line.send(LENGTH.pack(len(GOOD)) + GOOD + struct.pack(">ihhih", 10, 18, 0, 1, -1))

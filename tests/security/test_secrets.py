@@ -148,7 +148,7 @@ def test_no_output_contains_a_secret(planted: KconfProcess) -> None:
         assert MARK not in each
 
 
-def test_the_values_are_still_there(planted: KconfProcess) -> None:
+def test_the_values_are_still_set(planted: KconfProcess) -> None:
     with SyncAdminClient(planted.address("PLAINTEXT")) as admin:
         entry = admin.describe_configs([Resource.broker(1)])[Resource.broker(1)][f"{PREFIX}.keystore.password"]
     assert (entry.value, entry.sensitive) == (None, True)

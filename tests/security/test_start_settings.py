@@ -298,7 +298,7 @@ def test_a_fifo_a_device_and_other_paths_get_the_same_refusal(certificates: Cert
         return found
 
     found = asyncio.run(messages())
-    assert found[str(fifo)] == f"listener SSL: {fifo} cannot be read: it is not a regular file"
+    assert found[str(fifo)] == f"listener SSL: {fifo} cannot be read: not a regular file"
     for path in (*outside, detour):
         assert found[path] == f"listener SSL: {path} is not below a directory that dynamic.files.directories allows"
 

@@ -187,7 +187,7 @@ def test_a_subject_that_only_strict_parsers_refuse_is_a_principal(
     assert last_author(loose) == principal
 
 
-def test_a_certificate_that_is_not_der_does_not_get_in(
+def test_a_certificate_that_is_not_der_is_refused(
     loose: KconfProcess, certificates: Certificates, tmp_path: Path
 ) -> None:
     subject = name([[("2.5.4.3", 0x0C, b"alice")]])
@@ -436,7 +436,7 @@ def may_replace(bootstrap: str, listener: str, store: Path) -> bool:
     return not done.failures
 
 
-def test_alternative_names_are_found_whatever_else_a_certificate_has(certificates: Certificates) -> None:
+def test_alternative_names_are_found_among_other_extensions(certificates: Certificates) -> None:
     def names(name: str) -> int:
         return len(alternatives_of(ssl.PEM_cert_to_DER_cert(certificates.certificate(name).read_text())))
 

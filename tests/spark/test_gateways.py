@@ -62,7 +62,7 @@ def archive_follower(directory: Path, cluster: str, revisions: Sequence[Revision
     archive.close()
 
 
-def test_each_change_is_there_once_and_the_line_with_an_author_wins(lake: Lake, tmp_path: Path) -> None:
+def test_the_lake_has_each_change_once_with_its_author(lake: Lake, tmp_path: Path) -> None:
     one = [through("alice", 11), logged(12), logged(13), through("alice", 14)]
     two = [logged(11), through("bob", 12), logged(13), logged(14)]
     first, second = tmp_path / "first", tmp_path / "second"

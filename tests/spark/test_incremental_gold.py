@@ -7,6 +7,7 @@ clients recorded, and runs that died before or between the tables.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -15,9 +16,22 @@ from random import Random
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from kconf.lake.schemas import ACTIVITY, DRIFT, EFFECTIVE_CONFIG, GOLD, INTEGRITY, TOPICS, UNEVEN, VIOLATIONS, Table
+from kconf.lake.schemas import (
+    ACTIVITY,
+    DRIFT,
+    EFFECTIVE_CONFIG,
+    GOLD,
+    HISTORY,
+    INTEGRITY,
+    STATE,
+    TOPICS,
+    UNEVEN,
+    VIOLATIONS,
+    Table,
+)
 from kconf.model.journal import AuditEntry, RequestContext
 from kconf.model.lines.journal import attempt_line
 from kconf.model.resource import Resource
@@ -137,6 +151,33 @@ def test_random_batches_leave_what_computing_everything_gives(spark: SparkSessio
     before = {table: shown(world.lake.read(table)) for table in GOLD}
     runner.rebuild(world.lake, world.inputs, lambda _: None)
     assert {table: shown(world.lake.read(table)) for table in GOLD} == before
+
+
+def test_tables_have_the_same_rows_whether_spark_or_deltalake_reads_and_writes_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The second run gets late changes of one topic and a cluster of its own: rows are updated, added and removed."""
+    made = Journal("one", Random(1), time=START)
+    first = [*made.create("t1", **{"retention.ms": "100"}), *made.create("t2", **{"retention.ms": "100"})]
+    late = made.set("topic", "t1", "retention.ms", "200")
+    made.time += MINUTE
+    last = [*made.set("topic", "t1", "retention.ms", "300"), *made.set("topic", "t2", "retention.ms", "1000")]
+    other = Journal("other", Random(2), values=VALUES).grow(20)
+    world = World(spark, tmp_path)
+    world.add([*first, *last])
+    world.run()
+    copied = shutil.copytree(tmp_path / "lake", tmp_path / "copy")
+    world.add([*late, *other, attempt("other", 1, "User:eve")])
+    lakes = {"WRITE": world.lake, "MERGE": Lake(str(copied), spark, small=0)}
+    for operation, world.lake in lakes.items():
+        world.run()
+        assert DeltaTable(world.lake.path(HISTORY)).history(1)[0]["operation"] == operation
+        assert world.kept() == {table.name for table in GOLD}
+
+    by_deltalake, by_spark = (
+        {table.name: shown(lake.read(table)) for table in (HISTORY, STATE, *GOLD)} for lake in lakes.values()
+    )
+    assert by_spark == by_deltalake
 
 
 class Killed(BaseException):

@@ -25,7 +25,9 @@ from kconf import (
     scram_upsertion,
 )
 from kconf.lake.schemas import SNAPSHOT_LINE
-from kconf.spark.source import ClusterPartition, KconfReader, SourceOptions, reason
+from kconf.spark.source.data_source import reason
+from kconf.spark.source.options import SourceOptions
+from kconf.spark.source.snapshot_reader import ClusterPartition, SnapshotReader
 from tests.support.process import KconfProcess
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ def test_brokers_have_every_key_and_the_default_what_it_sets(read: list[dict[str
     assert {(value, hidden) for _, key, value, hidden, _ in told if key == SECRET} == {(None, True)}
 
 
-def test_all_else_is_there_too(read: list[dict[str, Any]]) -> None:
+def test_everything_else_is_copied_too(read: list[dict[str, Any]]) -> None:
     by_kind = {kind: [each for each in read if each["kind"] == kind] for kind in ("quota", "scram", "acl")}
     quotas = {(tuple(sorted(each["entity"])), each["key"], each["value"]) for each in by_kind["quota"]}
     assert quotas == {
@@ -153,7 +155,7 @@ def test_all_else_is_there_too(read: list[dict[str, Any]]) -> None:
 
 
 def test_topics_are_shared_out_and_each_broker_has_a_part(cluster: KconfProcess) -> None:
-    parts = KconfReader(SourceOptions(cluster.address("PLAINTEXT")), 4, None).partitions()
+    parts = SnapshotReader(SourceOptions(cluster.address("PLAINTEXT")), 4, None).partitions()
 
     assert all(isinstance(each, ClusterPartition) for each in parts)
     shares = [len(each.topics) for each in parts if isinstance(each, ClusterPartition) and each.topics]
@@ -210,7 +212,7 @@ def test_a_login_is_given_by_name_and_never_shown(
     plan: str = spark._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "formatted")  # type: ignore[union-attr]
     assert "kconf" in plan
     assert PASSWORD not in plan
-    reader = KconfReader(SourceOptions.of(options), 2, None)
+    reader = SnapshotReader(SourceOptions.of(options), 2, None)
     from pyspark.cloudpickle import dumps
 
     shipped = [dumps(reader), dumps(reader.partitions())]  # type: ignore[no-untyped-call]
@@ -252,7 +254,7 @@ def test_many_clusters_are_read_in_one_job_and_an_unreachable_one_does_not_affec
         ({"sasl.jaas.config": PASSWORD}, "has no option sasl.jaas.config"),
         ({"context": "prod", "bootstrap.servers": "127.0.0.1:1"}, "context cannot be combined"),
         ({"context": "prod", "config": "/nowhere/config.yaml"}, "no context 'prod' in /nowhere/config.yaml"),
-        ({"properties": "/nowhere/client.properties"}, "/nowhere/client.properties cannot be read"),
+        ({"properties": "/nowhere/client.properties"}, "cannot read /nowhere/client.properties"),
         ({"bootstrap.servers": "127.0.0.1:1", "partitions": "none"}, "partitions must be a number"),
     ],
     ids=["nobody there", "no option", "a credential", "two clusters", "no context", "no file", "no number"],

@@ -117,7 +117,7 @@ def test_a_worker_reads_a_live_cluster_and_writes_a_table(tmp_path: Path) -> Non
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("workers", "settings"), [(1, QUICK), (2, [])], ids=["1 worker", "2 workers"])
-def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(
+def test_the_pipeline_runs_on_workers_and_reads_a_live_cluster_there(
     tmp_path: Path, workers: int, settings: list[str]
 ) -> None:
     with standalone(tmp_path, workers) as master, archiving(tmp_path / "archive") as server:

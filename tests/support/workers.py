@@ -13,9 +13,9 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _SPARK = "tests/spark"
-_OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("prepared", "standalone", "whole_way")}
+_OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("object_store", "prepared", "standalone", "whole_way")}
 """Files of tests/spark that do not use the shared session: they start their own JVMs."""
-_ON_KAFKA = tuple(f"tests/conformance/test_{name}.py" for name in ("lake", "spark_source"))
+_ON_KAFKA = tuple(f"tests/conformance/test_{name}.py" for name in ("lake", "spark_source", "spark_stream"))
 """Files of tests/conformance that use the Spark session."""
 _LONG = (
     *("tests/spark/", "tests/docs/", "tests/packaging/", "tests/adversity/", "tests/zookeeper/", "tests/archive/"),

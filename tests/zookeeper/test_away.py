@@ -40,7 +40,7 @@ def own_zookeeper() -> Iterator[ZooKeeper]:
         yield server
 
 
-def test_reads_go_on_without_zookeeper_and_writes_are_refused_at_once(own_zookeeper: ZooKeeper) -> None:
+def test_reads_continue_without_zookeeper_and_writes_are_refused_at_once(own_zookeeper: ZooKeeper) -> None:
     with (
         KconfProcess(store=own_zookeeper.url("/kafka"), args=METRICS) as server,
         Admin(server.bootstrap) as admin,

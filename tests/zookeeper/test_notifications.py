@@ -183,7 +183,7 @@ def test_a_notification_with_a_name_of_its_own_is_found(serve: Serve, znodes: Ka
         until(lambda: overrides(admin, "orders") == {"retention.ms": "9"}, SOON)
 
 
-def test_bad_notifications_are_passed_over(following: Admin, znodes: KazooClient) -> None:
+def test_bad_notifications_are_ignored(following: Admin, znodes: KazooClient) -> None:
     for bad in (
         "",
         "hello",

@@ -70,7 +70,7 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     assert [each.number for each in other.changes(0)] == [1, 2, 3]
 
 
-def test_writes_while_nobody_was_there_are_recorded_even_if_another_server_was_faster(
+def test_writes_while_no_server_was_running_are_recorded_even_if_another_server_was_faster(
     zookeeper_url: str, stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A starting server finds a foreign write; before it records it, another server commits something else."""

@@ -86,7 +86,7 @@ def test_a_json_number_is_reported_if_a_broker_could_not_read_it(store: Zookeepe
         '{"version":1,"config":{"producer_byte_rate":NaN,"consumer_byte_rate":4096}}',
     ],
 )
-def test_a_value_that_cannot_be_read_leaves_the_one_in_force(
+def test_an_unreadable_value_does_not_replace_the_current_one(
     store: ZookeeperStore, znodes: KazooClient, zookeeper_url: str, data: str
 ) -> None:
     other = ZookeeperStore.open(zookeeper_url)
@@ -104,7 +104,7 @@ def test_a_value_that_cannot_be_read_leaves_the_one_in_force(
 
 
 @pytest.mark.parametrize("data", ["not JSON", "[1]", '{"version":1,"config":[]}', '{"version":1,"config":7}'])
-def test_a_document_that_cannot_be_read_leaves_all_that_was_in_force(
+def test_an_unreadable_document_changes_no_quota(
     store: ZookeeperStore, znodes: KazooClient, zookeeper_url: str, data: str
 ) -> None:
     write(znodes, "clients/app", data)

@@ -93,7 +93,7 @@ def test_a_user_created_on_one_server_logs_in_on_another_with_its_rights(serve: 
         until(lambda: sees() == ["orders"], SOON)
 
 
-def test_a_quota_set_on_one_server_is_in_force_on_another(serve: Serve) -> None:
+def test_a_quota_set_on_one_server_applies_on_another(serve: Serve) -> None:
     one, other = serve(1), serve(2)
     entity = QuotaEntity.of({"user": "alice", "client-id": None})
     with SyncAdminClient(one.bootstrap) as admin, SyncAdminClient(other.bootstrap) as second:

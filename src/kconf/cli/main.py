@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
+from kconf.cli import collect_rarely
 from kconf.cli.common.help import Help, ends_of, share_examples
 from kconf.cli.common.program import Program, UsageError
 from kconf.cli.output.safe_text import guarded_output
@@ -17,7 +17,6 @@ from kconf.errors import KconfError
 from kconf.version import __version__
 
 _VERSION: Final = f"kconf {__version__}"
-_GC_THRESHOLD: Final = 10_000  # new objects; imports make more than Python's default of 700, and hardly any garbage
 OTHERS: Final = "Kafka-compatible commands"
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "configuration": {
@@ -187,7 +186,7 @@ def _parser_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> arg
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it failed; 2: usage error; more in output/result.py."""
-    gc.set_threshold(_GC_THRESHOLD)
+    collect_rarely()
     arguments = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may not fit the terminal encoding

@@ -1,1 +1,1 @@
-"""AdminClient: for kconf and for any real Kafka cluster alike."""
+"""The AdminClient, for kconf servers and for any Kafka cluster."""

@@ -1,4 +1,4 @@
-"""The AdminClient: every method is a coroutine. It has the same methods as the SyncAdminClient in admin_sync.py.
+"""The AdminClient. Every method is a coroutine. It has the same methods as the SyncAdminClient in admin_sync.py.
 
 Tasks of one event loop may share a client: their requests are pipelined on the same connections. A call can be
 cancelled.
@@ -64,11 +64,11 @@ class AdminClient(KconfMethods):
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; may be repeated. A later call opens new ones."""
+        """Close all connections. Can be called repeatedly; a later call opens new ones."""
         await self._pool.close()
 
     async def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
-        """Make a call, and record what it changes if there is a journal. One deadline holds for all of it."""
+        """Execute a call, and record its changes if there is a journal. One deadline applies to everything."""
         deadline = asyncio.get_running_loop().time() + self._settings.timeouts.call_limit(timeout)
         if self._journal is not None:
             from kconf.client.journal.recorder import is_recorded, record_call
@@ -92,7 +92,7 @@ class AdminClient(KconfMethods):
             return found
 
     async def _run(self, call: Call[Any, Any, T], deadline: float) -> T:
-        """Run a call, with its retries."""
+        """Run a call with its retries."""
         clock = asyncio.get_running_loop().time
         steps = run_call(call, self._cluster, deadline, clock, random_jitter)
         try:
@@ -118,7 +118,7 @@ class AdminClient(KconfMethods):
         documentation: bool = False,
         timeout: float | None = None,
     ) -> DescribedConfigs:
-        """The entries of each resource: all, or those of `keys`, a list for all resources or one for each."""
+        """The config entries of each resource: all, or only `keys` (a list for all resources, or one per resource)."""
         from kconf.client.calls.configs import DescribeConfigs
 
         call = DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
@@ -132,9 +132,9 @@ class AdminClient(KconfMethods):
         incremental_update: bool = False,
         timeout: float | None = None,
     ) -> Results[Resource, None]:
-        """Deprecated (KIP-339), use incremental_alter_configs: this removes every key that is not given.
+        """Deprecated (KIP-339): removes every key that is not given. Use incremental_alter_configs.
 
-        With `incremental_update` (KIP-248) other keys stay, and an empty value removes its key.
+        With `incremental_update` (KIP-248), other keys are unchanged, and an empty value removes its key.
         """
         from kconf.client.calls.configs import ALTER_CONFIGS_IS_DEPRECATED, alter_configs_call
 
@@ -150,7 +150,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[Resource, None]:
-        """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
+        """Set, delete, append or subtract values. `expected` revisions and a `reason` are for kconf servers."""
         from kconf.client.calls.configs import IncrementalAlterConfigs
 
         call = IncrementalAlterConfigs(alterations, validate_only=validate_only, expected=expected, reason=reason)
@@ -159,7 +159,7 @@ class AdminClient(KconfMethods):
     async def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[Resource]:
-        """The resources that have configs, of all types or of some."""
+        """The resources that have configs, of all or some types."""
         from kconf.client.calls.configs import ListConfigResources
 
         return await self._send(ListConfigResources(types), timeout)
@@ -174,7 +174,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, CreatedTopic]:
-        """Create topics; each result has the topic as it was created (KIP-525). A `reason` is for kconf servers."""
+        """Create topics. Each result contains the created topic (KIP-525). A `reason` is for kconf servers."""
         from kconf.client.calls.topics import CreateTopics
 
         call = CreateTopics(
@@ -203,7 +203,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Increase topics to these partition counts; `assignments` has the brokers of each new partition.
+        """Increase the number of partitions of topics. `assignments` has the brokers of each new partition.
 
         A `reason` is for kconf servers.
         """
@@ -236,7 +236,7 @@ class AdminClient(KconfMethods):
     async def describe_cluster(
         self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
-        """The nodes and the controller, on request also `fenced` brokers."""
+        """The nodes and the controller, optionally with `fenced` brokers."""
         from kconf.client.calls.cluster import DescribeCluster
 
         call = DescribeCluster(
@@ -245,13 +245,13 @@ class AdminClient(KconfMethods):
         return await self._send(call, timeout)
 
     async def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
-        """The features of the cluster, and the APIs of the node that answers."""
+        """The features of the cluster, and the API versions of the node that responds."""
         from kconf.client.calls.cluster import DescribeFeatures
 
         return await self._send(DescribeFeatures(), timeout)
 
     async def cluster_release(self, *, timeout: float | None = None) -> ClusterRelease:
-        """The release of Kafka whose keys the cluster has, as far as its nodes tell. Asks only if not connected yet."""
+        """The Kafka release whose config keys the cluster has, derived from its API versions and features."""
         from kconf.configdef.releases.detect import common_release, release_of
 
         if not self._pool.nodes:
@@ -270,7 +270,7 @@ class AdminClient(KconfMethods):
     async def describe_client_quotas(
         self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Stored quotas of the entities that a filter matches, or of all."""
+        """The stored quotas of all entities, or of those that match a filter."""
         from kconf.client.calls.client_quotas import DescribeClientQuotas
 
         return await self._send(DescribeClientQuotas(wanted), timeout)
@@ -283,7 +283,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others are unchanged. A `reason` is for kconf servers."""
+        """Set quotas, or remove them if the value is None. Others are unchanged. A `reason` is for kconf servers."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
         return await self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
@@ -291,7 +291,9 @@ class AdminClient(KconfMethods):
     async def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
     ) -> Results[QuotaEntity, dict[str, EffectiveQuota]]:
-        """Effective quotas of a user, a client id or both (KIP-248), with the level of each and what it overrides."""
+        """The effective quotas of a user, a client id or both (KIP-248), with their levels and the quotas that they
+        override.
+        """
         from kconf.client.calls.effective_quotas import DescribeQuotas
 
         call = DescribeQuotas(entities, keys)
@@ -308,7 +310,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas of users and client ids, or remove those whose value is None. A `reason` is for kconf servers."""
+        """Set quotas of users and client ids, or remove them if the value is None. A `reason` is for kconf servers."""
         from kconf.client.calls.effective_quotas import AlterQuotas
 
         return await self._send(AlterQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
@@ -321,10 +323,10 @@ class AdminClient(KconfMethods):
         pairs: Iterable[tuple[str, str]] | None = None,
         timeout: float | None = None,
     ) -> list[QuotaDifference]:
-        """Who would get a different quota if these were set, or removed if the value is None. Changes nothing.
+        """The clients that would get a different quota with these alterations. Changes nothing.
 
-        Considers these (user, client id) pairs, "" for neither; without `pairs`, the clients that a kconf server has
-        seen recently, or with Kafka those that have quotas.
+        Checks these (user, client id) pairs, with "" for none. Without `pairs`, it checks the clients that a kconf
+        server has seen recently, or with Kafka those that have quotas.
         """
         from kconf.client.calls.client_quotas import DescribeClientQuotas
         from kconf.client.calls.effective_quotas import WhatIf
@@ -341,7 +343,7 @@ class AdminClient(KconfMethods):
     async def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, tuple[CredentialInfo, ...]]:
-        """The credentials of these users, or of all users that have one."""
+        """The SCRAM credentials of these users, or of all users."""
         from kconf.client.calls.scram import describe_scram_call
 
         return await self._send(describe_scram_call(users), timeout)
@@ -353,13 +355,13 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete credentials; one result per user. A `reason` is for kconf servers."""
+        """Set and delete SCRAM credentials, with one result per user. A `reason` is for kconf servers."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
         return await self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
 
     async def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
-        """The ACLs that a filter matches, or all."""
+        """All ACLs, or those that match a filter."""
         from kconf.client.calls.acls import DescribeAcls
 
         return await self._send(DescribeAcls(wanted), timeout)
@@ -367,7 +369,7 @@ class AdminClient(KconfMethods):
     async def create_acls(
         self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclBinding, None]:
-        """Create ACLs; one that exists is not an error. A `reason` is for kconf servers."""
+        """Create ACLs. An ACL that already exists is not an error. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import CreateAcls
 
         return await self._send(CreateAcls(bindings, reason=reason), timeout)
@@ -375,7 +377,10 @@ class AdminClient(KconfMethods):
     async def delete_acls(
         self, filters: Iterable[AclFilter], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete the ACLs that the filters match; each result has what was deleted. A `reason` is for kconf servers."""
+        """Delete the ACLs that match the filters.
+
+        Each result lists the deleted ACLs. A `reason` is for kconf servers.
+        """
         from kconf.client.calls.acls import DeleteAcls
 
         return await self._send(DeleteAcls(filters, reason=reason), timeout)

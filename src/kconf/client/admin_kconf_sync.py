@@ -1,6 +1,6 @@
-"""The methods of the SyncAdminClient for kconf servers: the journal, and requests that Kafka never shipped.
+"""Methods of the SyncAdminClient for kconf servers: the journal, and requests that Kafka never shipped.
 
-They are those of admin_kconf.py without `async`. Other brokers answer them with UnsupportedVersion.
+They are the same as in admin_kconf.py, without `async`. With other brokers they raise UnsupportedVersion.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class SyncKconfMethods(BaseAdminClient):
-    """What only kconf servers have."""
+    """Methods that only kconf servers support."""
 
     @abstractmethod
     def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
-        """Make a call."""
+        """Execute a call."""
 
     @abstractmethod
     def close(self) -> None:
@@ -51,9 +51,9 @@ class SyncKconfMethods(BaseAdminClient):
         limit: int = 1000,
         timeout: float | None = None,
     ) -> ChangePage:
-        """Revisions after this one, up to `limit` changes, of all or of some resources or types.
+        """Revisions after `after`, with up to `limit` changes, of all or some resources or types.
 
-        If there is none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
+        If there are none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
         """
         from kconf.client.calls.changes import ListChanges
 
@@ -61,7 +61,7 @@ class SyncKconfMethods(BaseAdminClient):
         return self._send(ListChanges(after, wait, about, limit), timeout)
 
     def watch_changes(self, after: int | None = None, *, about: Iterable[Resource | ResourceType] = ()) -> Watch:
-        """Every revision after this one, or from now on, as it is committed; uses a connection of its own."""
+        """Every revision after `after`, or from now on, as it is committed. Uses its own connection."""
         from kconf.client.calls.changes import FeedPosition
         from kconf.client.watch_sync import Watch
 
@@ -69,11 +69,11 @@ class SyncKconfMethods(BaseAdminClient):
         return Watch(FeedPosition(after, about, self._settings), client._send, client.close)
 
     def follow(self, after: int | Checkpoint | None = None, *, cluster: str | None = None) -> Follow:
-        """Every change after this offset of the metadata log, or from now on, by whatever tool it was made.
+        """Every change after an offset of the metadata log, or from now on, whichever tool made it.
 
-        For a client of controllers (`bootstrap_controllers`). It takes the right CLUSTER_ACTION on the cluster, which
-        is as strong as a super user's: use a credential of its own. Raises JournalTrimmed if the log does not reach
-        back to an offset; from a `Checkpoint` it continues with the difference.
+        Requires `bootstrap_controllers` and CLUSTER_ACTION on the cluster, which is as powerful as a super user: use a
+        separate credential. Raises JournalTrimmed if the log no longer contains an offset. From a `Checkpoint`, it
+        continues with the difference instead.
         """
         from kconf.client.follow_sync import Follow
 
@@ -89,13 +89,13 @@ class SyncKconfMethods(BaseAdminClient):
         time: datetime | int | None = None,
         timeout: float | None = None,
     ) -> DescribedAt:
-        """The overrides of resources at a revision, or at a time (a datetime, or milliseconds)."""
+        """The overrides of resources at a revision or at a time (a datetime, or milliseconds)."""
         from kconf.client.calls.changes import DescribeConfigsAt
 
         return self._send(DescribeConfigsAt(resources, revision, time), timeout)
 
     def list_attempts(self, after: int = 0, *, limit: int = 1000, timeout: float | None = None) -> list[AuditEntry]:
-        """Audit entries of refused and validate-only requests, with a greater number than this."""
+        """Audit entries of refused and validate-only requests, with numbers greater than `after`."""
         from kconf.client.calls.changes import ListAttempts
 
         return self._send(ListAttempts(after, limit), timeout)
@@ -105,7 +105,7 @@ class SyncKconfMethods(BaseAdminClient):
     def alter_entity_configs(
         self, alterations: Mapping[ConfigEntity, EntityAlteration], *, timeout: float | None = None
     ) -> Results[ConfigEntity, None]:
-        """KIP-21: add and delete configs of topics and clients. An unknown key to delete is an error too."""
+        """Add and delete configs of topics and clients (KIP-21). Deleting an unknown key is an error."""
         from kconf.client.calls.entities import AlterEntityConfigs
 
         return self._send(AlterEntityConfigs(alterations), timeout)
@@ -113,7 +113,7 @@ class SyncKconfMethods(BaseAdminClient):
     def describe_entity_configs(
         self, entities: Iterable[ConfigEntity], *, timeout: float | None = None
     ) -> Results[ConfigEntity, dict[str, str]]:
-        """KIP-21: what is set at topics and clients themselves."""
+        """The configs that are set on topics and clients themselves (KIP-21)."""
         from kconf.client.calls.entities import DescribeEntityConfigs
 
         return self._send(DescribeEntityConfigs(entities), timeout)
@@ -121,7 +121,7 @@ class SyncKconfMethods(BaseAdminClient):
     def list_config_entities(
         self, wanted: Iterable[QuotaComponent], *, timeout: float | None = None
     ) -> list[QuotaEntity]:
-        """KIP-248: the users, the client ids, or the client ids of users that have quotas."""
+        """The users, client ids, or client ids of users that have quotas (KIP-248)."""
         from kconf.client.calls.entities import ListConfigEntities
 
         return self._send(ListConfigEntities(wanted), timeout)

@@ -1,6 +1,6 @@
-"""The SyncAdminClient: every method blocks. It has the same methods as the AdminClient in admin.py, without `async`.
+"""The SyncAdminClient. Every method blocks. It has the same methods as the AdminClient in admin.py, without `async`.
 
-Threads may share a client: their calls take turns. A call that is interrupted (Ctrl-C) leaves the client usable.
+Threads may share a client: their calls run one after the other. The client stays usable after an interrupt (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class SyncAdminClient(SyncKconfMethods):
         self.close()
 
     def close(self) -> None:
-        """Close all connections; may be repeated. A later call opens new ones."""
+        """Close all connections. Can be called repeatedly; a later call opens new ones."""
         with self._lock:
             self._pool.close()
 
     def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
-        """Make a call, and record what it changes if there is a journal. One deadline holds for all of it."""
+        """Execute a call, and record its changes if there is a journal. One deadline applies to everything."""
         deadline = time.monotonic() + self._settings.timeouts.call_limit(timeout)
         if self._journal is not None:
             from kconf.client.journal.recorder import is_recorded, record_call
@@ -94,7 +94,7 @@ class SyncAdminClient(SyncKconfMethods):
             return found
 
     def _run(self, call: Call[Any, Any, T], deadline: float) -> T:
-        """Run a call, with its retries. Waiting for the calls of other threads counts too."""
+        """Run a call with its retries. The deadline includes waiting for the calls of other threads."""
         if not self._lock.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
             error = RequestTimedOut(f"{call.name} was not sent: other calls of this client took too long")
             error.sent = False
@@ -125,7 +125,7 @@ class SyncAdminClient(SyncKconfMethods):
         documentation: bool = False,
         timeout: float | None = None,
     ) -> DescribedConfigs:
-        """The entries of each resource: all, or those of `keys`, a list for all resources or one for each."""
+        """The config entries of each resource: all, or only `keys` (a list for all resources, or one per resource)."""
         from kconf.client.calls.configs import DescribeConfigs
 
         call = DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
@@ -139,9 +139,9 @@ class SyncAdminClient(SyncKconfMethods):
         incremental_update: bool = False,
         timeout: float | None = None,
     ) -> Results[Resource, None]:
-        """Deprecated (KIP-339), use incremental_alter_configs: this removes every key that is not given.
+        """Deprecated (KIP-339): removes every key that is not given. Use incremental_alter_configs.
 
-        With `incremental_update` (KIP-248) other keys stay, and an empty value removes its key.
+        With `incremental_update` (KIP-248), other keys are unchanged, and an empty value removes its key.
         """
         from kconf.client.calls.configs import ALTER_CONFIGS_IS_DEPRECATED, alter_configs_call
 
@@ -157,7 +157,7 @@ class SyncAdminClient(SyncKconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[Resource, None]:
-        """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
+        """Set, delete, append or subtract values. `expected` revisions and a `reason` are for kconf servers."""
         from kconf.client.calls.configs import IncrementalAlterConfigs
 
         call = IncrementalAlterConfigs(alterations, validate_only=validate_only, expected=expected, reason=reason)
@@ -166,7 +166,7 @@ class SyncAdminClient(SyncKconfMethods):
     def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[Resource]:
-        """The resources that have configs, of all types or of some."""
+        """The resources that have configs, of all or some types."""
         from kconf.client.calls.configs import ListConfigResources
 
         return self._send(ListConfigResources(types), timeout)
@@ -181,7 +181,7 @@ class SyncAdminClient(SyncKconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, CreatedTopic]:
-        """Create topics; each result has the topic as it was created (KIP-525). A `reason` is for kconf servers."""
+        """Create topics. Each result contains the created topic (KIP-525). A `reason` is for kconf servers."""
         from kconf.client.calls.topics import CreateTopics
 
         call = CreateTopics(
@@ -210,7 +210,7 @@ class SyncAdminClient(SyncKconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Increase topics to these partition counts; `assignments` has the brokers of each new partition.
+        """Increase the number of partitions of topics. `assignments` has the brokers of each new partition.
 
         A `reason` is for kconf servers.
         """
@@ -243,7 +243,7 @@ class SyncAdminClient(SyncKconfMethods):
     def describe_cluster(
         self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
-        """The nodes and the controller, on request also `fenced` brokers."""
+        """The nodes and the controller, optionally with `fenced` brokers."""
         from kconf.client.calls.cluster import DescribeCluster
 
         call = DescribeCluster(
@@ -252,13 +252,13 @@ class SyncAdminClient(SyncKconfMethods):
         return self._send(call, timeout)
 
     def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
-        """The features of the cluster, and the APIs of the node that answers."""
+        """The features of the cluster, and the API versions of the node that responds."""
         from kconf.client.calls.cluster import DescribeFeatures
 
         return self._send(DescribeFeatures(), timeout)
 
     def cluster_release(self, *, timeout: float | None = None) -> ClusterRelease:
-        """The release of Kafka whose keys the cluster has, as far as its nodes tell. Asks only if not connected yet."""
+        """The Kafka release whose config keys the cluster has, derived from its API versions and features."""
         from kconf.configdef.releases.detect import common_release, release_of
 
         if not self._pool.nodes:
@@ -277,7 +277,7 @@ class SyncAdminClient(SyncKconfMethods):
     def describe_client_quotas(
         self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Stored quotas of the entities that a filter matches, or of all."""
+        """The stored quotas of all entities, or of those that match a filter."""
         from kconf.client.calls.client_quotas import DescribeClientQuotas
 
         return self._send(DescribeClientQuotas(wanted), timeout)
@@ -290,7 +290,7 @@ class SyncAdminClient(SyncKconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others are unchanged. A `reason` is for kconf servers."""
+        """Set quotas, or remove them if the value is None. Others are unchanged. A `reason` is for kconf servers."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
         return self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
@@ -298,7 +298,9 @@ class SyncAdminClient(SyncKconfMethods):
     def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
     ) -> Results[QuotaEntity, dict[str, EffectiveQuota]]:
-        """Effective quotas of a user, a client id or both (KIP-248), with the level of each and what it overrides."""
+        """The effective quotas of a user, a client id or both (KIP-248), with their levels and the quotas that they
+        override.
+        """
         from kconf.client.calls.effective_quotas import DescribeQuotas
 
         call = DescribeQuotas(entities, keys)
@@ -315,7 +317,7 @@ class SyncAdminClient(SyncKconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas of users and client ids, or remove those whose value is None. A `reason` is for kconf servers."""
+        """Set quotas of users and client ids, or remove them if the value is None. A `reason` is for kconf servers."""
         from kconf.client.calls.effective_quotas import AlterQuotas
 
         return self._send(AlterQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
@@ -328,10 +330,10 @@ class SyncAdminClient(SyncKconfMethods):
         pairs: Iterable[tuple[str, str]] | None = None,
         timeout: float | None = None,
     ) -> list[QuotaDifference]:
-        """Who would get a different quota if these were set, or removed if the value is None. Changes nothing.
+        """The clients that would get a different quota with these alterations. Changes nothing.
 
-        Considers these (user, client id) pairs, "" for neither; without `pairs`, the clients that a kconf server has
-        seen recently, or with Kafka those that have quotas.
+        Checks these (user, client id) pairs, with "" for none. Without `pairs`, it checks the clients that a kconf
+        server has seen recently, or with Kafka those that have quotas.
         """
         from kconf.client.calls.client_quotas import DescribeClientQuotas
         from kconf.client.calls.effective_quotas import WhatIf
@@ -348,7 +350,7 @@ class SyncAdminClient(SyncKconfMethods):
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, tuple[CredentialInfo, ...]]:
-        """The credentials of these users, or of all users that have one."""
+        """The SCRAM credentials of these users, or of all users."""
         from kconf.client.calls.scram import describe_scram_call
 
         return self._send(describe_scram_call(users), timeout)
@@ -360,13 +362,13 @@ class SyncAdminClient(SyncKconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete credentials; one result per user. A `reason` is for kconf servers."""
+        """Set and delete SCRAM credentials, with one result per user. A `reason` is for kconf servers."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
         return self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
 
     def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
-        """The ACLs that a filter matches, or all."""
+        """All ACLs, or those that match a filter."""
         from kconf.client.calls.acls import DescribeAcls
 
         return self._send(DescribeAcls(wanted), timeout)
@@ -374,7 +376,7 @@ class SyncAdminClient(SyncKconfMethods):
     def create_acls(
         self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclBinding, None]:
-        """Create ACLs; one that exists is not an error. A `reason` is for kconf servers."""
+        """Create ACLs. An ACL that already exists is not an error. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import CreateAcls
 
         return self._send(CreateAcls(bindings, reason=reason), timeout)
@@ -382,7 +384,10 @@ class SyncAdminClient(SyncKconfMethods):
     def delete_acls(
         self, filters: Iterable[AclFilter], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete the ACLs that the filters match; each result has what was deleted. A `reason` is for kconf servers."""
+        """Delete the ACLs that match the filters.
+
+        Each result lists the deleted ACLs. A `reason` is for kconf servers.
+        """
         from kconf.client.calls.acls import DeleteAcls
 
         return self._send(DeleteAcls(filters, reason=reason), timeout)

@@ -1,4 +1,4 @@
-"""What AdminClient and SyncAdminClient have in common: how they are constructed."""
+"""The common base of AdminClient and SyncAdminClient: their constructor and settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BaseAdminClient(ABC):
-    """Has `settings` and, if changes are to be recorded, a journal."""
+    """Has `settings`, and a journal if changes are recorded."""
 
     def __init__(
         self,
@@ -63,12 +63,16 @@ class BaseAdminClient(ABC):
         bootstrap: str | Iterable[str] = (),
         *,
         bootstrap_controllers: str | Iterable[str] = (),
+        sasl: Sasl | None = None,
         journal: Journal | None = None,
     ) -> Self:
-        """A client from Java client properties: a file, or a mapping with the same keys."""
+        """Create a client from Java client properties: a file, or a mapping with the same keys.
+
+        `sasl` replaces the login in the properties, for logins that properties cannot express.
+        """
         from kconf.client.properties import settings_from_properties
 
-        settings = settings_from_properties(properties, bootstrap, bootstrap_controllers)
+        settings = settings_from_properties(properties, bootstrap, bootstrap_controllers, sasl)
         return cls._from_settings(settings, journal)
 
     def _set_up(self, settings: ClientSettings, journal: Journal | None) -> None:
@@ -78,7 +82,7 @@ class BaseAdminClient(ABC):
 
     @abstractmethod
     def _create_pool(self) -> None:
-        """Create the connection pool. Nothing is connected yet."""
+        """Create the connection pool, without connecting."""
 
     @property
     def settings(self) -> ClientSettings:
@@ -90,9 +94,9 @@ class BaseAdminClient(ABC):
 
     @property
     def required_revision(self) -> int:
-        """The revision that kconf servers must have reached before they answer this client: that of its last change.
+        """The revision that kconf servers must reach before they answer this client: that of its last change.
 
-        Set it to that of another client, and this one sees what the other one has changed, on every server.
+        Set it to the value of another client to read the other client's changes on every server.
         """
         return self._revision.required
 

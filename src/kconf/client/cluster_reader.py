@@ -1,6 +1,6 @@
-"""Reads the state of a cluster through an AdminClient, all parts concurrently.
+"""Reads the state of a cluster with an AdminClient, all parts concurrently.
 
-A part that the cluster refuses or does not support is listed in `ClusterState.missing`.
+Parts that the cluster refuses or does not support are listed in `ClusterState.missing`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ async def read_cluster(
     keys: Mapping[Resource, Sequence[str]] | None = None,
     synonyms: bool = False,
 ) -> ClusterState:
-    """The state of a cluster.
+    """Read the state of a cluster.
 
-    `wanted` selects among the listed resources those whose configs are read; `named` are read in addition, even if they
-    are not listed (never topics); `keys` limits the keys of a resource.
+    `wanted` selects the listed resources whose configs are read. `named` resources are read even if they are not listed
+    (never topics). `keys` limits the keys of a resource.
     """
     reader = _ClusterReader(admin, wanted, list(named), keys or {}, synonyms)
     started = _now()
@@ -128,7 +128,7 @@ class _ClusterReader:
 
     async def _read_users(self) -> None:
         if self.operations is not None and Operation.DESCRIBE not in self.operations:
-            # A 4.3.1 broker was seen not to respond to a request for all users from a principal without the right.
+            # Kafka 4.3.1 does not respond to an unauthorized request for all users.
             self._note({"users": NotAuthorized().failure()})
             return
         found = await self._try("users", self._admin.describe_user_scram_credentials())
@@ -160,7 +160,7 @@ class _ClusterReader:
             self.revisions.append(described.revision)
 
     async def _try(self, what: str, call: Awaitable[T]) -> T | None:
-        """The result, or None if the cluster refuses; raises if it does not respond at all."""
+        """The result, or None if the cluster refuses the request. Raises an error if it does not respond."""
         try:
             return await call
         except KafkaError as error:

@@ -1,4 +1,4 @@
-"""Following a KRaft cluster with the SyncAdminClient: every committed change, from the metadata log."""
+"""Follows the metadata log of a KRaft cluster with the SyncAdminClient: every committed change."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Follow:
-    """`for revision in follow`. A lost leader is looked for again; no revision is skipped or repeated.
+    """`for revision in follow`. Finds a new leader if the leader is lost. No revision is skipped or repeated.
 
-    The number of a revision is its offset in the log. Entering `with` fixes where "from now on" begins; leaving
-    it closes the connections.
+    The number of a revision is its offset in the log. Entering `with` sets the start position if it is "from now on";
+    leaving it closes the connections.
     """
 
     def __init__(self, settings: ClientSettings, after: int | Checkpoint | None, cluster: str | None) -> None:
@@ -32,7 +32,7 @@ class Follow:
 
     @property
     def after(self) -> int | None:
-        """The offset to continue from another time; None before the position is known."""
+        """The offset from which to continue later, or None if the position is not known yet."""
         return self._queue.after
 
     def __enter__(self) -> Self:
@@ -54,8 +54,12 @@ class Follow:
             self.step()
         return self._queue.pop()
 
+    def take(self) -> list[Revision]:
+        """The received revisions that are not taken yet."""
+        return [self._queue.pop() for _ in range(len(self._queue))]
+
     def step(self) -> list[LogEvent]:
-        """Send the next request and take its response, or wait before the next one."""
+        """Send the next request and process its response, or wait before the next one."""
         step = self.follower.next_step()
         if isinstance(step, Backoff):
             time.sleep(step.seconds)

@@ -1,7 +1,6 @@
-"""Java client properties as settings. What Kafka's own tools read from `--command-config` works unchanged.
+"""Converts Java client properties to settings. Files for `--command-config` of Kafka's tools work unchanged.
 
-A key that does not concern the connection is ignored, as Java ignores unknown keys. No value of a secret key is ever
-part of an error.
+Keys that do not affect the connection are ignored, as Java ignores unknown keys. Errors never contain secret values.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ def settings_from_properties(
     properties: str | PathLike[str] | Mapping[str, str],
     bootstrap: str | Iterable[str] = (),
     controllers: str | Iterable[str] = (),
+    sasl: Sasl | None = None,
 ) -> ClientSettings:
-    """Settings from a file or a mapping. Addresses given here override those of the properties."""
+    """Read settings from a file or a mapping. Addresses and a login given here override those in the properties."""
     given = dict(properties) if isinstance(properties, Mapping) else read_file(properties)
     if not bootstrap and not controllers:
         bootstrap = given.get("bootstrap.servers", "")
@@ -37,7 +37,7 @@ def settings_from_properties(
         given.get("client.id", "").strip() or "kconf",
         _timeouts(given),
         _retries(given),
-        security=_security(given),
+        security=_security(given, sasl),
     )
 
 
@@ -58,12 +58,12 @@ def _retries(given: Mapping[str, str]) -> RetryPolicy:
     )
 
 
-def _security(given: Mapping[str, str]) -> SecuritySettings:
+def _security(given: Mapping[str, str], sasl: Sasl | None) -> SecuritySettings:
     protocol = given.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise ConfigurationError(f"security.protocol is {protocol!r}; it must be one of {', '.join(_PROTOCOLS)}")
     tls = _tls(given) if protocol.endswith("SSL") else None
-    return SecuritySettings(tls, _sasl(given) if protocol.startswith("SASL") else None)
+    return SecuritySettings(tls, sasl or _sasl(given) if protocol.startswith("SASL") else None)
 
 
 def read_file(path: str | PathLike[str]) -> dict[str, str]:
@@ -71,7 +71,7 @@ def read_file(path: str | PathLike[str]) -> dict[str, str]:
         with open(path, encoding="utf-8", errors="replace") as file:
             return read_properties(file.read())
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _seconds(given: Mapping[str, str], key: str, default: float) -> float:

@@ -1,4 +1,4 @@
-"""How often and after which delay a client tries again."""
+"""How often and after which delay a client retries."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _MAX_DOUBLINGS: Final = 20
 
 
 class RetryPolicy(NamedTuple):
-    """`backoff` is the first delay in seconds; it doubles with each failure, up to `backoff_max`, ± 20 % (KIP-580).
+    """`backoff` is the first delay in seconds. It doubles with each failure up to `backoff_max`, ± 20 % (KIP-580).
 
-    A cluster that never answered is given up after `connect_attempts` rounds through the bootstrap list.
+    If a cluster never responds, the client gives up after trying all bootstrap addresses `connect_attempts` times.
     """
 
     connect_attempts: int = 3
@@ -18,12 +18,12 @@ class RetryPolicy(NamedTuple):
     backoff_max: float = 1.0
 
     def delay(self, failures: int, jitter: float) -> float:
-        """Seconds to wait after so many failures in a row. `jitter` is a number from 0 to 1."""
+        """Seconds to wait after a number of consecutive failures. `jitter` is a number from 0 to 1."""
         doubled: int = 2 ** min(failures - 1, _MAX_DOUBLINGS)
         return min(self.backoff * doubled, self.backoff_max) * (0.8 + 0.4 * jitter)
 
 
 def random_jitter() -> float:
-    from random import random  # imported late: only a client that has to wait needs it
+    from random import random  # a local import, needed only to wait
 
     return random()

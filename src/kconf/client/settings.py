@@ -46,7 +46,7 @@ class Bootstrap(NamedTuple):
 
     @classmethod
     def parse(cls, brokers: str | Iterable[str], controllers: str | Iterable[str] = ()) -> Bootstrap:
-        """Exactly one of the two must be given."""
+        """Parse addresses. Exactly one of the two must be given."""
         servers, quorum = addresses(brokers), addresses(controllers)
         if bool(servers) == bool(quorum):
             raise ConfigurationError("pass either bootstrap brokers or bootstrap_controllers")
@@ -61,19 +61,19 @@ class Timeouts(NamedTuple):
     connect: float = 10.0
 
     def call_limit(self, timeout: float | None) -> float:
-        """The limit of one call, which may have a timeout of its own."""
+        """The limit of one call, which may have its own timeout."""
         return self.call if timeout is None else timeout
 
     def request_limit(self, timeout: float | None) -> float:
-        """The limit of one request within such a call."""
+        """The limit of one request of such a call."""
         return min(self.request, self.call_limit(timeout))
 
     def request_limit_ms(self, timeout: float | None) -> int:
-        """The same as the `timeout_ms` field of a request."""
+        """The limit of one request in milliseconds, for its `timeout_ms` field."""
         return max(1, min(int(self.request_limit(timeout) * 1000), _MAX_INT32))
 
     def long_poll(self, wait: float, timeout: float | None) -> float:
-        """How long a server may hold a request back: less than the request may take."""
+        """How long a server may delay a response: less than the request timeout."""
         return max(0.0, min(wait, 0.8 * self.request_limit(timeout)))
 
 
@@ -96,7 +96,7 @@ class SecuritySettings(NamedTuple):
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether the client presents no identity at all."""
+        """Whether the client does not authenticate."""
         return self.sasl is None and (self.tls is None or self.tls.certificate is None)
 
 

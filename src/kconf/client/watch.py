@@ -1,4 +1,4 @@
-"""A watch of the AdminClient: every change from a revision on."""
+"""Watches a kconf cluster with the AdminClient: every change after a revision."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """`async for revision in watch`. A lost connection is opened again; no revision is skipped or repeated.
+    """`async for revision in watch`. Reconnects if the connection is lost. No revision is skipped or repeated.
 
-    Raises JournalTrimmed if the journal does not reach back to the position, and errors that a retry cannot resolve.
-    Entering `async with` fixes where "from now on" begins; leaving it closes the connection.
+    Raises JournalTrimmed if the journal no longer contains the position, and errors that a retry cannot resolve.
+    Entering `async with` sets the start position if it is "from now on"; leaving it closes the connection.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Watch:
 
     @property
     def after(self) -> int | None:
-        """The revision to continue from another time; None before the first response."""
+        """The revision from which to continue later, or None before the first response."""
         return self._position.after
 
     async def __aenter__(self) -> Self:

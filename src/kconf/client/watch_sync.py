@@ -1,4 +1,4 @@
-"""A watch of the SyncAdminClient: every change from a revision on."""
+"""Watches a kconf cluster with the SyncAdminClient: every change after a revision."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """`for revision in watch`. A lost connection is opened again; no revision is skipped or repeated.
+    """`for revision in watch`. Reconnects if the connection is lost. No revision is skipped or repeated.
 
-    Raises JournalTrimmed if the journal does not reach back to the position, and errors that a retry cannot resolve.
-    Entering `with` fixes where "from now on" begins; leaving it closes the connection. Other calls of the client do
-    not wait for a watch.
+    Raises JournalTrimmed if the journal no longer contains the position, and errors that a retry cannot resolve.
+    Entering `with` sets the start position if it is "from now on"; leaving it closes the connection. A watch does not
+    block other calls of the client.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Watch:
 
     @property
     def after(self) -> int | None:
-        """The revision to continue from another time; None before the first response."""
+        """The revision from which to continue later, or None before the first response."""
         return self._position.after
 
     def __enter__(self) -> Self:

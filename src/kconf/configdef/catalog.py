@@ -1,7 +1,8 @@
-"""All keys of one release: the configs that can be set."""
+"""All config keys of one Kafka release."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -19,7 +20,7 @@ class Catalog:
     client_metrics: ConfigDef
 
     def of(self, kind: ResourceType) -> ConfigDef:
-        """The keys that resources of a type have."""
+        """The keys of a resource type."""
         match kind:
             case ResourceType.TOPIC:
                 return self.topic
@@ -34,15 +35,26 @@ class Catalog:
 
     @cached_property
     def dynamic(self) -> frozenset[str]:
-        """The broker keys that change while a broker runs."""
+        """The dynamic broker keys."""
         return frozenset(name for name, key in self.broker.items() if key.mode is not UpdateMode.READ_ONLY)
 
     @cached_property
     def broker_defaults(self) -> dict[str, str]:
-        """The built-in defaults; a key without a default is not among them."""
+        """The built-in defaults of broker keys that have one."""
         return {
             name: key.default for name, key in self.broker.items() if key.default is not None and not key.dynamic_only
         }
+
+
+def with_keys(base: Catalog, added: Mapping[ResourceType, ConfigDef]) -> Catalog:
+    """A catalog with additional keys, or with other definitions of some keys."""
+
+    def merged(kind: ResourceType) -> ConfigDef:
+        more = added.get(kind)
+        return base.of(kind) if not more else dict(sorted({**base.of(kind), **more}.items()))
+
+    kinds = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+    return Catalog(*map(merged, kinds))
 
 
 @cache

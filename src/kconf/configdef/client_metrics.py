@@ -1,4 +1,4 @@
-"""What may be set at a client metrics subscription."""
+"""The keys of a client metrics subscription."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short words for the tables of keys, so that one key is one line."""
+"""Helpers for the tables of keys, so that each key is one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READ_ONLY: Final = UpdateMode.READ_ONLY
 PER_BROKER: Final = UpdateMode.PER_BROKER
 CLUSTER_WIDE: Final = UpdateMode.CLUSTER_WIDE
 
-UNLIMITED: Final = "9223372036854775807"  # Java's Long.MAX_VALUE: forever, never, without bound
+UNLIMITED: Final = "9223372036854775807"  # Java's Long.MAX_VALUE: no limit
 MOST: Final = "2147483647"  # Java's Integer.MAX_VALUE
 MINUTES: Final = 60_000
 HOURS: Final = 3_600_000
@@ -68,6 +68,6 @@ def broker(
 
 
 def config_def(*tables: Iterable[ConfigKey]) -> ConfigDef:
-    """Keys by their names, in ascending order of these."""
+    """Keys by name, sorted."""
     keys = sorted((key for table in tables for key in table), key=lambda key: key.name)
     return {key.name: key for key in keys}

@@ -1,7 +1,7 @@
-"""Facts about broker keys that change while a broker runs, and about names with a listener in them.
+"""Data about dynamic broker keys, and about keys with a listener prefix.
 
-`listener.name.<listener>.<key>` sets a key for one listener, `listener.name.<listener>.<mechanism>.<key>` for one
-SASL mechanism of it. Data only: which of these a change breaks is the engine's to say.
+`listener.name.<listener>.<key>` sets a key for one listener, `listener.name.<listener>.<mechanism>.<key>` for one SASL
+mechanism of it. This module has only data; the engine checks changes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Final
 from kconf.configdef.broker import BROKER
 from kconf.configdef.group import GROUP
 from kconf.configdef.key import ConfigDef, UpdateMode
+from kconf.configdef.learned import learned_key
 from kconf.configdef.topic import TOPIC
+from kconf.model.resource import ResourceType
 
 DYNAMIC: Final = frozenset(name for name, key in BROKER.items() if key.mode is not UpdateMode.READ_ONLY)
 PER_BROKER: Final = frozenset(name for name, key in BROKER.items() if key.mode is UpdateMode.PER_BROKER)
 CLUSTER_WIDE: Final = DYNAMIC - PER_BROKER
 PASSWORDS: Final = tuple(name for name, key in BROKER.items() if key.sensitive and name in DYNAMIC)
 
-# Refused without a listener's name before them.
+# Refused without a listener prefix.
 SSL_STORES: Final = frozenset(
     [
         "ssl.key.password",
@@ -36,16 +38,16 @@ SSL_STORES: Final = frozenset(
     ]
 )
 
-# The only ones that may have a listener's name before them in the cluster's default, too.
+# The only keys that may have a listener prefix in the cluster-wide default, too.
 PREFIXED_CLUSTER_WIDE: Final = frozenset(["max.connection.creation.rate", "max.connections", "num.network.threads"])
 
-# What a listener that exists may change; of its other prefixed keys it keeps the values.
+# The keys that can change for an existing listener; its other prefixed keys keep their values.
 LISTENER_MAY_CHANGE: Final = SSL_STORES | PREFIXED_CLUSTER_WIDE
 
 # Keys without a listener prefix whose change makes the broker reload its listeners.
 LISTENER_KEYS: Final = (PER_BROKER - SSL_STORES - {"cordoned.log.dirs"}) | PREFIXED_CLUSTER_WIDE
 
-# At least 1, at least half and at most twice the number in force.
+# At least 1, at least half and at most twice the current number.
 THREAD_POOLS: Final = frozenset(
     [
         "background.threads",
@@ -61,16 +63,16 @@ THREAD_POOLS: Final = frozenset(
     ]
 )
 
-# A change must be above 0, although 0 passes the check.
+# A change must be above 0, although the validator accepts 0.
 ABOVE_ZERO: Final = frozenset(["max.connection.creation.rate", "max.connections"])
 
-# The cluster's defaults of topic keys.
+# The defaults of topic keys.
 LOG_DEFAULTS: Final = frozenset(key.fallbacks[0].name for key in TOPIC.values() if key.fallbacks)
 
 # Custom keys of the JMX reporter, whose values must be regular expressions.
 JMX_FILTERS: Final = frozenset(["metrics.jmx.exclude", "metrics.jmx.include"])
 
-# Keys that may have listener and mechanism before them.
+# Keys that may have a listener and mechanism prefix.
 MECHANISM_KEYS: Final = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -120,11 +122,11 @@ def _bounds(keys: ConfigDef) -> dict[str, tuple[str | None, str | None]]:
     return {name: key.range_keys for name, key in keys.items() if key.range_keys != (None, None)}
 
 
-# The broker keys whose values are the least and the greatest that a group's key, or its broker default, may have.
+# Broker keys whose values are the minimum and maximum of a group key or its broker default.
 GROUP_BOUNDS: Final[Mapping[str, tuple[str | None, str | None]]] = _bounds(GROUP)
 BROKER_BOUNDS: Final[Mapping[str, tuple[str | None, str | None]]] = _bounds(BROKER)
 
-# The first must be greater than the second; with group. before both, so must the broker's.
+# The first must be greater than the second, also for the broker keys with the prefix "group.".
 SESSION_OVER_HEARTBEAT: Final = tuple(
     (f"{protocol}.session.timeout.ms", f"{protocol}.heartbeat.interval.ms")
     for protocol in ("consumer", "share", "streams")
@@ -132,25 +134,25 @@ SESSION_OVER_HEARTBEAT: Final = tuple(
 
 
 def is_password_name(name: str) -> bool:
-    """Whether a stored name counts as a password: it ends with a dynamic key that is one."""
+    """Whether a stored key is a password: its name ends with a dynamic PASSWORD key."""
     return name.endswith(PASSWORDS)
 
 
 def is_authentication_key(name: str) -> bool:
-    """Whether a broker key controls authentication; it may have a listener and mechanism prefix."""
+    """Whether a broker key, possibly with a listener and mechanism prefix, controls authentication."""
     if name in AUTHENTICATION or name in _LISTENERS:
         return True
     return name.endswith(_AUTHENTICATION_SUFFIXES) or _OAUTH in name
 
 
 def without_listener(name: str) -> str:
-    """The name behind `listener.name.<listener>.`, its mechanism, if any, still before it."""
+    """The name without `listener.name.<listener>.`, but with the mechanism, if any."""
     match = LISTENER_NAME.fullmatch(name)
     return match[1] if match else name
 
 
 def base_name(name: str) -> str:
-    """The key behind listener and mechanism; a name without a listener is its own."""
+    """The name without its listener and mechanism prefix, if any."""
     match = LISTENER_NAME.fullmatch(name)
     if match is None:
         return name
@@ -171,6 +173,6 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def is_broker_secret(key: str) -> bool:
-    """Whether the value of a broker's key is to be locked: it is a PASSWORD, or nobody knows what it is."""
-    known = BROKER.get(key) or BROKER.get(base_name(key))
+    """Whether the value of a broker key must be encrypted: it is a PASSWORD, or unknown."""
+    known = BROKER.get(key) or BROKER.get(base_name(key)) or learned_key(ResourceType.BROKER, key)
     return known is None or known.sensitive

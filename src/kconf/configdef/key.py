@@ -1,7 +1,6 @@
-"""The definition of a setting.
+"""The definition of a config key.
 
-A table of these says everything that may be set at one kind of resource; nothing else in kconf names a key's type,
-default or bounds.
+The tables of these definitions are the only place that defines types, defaults and bounds of keys.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class UpdateMode(StrEnum):
-    """How a broker key may be changed while the broker runs."""
+    """How a broker key can be changed while the broker runs."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
-    CLUSTER_WIDE = "cluster-wide"  # per broker too
+    CLUSTER_WIDE = "cluster-wide"  # also per broker
 
 
 class BrokerFallback(NamedTuple):
-    """A broker key that supplies the value where nothing closer does; `factor` converts it into the key's unit."""
+    """A broker key that supplies the value if it is not set. `factor` converts it to the key's unit."""
 
     name: str
     factor: int = 1
@@ -34,7 +33,7 @@ class BrokerFallback(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """The definition of a setting. `default` is the text that a describe prints; None: no value."""
+    """The definition of a config key. `default` is the text in a describe, or None for no value."""
 
     name: str
     type: ValueType
@@ -42,15 +41,13 @@ class ConfigKey:
     validator: Validator | None = None
     importance: str = "medium"
     mode: UpdateMode | None = None  # broker keys only
-    fallbacks: tuple[
-        BrokerFallback, ...
-    ] = ()  # of topics and groups: broker keys in order; of brokers: the alias group
-    internal: bool = False  # described only where it is set
+    fallbacks: tuple[BrokerFallback, ...] = ()  # topics and groups: broker keys in order; brokers: synonyms
+    internal: bool = False  # described only if it is set
     required: bool = False  # has no default and must be set
-    dynamic_only: bool = False  # broker keys that no file holds: described only where set, and not as a default
-    legacy: bool = False  # removed before the base release; configdef/releases/ says when
+    dynamic_only: bool = False  # broker keys that are never in a file: described only if set, and not as a default
+    legacy: bool = False  # removed before the base release: see configdef/releases/
     secret: bool = False  # sensitive although its type is not PASSWORD
-    range_keys: tuple[str | None, str | None] = (None, None)  # the broker keys whose values bound this one's
+    range_keys: tuple[str | None, str | None] = (None, None)  # broker keys whose values limit this one
     about: str = ""
 
     @property
@@ -59,4 +56,4 @@ class ConfigKey:
 
 
 ConfigDef = Mapping[str, ConfigKey]
-"""The keys of one kind of resource, by name, as Kafka's ConfigDef."""
+"""The keys of one resource type, by name, like Kafka's ConfigDef."""

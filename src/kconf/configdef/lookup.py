@@ -1,6 +1,6 @@
-"""The definition of a key, from any supported release of Kafka, and how the key may be changed.
+"""Looks up the definition of a key in any supported Kafka release, and how the key can be changed.
 
-Only the tables of the resource type in question are loaded: a command about topics does not load 300 broker keys.
+Only the tables of the requested resource type are loaded: a command about topics does not load 300 broker keys.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kconf.configdef.learned import learned_key
 from kconf.model.resource import ResourceType
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @cache
 def keys_for(kind: ResourceType) -> Mapping[str, ConfigKey]:
-    """The keys of a resource type, including those that only older releases have."""
+    """The keys of a resource type, including those that exist only in older releases."""
     match kind:
         case ResourceType.TOPIC:
             from kconf.configdef.topic import TOPIC, TOPIC_REMOVED
@@ -48,18 +49,20 @@ def keys_for(kind: ResourceType) -> Mapping[str, ConfigKey]:
 def known_key(kind: ResourceType, name: str) -> ConfigKey | None:
     """The definition of a key. A broker key may have a listener prefix, `listener.name.<listener>.`.
 
-    Of a key that only a release after the base release has, this is what kconf knows of it.
+    For a key that exists only after the base release, this is the part of its definition that is known.
     """
     if kind is ResourceType.BROKER and name.startswith("listener.name."):
         from kconf.configdef.dynamic import base_name
 
         name = base_name(name)
     found = keys_for(kind).get(name)
+    if found is None:
+        found = learned_key(kind, name)
     return found if found is not None else _newer_key(kind, name)
 
 
 def release_key(kind: ResourceType, name: str, release: str) -> ConfigKey | None:
-    """The definition of a key in a release, or else in another; None: no release that kconf knows has it."""
+    """The definition of a key in a release, or in another one. None if no known release has it."""
     from kconf.configdef.releases.keys import key_in_release
 
     return key_in_release(kind, name, release) or known_key(kind, name)
@@ -72,7 +75,7 @@ def _newer_key(kind: ResourceType, name: str) -> ConfigKey | None:
 
 
 def similar_key(kind: ResourceType, name: str) -> str | None:
-    """For a key that is not known: the key that inherits from it, as a topic's does, or one with a similar name."""
+    """A suggestion for an unknown key: the key that falls back to it, or one with a similar name."""
     from difflib import get_close_matches
 
     keys = keys_for(kind)
@@ -82,9 +85,9 @@ def similar_key(kind: ResourceType, name: str) -> str | None:
 
 
 def update_mode(resource: Resource, entry: Entry) -> str:
-    """`read-only`, `per-broker`, `cluster-wide`, or `dynamic` where there is no such distinction.
+    """`read-only`, `per-broker` or `cluster-wide`; `dynamic` for other resource types.
 
-    Taken from the catalog: a broker reports every key of another broker as read-only, and some dynamic keys, too.
+    Taken from the catalog, since a broker reports every key of another broker as read-only, and some dynamic keys too.
     """
     if resource.type is not ResourceType.BROKER:
         return "read-only" if entry.read_only else "dynamic"

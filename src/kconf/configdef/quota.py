@@ -1,6 +1,6 @@
-"""What may be set at a quota entity, and a user's SCRAM credentials.
+"""The keys of quota entities, and of users' SCRAM credentials.
 
-Quotas travel as doubles, so their checks take a double whatever the type of the key. Defaults mean "no quota".
+Quotas are doubles in the protocol, so validators get a double regardless of the key's type. Defaults mean "no quota".
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Which values must not be shown: not in errors, dry runs, plans or repeated command lines.
+"""Decides which values must not be shown in errors, dry runs, plans or repeated command lines.
 
-Most are recognized by the name of the key alone, without loading the catalog. A broker key that is unknown is
-sensitive, as in Kafka.
+Most are recognized by the name of the key, without loading the catalog. Unknown broker keys are sensitive, as in Kafka.
 """
 
 from __future__ import annotations
@@ -24,13 +23,14 @@ def looks_sensitive(name: str) -> bool:
 
 
 def is_sensitive_key(kind: ResourceType | None, name: str) -> bool:
-    """Whether the value of a key of a resource type (None: of anything else) is to be hidden."""
+    """Whether the value of a key must be hidden. `kind` is None if the resource type is unknown."""
     if looks_sensitive(name):
         return True
     if kind is not ResourceType.BROKER:
         return False
     from kconf.configdef.broker import BROKER
     from kconf.configdef.dynamic import base_name
+    from kconf.configdef.learned import learned_key
 
-    known = BROKER.get(base_name(name))
+    known = BROKER.get(base_name(name)) or learned_key(kind, name)
     return known is None or known.sensitive

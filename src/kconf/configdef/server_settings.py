@@ -1,8 +1,8 @@
-"""The settings of a kconf server that are not among Kafka's broker keys: one row each, and how to read them.
+"""The settings of a kconf server that are not Kafka broker keys: one row each, and functions to read them.
 
-To add one, add a row and read it with `int_setting`, `text_setting` or `flag_setting`. A value out of bounds stops the
-start; `kconf explain --server` and docs/reference/server-settings.md list the table. Kafka's own authorizer settings
-are here too: Kafka reads them outside of its broker keys.
+To add a setting, add a row and read it with `int_setting`, `text_setting` or `flag_setting`. The server does not start
+with a value out of bounds. `kconf explain --server` and docs/reference/server-settings.md list the table. The settings
+of Kafka's authorizer are here too, since they are not Kafka broker keys.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ServerSetting(NamedTuple):
 
     @property
     def set_by(self) -> str:
-        """Where it is set, for people."""
+        """Where the setting is set, for display."""
         return " or ".join([*(["server.properties"] if self.in_file else []), *([self.option] if self.option else [])])
 
 
@@ -69,7 +69,7 @@ def _test_principals(value: Value) -> None:
 
 
 def principals(text: str) -> frozenset[str]:
-    """`User:alice;User:CN=bob,O=ours`: commas belong to names, so semicolons separate them."""
+    """Parse principals, separated by semicolons, since names may contain commas: `User:alice;User:CN=bob,O=ours`."""
     return frozenset(each.strip() for each in text.split(";") if each.strip())
 
 
@@ -78,7 +78,7 @@ def _test_ports(value: Value) -> None:
 
 
 def read_ports(text: str) -> tuple[int, int] | None:
-    """`9200-9299`, or `9200` for no end; None for `none`. Raises InvalidValue."""
+    """Parse `9200-9299`, or `9200` without an upper limit. None for `none`. Raises InvalidValue."""
     if text.strip() == "none":
         return None
     first, dash, last = (each.strip() for each in text.partition("-"))
@@ -115,35 +115,35 @@ _ROWS: Final = (
     ServerSetting(_key(ARCHIVE_SEGMENT, INT, "8388608", AT_LEAST_1, LOW, "Bytes of changes after which they are archived without waiting for the interval.")),
     ServerSetting(_key(CHANGE_FEED_MAX_WAIT, INT, "300000", between(0, 3_600_000), LOW, "How long a ListConfigChanges request may wait for a change (long-poll); 0 answers every request immediately.")),
     ServerSetting(_key(READ_REVISION_MAX_WAIT, INT, "5000", between(0, 60_000), LOW, "How long a request with a minimum revision waits for this server to reach it before it fails with REQUEST_TIMED_OUT.")),
-    ServerSetting(_key(REFUSE_STALE_READS, BOOLEAN, "false", None, MEDIUM, "Whether requests fail with REQUEST_TIMED_OUT while changes of other servers may be missing, instead of returning results marked as stale.")),
+    ServerSetting(_key(REFUSE_STALE_READS, BOOLEAN, "false", None, MEDIUM, "Whether requests fail with REQUEST_TIMED_OUT while changes by other servers may be missing, instead of returning results marked as stale.")),
     ServerSetting(_key(RETENTION_MS, LONG, "-1", LIMIT, MEDIUM, "How long revisions stay in the journal. Default with ZooKeeper: 7 days.")),
     ServerSetting(_key(RETENTION_REVISIONS, LONG, "-1", LIMIT, MEDIUM, "How many revisions stay in the journal. Default with ZooKeeper: 100,000.")),
     ServerSetting(_key(POLICY_FILE, STRING, None, None, MEDIUM, "YAML file with policy rules; reloaded when it changes.")),
     ServerSetting(_key(POLICY_TIMEOUT, INT, "1000", between(1, 600_000), LOW, "How long a policy class may take before the request is refused.")),
     ServerSetting(_key(SUPER_USERS, STRING, "", PRINCIPALS, HIGH, "Principals that may do everything, separated by semicolons. As in Kafka.")),
-    ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may access a resource without ACLs. As in Kafka.")),
-    ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
+    ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether every principal may access resources that have no ACLs. As in Kafka.")),
+    ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has processed them; with Kafka brokers on the same ensemble at least 15 minutes, as in Kafka.")),
     ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that control authentication; false follows Kafka: ALTER_CONFIGS on the cluster is enough.")),
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
-    ServerSetting(_key(POLL_INTERVAL, INT, "10000", between(1000, 3_600_000), MEDIUM, "How often a gateway without controllers reads the cluster behind it. A change made by others is seen after this time at the latest, if the cluster answers.")),
-    ServerSetting(_key(SCRAM_LOGINS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) logs in the users of its cluster by SCRAM with their own passwords. Their keys are read from the metadata log and kept in memory only.")),
-    ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "Of a gateway: the ports at which it answers for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client names it (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
-    ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "Of a gateway: how long a broker may take to answer a request that is passed on; then the client's connection is closed.")),
+    ServerSetting(_key(POLL_INTERVAL, INT, "10000", between(1000, 3_600_000), MEDIUM, "How often a gateway without controllers reads its cluster. Changes by others are seen after at most this time, if the cluster responds.")),
+    ServerSetting(_key(SCRAM_LOGINS, BOOLEAN, "false", None, HIGH, "Whether users of the cluster can log in to a gateway (--upstream) with SCRAM and their own passwords. Their keys are read from the metadata log and kept only in memory.")),
+    ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "For a gateway: the ports for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client names it (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
+    ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "For a gateway: how long a broker may take to respond to a forwarded request; after that the client's connection is closed.")),
     ServerSetting(_key(DELEGATION_TOKENS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) makes each change as the user who requested it, with a delegation token of the cluster, instead of with its own account.")),
-    ServerSetting(_key(ACL_FILE, STRING, None, None, HIGH, "Of a gateway: YAML file with ACLs of its own, which decide who may do what through it, instead of the ACLs of the cluster; reloaded when it changes. Needed if the cluster has an authorizer other than Kafka's own, unless the gateway acts as its users.")),
+    ServerSetting(_key(ACL_FILE, STRING, None, None, HIGH, "For a gateway: YAML file with its own ACLs, which apply instead of the ACLs of the cluster; reloaded when it changes. Needed if the cluster has an authorizer other than Kafka's own, unless the gateway acts as its users.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
-    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
+    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store keeps its levels."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
-    ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "The least severe level that is logged."), "--log-level", in_file=False),
+    ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "Minimum level of messages that are logged."), "--log-level", in_file=False),
 )  # fmt: skip
 
 SERVER_SETTINGS: Final[Mapping[str, ServerSetting]] = {each.key.name: each for each in _ROWS}
 
 
 def check_settings(static: Mapping[str, str]) -> None:
-    """Refuse values of server.properties that are out of bounds."""
+    """Raise an error for values in server.properties that are out of bounds."""
     for name in static:
         if name in SERVER_SETTINGS:
             _value(static, name)
@@ -156,7 +156,7 @@ def int_setting(static: Mapping[str, str], name: str) -> int:
 
 
 def text_setting(static: Mapping[str, str], name: str) -> str:
-    """The text, "" where there is none."""
+    """The text of a setting, or "" if it is not set."""
     value = _value(static, name)
     assert value is None or isinstance(value, str)
     return value or ""
@@ -169,7 +169,7 @@ def flag_setting(static: Mapping[str, str], name: str) -> bool:
 
 
 def _value(static: Mapping[str, str], name: str) -> Value | None:
-    """The value that is set, or the default where there is none or only blanks; `ConfigurationError` if invalid."""
+    """The value of a setting, or the default if it is not set or blank. Raises ConfigurationError if it is invalid."""
     key = SERVER_SETTINGS[name].key
     text = static.get(name, "").strip() or key.default
     if text is None:

@@ -1,4 +1,4 @@
-"""What may be set at a topic.
+"""The keys of a topic.
 
 The fallbacks are the broker keys that supply the value of a topic without an override, in order of precedence.
 """
@@ -63,7 +63,7 @@ TOPIC: ConfigDef = config_def(
         _topic("flush.ms", LONG, UNLIMITED, AT_LEAST_0, "Longest time written records may wait for an fsync.", *FLUSH),
         _topic("follower.replication.throttled.replicas", LIST, "", THROTTLED_REPLICAS, "Replicas whose incoming replication traffic falls under the follower throttle."),
         _topic("index.interval.bytes", INT, "4096", AT_LEAST_0, "About how many log bytes separate two offset-index entries.", BrokerFallback("log.index.interval.bytes")),
-        _topic("internal.segment.bytes", INT, None, None, "Segment size without the 1 MiB minimum (tests); wins over segment.bytes.", internal=True),
+        _topic("internal.segment.bytes", INT, None, None, "Segment size without the 1 MiB minimum (tests); takes precedence over segment.bytes.", internal=True),
         _topic("leader.replication.throttled.replicas", LIST, "", THROTTLED_REPLICAS, "Replicas whose outgoing replication traffic falls under the leader throttle."),
         _topic("local.retention.bytes", LONG, "-2", between(-2), "How many bytes per partition a tiered topic also keeps on local disk.", BrokerFallback("log.local.retention.bytes")),
         _topic("local.retention.ms", LONG, "-2", between(-2), "How long a tiered topic also keeps its segments on local disk.", BrokerFallback("log.local.retention.ms")),
@@ -71,14 +71,14 @@ TOPIC: ConfigDef = config_def(
         _topic("max.message.bytes", INT, "1048588", AT_LEAST_0, "Largest record batch, as stored, that a producer may append to the topic.", BrokerFallback("message.max.bytes")),
         _topic("message.timestamp.after.max.ms", LONG, "3600000", AT_LEAST_0, "How far ahead of the broker clock a record's own timestamp may be.", BrokerFallback("log.message.timestamp.after.max.ms")),
         _topic("message.timestamp.before.max.ms", LONG, UNLIMITED, AT_LEAST_0, "How far behind the broker clock a record's own timestamp may be.", BrokerFallback("log.message.timestamp.before.max.ms")),
-        _topic("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPE, "Picks the clock of stored records: the client's or the broker's at append.", BrokerFallback("log.message.timestamp.type")),
+        _topic("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPE, "Timestamp type of stored records: CreateTime (set by the producer) or LogAppendTime (set by the broker).", BrokerFallback("log.message.timestamp.type")),
         _topic("min.cleanable.dirty.ratio", DOUBLE, "0.5", between(0, 1), "Share of not yet compacted bytes a log must have before the cleaner selects it.", BrokerFallback("log.cleaner.min.cleanable.ratio")),
         _topic("min.compaction.lag.ms", LONG, "0", AT_LEAST_0, "Minimum age at which a record may be compacted.", BrokerFallback("log.cleaner.min.compaction.lag.ms")),
         _topic("min.insync.replicas", INT, "1", AT_LEAST_1, "How many in-sync replicas an acks=all write needs to be accepted.", BrokerFallback("min.insync.replicas")),
         _topic("preallocate", BOOLEAN, "false", None, "Reserves the whole segment file on disk at creation time.", BrokerFallback("log.preallocate")),
         _topic("remote.log.copy.disable", BOOLEAN, "false", None, "Stops uploads to the remote tier while data already there stays readable."),
         _topic("remote.log.delete.on.disable", BOOLEAN, "false", None, "Deletes the topic's remote data when tiered storage is disabled."),
-        _topic("remote.storage.enable", BOOLEAN, "false", None, "Switches tiered storage on for this topic."),
+        _topic("remote.storage.enable", BOOLEAN, "false", None, "Enables tiered storage for this topic."),
         _topic("retention.bytes", LONG, "-1", None, "Size budget of one partition; the oldest segments above it are deleted.", BrokerFallback("log.retention.bytes")),
         _topic("retention.ms", LONG, "604800000", between(-1), "How long data is kept before its segment becomes deletable.", *RETENTION),
         _topic("segment.bytes", INT, "1073741824", between(1_048_576), "Size at which the active segment file is closed and the next one is opened.", BrokerFallback("log.segment.bytes")),
@@ -89,7 +89,7 @@ TOPIC: ConfigDef = config_def(
     )
 )
 
-# Keys that only releases before the base release have.
+# Keys that exist only in releases before the base release.
 TOPIC_REMOVED: ConfigDef = config_def(
     (
         _topic("message.downconversion.enable", BOOLEAN, "true", None, "Allows rewriting batches into older formats for old consumers.", BrokerFallback("log.message.downconversion.enable"), importance=LOW, legacy=True),

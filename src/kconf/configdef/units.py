@@ -1,8 +1,8 @@
-"""Amounts as people write them: 7d, 1GiB, 0.5.
+"""Parses and prints amounts with units: 7d, 1GiB, 0.5.
 
-A key's name tells its unit (`.ms`, `.hours`, `.bytes`); an amount with a unit is converted into it, one without is
-taken as it stands. The retention keys call -1 "no limit", and rules take it as that: above every other amount.
-A value that is displayed with a unit reads back as the same value: only whole multiples get one.
+The unit of a key follows from its name (`.ms`, `.hours`, `.bytes`). An amount with a unit is converted to it; one
+without a unit is not changed. For retention keys, -1 means "no limit", and rules treat it as greater than any other
+amount. Only whole multiples are displayed with a unit, so that the displayed value can be parsed to the same value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNLIMITED: Final = frozenset(
     )
     for name in names
 )
-"""The keys that say "no limit" with -1."""
+"""Keys for which -1 means "no limit"."""
 
 FOLLOWS: Final = {
     "local.retention.ms": "retention.ms",
@@ -51,11 +51,11 @@ FOLLOWS: Final = {
     "log.local.retention.ms": "log.retention.ms",
     "log.local.retention.bytes": "log.retention.bytes",
 }
-"""The keys that say "as much as that other key" with -2."""
+"""Keys for which -2 means "the value of that other key"."""
 
 
 def unit_of(name: str) -> tuple[str, int] | None:
-    """("time", milliseconds in one) or ("size", 1), or None where a key counts something else."""
+    """The unit of a key: ("time", milliseconds per unit), ("size", 1), or None for other numbers."""
     words = name.split(".")
     if words[-1] in _KEY_TIMES:
         return "time", _KEY_TIMES[words[-1]]
@@ -65,7 +65,7 @@ def unit_of(name: str) -> tuple[str, int] | None:
 
 
 def read_amount(key: ConfigKey, text: str) -> Value:
-    """The value that a text means for a numeric key, in the key's own unit; `InvalidValue` says why not."""
+    """Parse an amount for a numeric key, in the key's unit. Raises InvalidValue."""
     text = text.strip()
     if text == "unlimited":
         if key.name not in UNLIMITED:
@@ -105,7 +105,7 @@ _DISPLAY_SIZES: Final = (
 
 
 def raw_value(key: ConfigKey | None, text: str) -> str:
-    """A value with or without a unit, as Kafka's protocol has it. An unknown key's value is left to the server."""
+    """A value with or without a unit, as in Kafka's protocol. The value of an unknown key is not changed."""
     if key is None or key.type not in NUMBERS:
         return text
     if not any(character.isalpha() for character in text):
@@ -122,7 +122,7 @@ def raw_value(key: ConfigKey | None, text: str) -> str:
 
 
 def _is_amount(text: str) -> bool:
-    """Whether it could be a number with a unit: `1MB/s` could not."""
+    """Whether a text may be a number with a unit. `1MB/s` is not."""
     return any(each.isdigit() for each in text) and all(each.isalnum() or each in " ._+-" for each in text)
 
 
@@ -137,7 +137,7 @@ def _units_of(name: str) -> str:
 
 
 def shown_value(name: str, raw: str | None) -> str:
-    """A value for a table, with a unit if it is a whole multiple. A value that is not set is empty."""
+    """A value for a table, with a unit if it is a whole multiple. Empty if it is not set."""
     if raw is None:
         return ""
     unit = unit_of(name)
@@ -149,7 +149,7 @@ def shown_value(name: str, raw: str | None) -> str:
     kind, one = unit
     if kind == "size":
         return next((f"{number // each}{word}" for word, each in _DISPLAY_SIZES if number % each == 0), raw)
-    if number >= 2**53:  # Java's Long.MAX_VALUE means never
+    if number >= 2**53:  # Java's Long.MAX_VALUE means no limit
         return raw
     number *= one
     return next(f"{number // each}{word}" for word, each in _DISPLAY_TIMES if number % each == 0)

@@ -1,4 +1,4 @@
-"""A text against the definition of its key: parsed and validated, refused with a message in Kafka's form, or normalized."""
+"""Parses, validates and normalizes values by the definition of their key. Error messages have Kafka's format."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from kconf.configdef.key import ConfigKey
 from kconf.configdef.validators import collapse
 from kconf.errors import InvalidConfig
 
-_LONGEST_SHOWN = 200  # the message has to fit into the response, whatever was sent
+_LONGEST_SHOWN = 200  # the message must fit into the response
 
 
 def validate(key: ConfigKey, text: str) -> Value:
-    """The value of a text under its key, or `InvalidConfig`."""
+    """Parse and validate a value. Raises InvalidConfig."""
     try:
         value = parse(key.type, text)
         validator = key.validator
@@ -25,9 +25,9 @@ def validate(key: ConfigKey, text: str) -> Value:
 
 
 def invalid_value_message(key: ConfigKey, text: str, reason: str) -> str:
-    """The sentence "Invalid value … for configuration …: must be at least 1".
+    """The message "Invalid value … for configuration …: must be at least 1".
 
-    Of a sensitive key it shows neither the text nor the reason, which may quote it.
+    For a sensitive key, it contains neither the value nor the reason, which may contain the value.
     """
     if key.sensitive:
         shown, reason = "[hidden]", f"must be {key.validator}" if key.validator else f"not a {key.type.name}"
@@ -37,7 +37,7 @@ def invalid_value_message(key: ConfigKey, text: str, reason: str) -> str:
 
 
 def normalize(key: ConfigKey, text: str) -> str:
-    """What a describe prints for a stored text. An invalid stored text is printed as it is: this never raises."""
+    """A stored value as shown in a describe. Never raises: an invalid value is returned unchanged."""
     try:
         value = parse(key.type, text)
     except ValueError:

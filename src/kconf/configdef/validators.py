@@ -1,9 +1,9 @@
-"""What a parsed value must satisfy, beyond its type.
+"""Validators of parsed values.
 
-A `Validator` is a text for people and a test that raises `InvalidValue` with a reason; the whole message, "Invalid
-value … for configuration …: must be at least 1", is made in validate.py. Validators are shared constants: two keys that
-must be at least 1 hold the same object. NaN passes every range, as in Kafka, whose ranges compare doubles.
-Patterns are plain texts: re compiles and keeps them when they are first used, so that importing this is cheap.
+A `Validator` is a description and a test that raises `InvalidValue` with a reason. validate.py creates the whole
+message: "Invalid value … for configuration …: must be at least 1". Validators are shared constants: two keys that must
+be at least 1 have the same object. NaN passes every range, as in Kafka, which compares doubles. Patterns are strings,
+so that re compiles them on first use and not at import.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kconf.configdef.java.regex import is_java_regex
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validator:
-    """Called with a value it returns nothing or raises `InvalidValue`; its text completes "must be …"."""
+    """A callable that raises `InvalidValue` for an invalid value. Its text completes "must be …"."""
 
     text: str
     test: Callable[[Value], None]
-    choices: tuple[str, ...] = ()  # every value (of a list: every item) there is, where that is a short list
-    distinct: bool = False  # a list whose repeated items collapse silently, before the test and in what is described
+    choices: tuple[str, ...] = ()  # all valid values (or list items), if there are only a few
+    distinct: bool = False  # repeated list items are removed before the test and in a describe
 
     def __call__(self, value: Value) -> None:
         self.test(value)
@@ -39,7 +39,7 @@ class Validator:
 
 
 def collapse(value: Value) -> Value:
-    """A list without its repeated items; any other value as it is."""
+    """Remove repeated items of a list. Other values are not changed."""
     return tuple(dict.fromkeys(value)) if isinstance(value, tuple) and len(value) > 1 else value
 
 
@@ -60,9 +60,9 @@ def _items(value: Value) -> tuple[str, ...]:
 
 @cache
 def between(lowest: float, highest: float | None = None) -> Validator:
-    """Kafka's `Range.between`, or `Range.atLeast`: makes the message for a value out of range.
+    """Kafka's `Range.between` or `Range.atLeast`.
 
-    Bounds are included, and small enough to be exact as doubles.
+    Bounds are inclusive, and exact as doubles.
     """
     if highest is None:
         reason = f"must be at least {lowest}"
@@ -104,7 +104,10 @@ def one_of_any_case(*choices: str) -> Validator:
 
 
 def list_of(*choices: str, filled: bool = False) -> Validator:
-    """Items out of `choices`, or any items where there are none; never an empty item, and with `filled` never no item."""
+    """A list of items from `choices`, or of any items if there are none.
+
+    Empty items are invalid, and with `filled` an empty list too.
+    """
 
     def test(value: Value) -> None:
         items = _items(value)
@@ -145,24 +148,24 @@ def _test_non_empty(value: Value) -> None:
 
 
 def _test_nothing(value: Value) -> None:
-    """Any value passes: a text is never null."""
+    """Accepts any value: a text is never null."""
 
 
 _DURATION = (
     r"(?ia)([-+]?)P(?:([-+]?[0-9]+)D)?"
     r"(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?"
 )
-_LONGEST_DURATION = (1 << 63) - 1  # in seconds, as Java's Duration holds them
+_LONGEST_DURATION = (1 << 63) - 1  # in seconds, the range of Java's Duration
 
 
 def _seconds(text: str) -> float | None:
-    """The length of an ISO-8601 duration, by the grammar of Java's `Duration.parse`; None if it is none."""
+    """The length of an ISO-8601 duration, by the grammar of Java's `Duration.parse`, or None if it is invalid."""
     match = re.fullmatch(_DURATION, text)
     if match is None or len(text) > 200:
         return None
     sign, days, time, hours, minutes, seconds, fraction = match.groups()
     if (days is None and time is None) or (time is not None and len(time) == 1):
-        return None  # a bare P, or a T with nothing behind it
+        return None  # P alone, or a T at the end
     total = int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
     part = float(f"{'-' if seconds and seconds[0] == '-' else ''}0.{fraction or 0}")
     if abs(total) > _LONGEST_DURATION:
@@ -194,7 +197,7 @@ def _test_client_match(value: Value) -> None:
     items = _items(value)
     _no_empty_item(items)
     for item in items:
-        name, *regexes = item.rstrip("=").split("=")  # Kafka 4.3.1 does not see signs at the end
+        name, *regexes = item.rstrip("=").split("=")  # Kafka 4.3.1 ignores signs at the end
         if len(regexes) != 1:
             raise InvalidValue("must contain items of the form name=regex, with exactly one =")
         if trim(name) not in CLIENT_MATCHERS:
@@ -228,7 +231,10 @@ def _test_voters(value: Value) -> None:
 
 
 def above_zero(*, highest: int | None = None) -> Validator:
-    """A quota: above 0; with `highest` also whole and no greater. Takes the double that a client sends."""
+    """The validator of a quota: above 0; with `highest` also a whole number up to it.
+
+    Gets the double that a client sends.
+    """
 
     def test(value: Value) -> None:
         number = _number(value)
@@ -236,7 +242,7 @@ def above_zero(*, highest: int | None = None) -> Validator:
             raise InvalidValue("must be greater than 0")
         if highest is None:
             return
-        if number > float(highest):  # first, as fmod does not take infinity
+        if number > float(highest):  # first, since fmod does not accept infinity
             raise InvalidValue(f"must be at most {highest}")
         if abs(fmod(number, 1.0)) > 1e-6:
             raise InvalidValue("must be an integer")
@@ -256,7 +262,7 @@ def _test_credential(value: Value) -> None:
         raise InvalidValue(f"must have from {LEAST_ITERATIONS} to {MOST_ITERATIONS} iterations")
 
 
-# Every metadata version up to 3.9, as first release: last IV number of each; those below 0.10 have none.
+# All metadata versions up to 3.9: release → last IV number; releases before 0.10 have none.
 _VERSIONS: Final[dict[str, int | None]] = {
     "0.8.0": None, "0.8.1": None, "0.8.2": None, "0.9.0": None, "0.10.0": 1, "0.10.1": 2, "0.10.2": 0, "0.11.0": 2,
     "1.0": 0, "1.1": 0, "2.0": 1, "2.1": 2, "2.2": 1, "2.3": 1, "2.4": 1, "2.5": 0, "2.6": 0, "2.7": 2, "2.8": 1,
@@ -279,7 +285,7 @@ def _test_metadata_version(value: Value) -> None:
 
 
 def validator_of(text: str | None) -> Validator | None:
-    """The validator that a text of a release's data file describes."""
+    """The validator described by a text in a release's data file."""
     if text is None:
         return None
     if found := re.fullmatch(r"at least (-?[0-9.]+)", text):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from logging import getLogger
+from mimetypes import guess_type
+from threading import Thread
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -22,13 +24,14 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kconf.console.chrome import chrome_of, state_of
-from kconf.console.console import Console, LoginRequired, NotFound
+from kconf.console.console import Console, LoginRequired, LookOnly, NotFound
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
 from kconf.console.pages import MODULES
 from kconf.console.pages.errors import error_page
 from kconf.console.pages.events import events
 from kconf.console.pages.login import login_path
-from kconf.console.rendering import STATIC, render_html, render_json, static_path
+from kconf.console.pages.review import policies
+from kconf.console.rendering import STATIC, compile_templates, compressed, render_html, render_json, static_path
 from kconf.console.security.headers import SecurityHeaders
 from kconf.console.security.sessions import Session
 from kconf.errors import KconfError
@@ -37,7 +40,7 @@ log = getLogger(__name__)
 
 MAX_FORM: Final = 1 << 20  # bytes
 _YEAR: Final = "public, max-age=31536000, immutable"
-_STATUS: Final = {NotFound: 404, BadRequest: 400}
+_STATUS: Final = {NotFound: 404, BadRequest: 400, LookOnly: 403}
 
 
 def create_app(console: Console) -> Starlette:
@@ -54,11 +57,18 @@ def create_app(console: Console) -> Starlette:
     ]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers={HTTPException: _http_error(console)})
     app.router.redirect_slashes = False
+    Thread(target=_warm, args=(console,), name="kconf-console-warm", daemon=True).start()
     return app
 
 
-def cookie_name(*, has_tls: bool) -> str:
-    return "__Host-kconf" if has_tls else "kconf"
+def _warm(console: Console) -> None:
+    """What the first pages would wait for."""
+    compile_templates()
+    policies.warm(console)
+
+
+def cookie_name(*, is_https: bool) -> str:
+    return "__Host-kconf" if is_https else "kconf"
 
 
 def _route(console: Console, route: PageRoute) -> Route:
@@ -72,7 +82,7 @@ def _with_console(
     console: Console, handler: Callable[[Console, Session, Request], Awaitable[Response]]
 ) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        session = console.sessions.find(request.cookies.get(cookie_name(has_tls=console.settings.has_tls)))
+        session = console.sessions.find(request.cookies.get(cookie_name(is_https=console.settings.is_https)))
         if session is None:
             return Response(status_code=403)
         return await handler(console, session, request)
@@ -81,7 +91,7 @@ def _with_console(
 
 
 async def _answer(console: Console, request: Request, route: PageRoute) -> Response:
-    cookie = cookie_name(has_tls=console.settings.has_tls)
+    cookie = cookie_name(is_https=console.settings.is_https)
     token = request.cookies.get(cookie)
     session, fresh = console.sessions.find(token), None
     if session is None:
@@ -97,17 +107,18 @@ async def _answer(console: Console, request: Request, route: PageRoute) -> Respo
         request.method,
         request.client.host if request.client else "",
         _wants_json(request),
+        request.headers.get("host", ""),
     )
     result, response = await run_in_threadpool(_dispatch, route, asked)
     if isinstance(result, Redirect) and result.token is not None:
         if token:
-            console.sessions.close(token)
+            console.sessions.close(token, console.sessions.find(result.token))
         console.end_unused()
         fresh = result.token or None
         if fresh is None:
-            response.delete_cookie(cookie, secure=console.settings.has_tls, httponly=True, samesite="lax")
+            response.delete_cookie(cookie, secure=console.settings.is_https, httponly=True, samesite="lax")
     if fresh is not None:
-        response.set_cookie(cookie, fresh, secure=console.settings.has_tls, httponly=True, samesite="lax", path="/")
+        response.set_cookie(cookie, fresh, secure=console.settings.is_https, httponly=True, samesite="lax", path="/")
     return response
 
 
@@ -176,7 +187,11 @@ async def _static(request: Request) -> Response:
     if path.parent != STATIC or not path.is_file():
         raise HTTPException(404, "no such file")
     is_current = request.url.path == static_path(name)
-    return FileResponse(path, headers={"cache-control": _YEAR if is_current else "no-cache"})
+    headers = {"cache-control": _YEAR if is_current else "no-cache", "vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return FileResponse(path, headers=headers)
+    content_type, _ = guess_type(name)
+    return Response(compressed(name), headers={**headers, "content-encoding": "gzip"}, media_type=content_type)
 
 
 def _http_error(console: Console) -> Callable[[Request, Exception], Awaitable[Response]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kconf.console.pages.login import login_path
 from kconf.console.pages.navigation import navigation
 from kconf.errors import KconfError
 from kconf.util.iso_time import iso_time
@@ -40,20 +41,27 @@ def state_of(request: PageRequest) -> dict[str, Any] | None:
 
 
 def chrome_of(request: PageRequest, page: Page, state: Mapping[str, Any] | None) -> dict[str, Any]:
-    cluster = _cluster(request)
+    cluster, settings = _cluster(request), request.console.settings
     return {
         "state": state,
         "contexts": request.console.contexts,
         "context": None if cluster is None else cluster.name,
-        "user": None if cluster is None else cluster.user,
-        "read_only": cluster is not None and cluster.target.context.read_only,
+        "user": _user(request) if cluster is None else cluster.user,
+        "read_only": cluster is not None and not cluster.can_change,
+        "look_only": "" if cluster is None else cluster.look_only,
+        "other_login": None if cluster is None or not settings.login else login_path(cluster.name, request.url()),
         "protected": cluster is not None and cluster.target.context.protected,
         "navigation": [] if cluster is None else navigation(cluster.name),
         "section": page.section,
         "token": request.session.form_token(),
-        "has_login": request.console.settings.login,
         "here": request.url(),
     }
+
+
+def _user(request: PageRequest) -> str | None:
+    """Who it is on a page without a cluster."""
+    identity = request.session.identity
+    return None if identity is None else identity.user
 
 
 def _cluster(request: PageRequest) -> Cluster | None:

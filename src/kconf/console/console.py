@@ -6,25 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kconf.client.contexts.config_providers import takes_tokens
 from kconf.console.cluster.monitor import ClusterMonitor
 from kconf.console.cluster.monitors import Monitors
-from kconf.console.security.login import KafkaLogin, LoginMethod
+from kconf.console.security.login import KafkaLogin, LoginLimiter, LoginMethod
+from kconf.console.security.oidc.login import OidcLogin
 from kconf.console.security.sessions import Sessions
-from kconf.errors import KconfError
+from kconf.errors import ConfigurationError, KconfError
 
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.console.security.oidc.login import OidcIdentity
     from kconf.console.security.sessions import Session
     from kconf.console.settings import ConsoleSettings
-    from kconf.operations.target import Target
+    from kconf.operations.target import Credential, Target
 
 _TIDY: Final = 60.0  # seconds
+_CANNOT: Final = "You can look at this cluster, but not change it"
 FIRST_WAIT: Final = 3.0
 """Seconds that a page waits for the first read of a cluster; after that it never waits."""
 
 
 class NotFound(KconfError):
     """There is no such page, context or resource."""
+
+
+class LookOnly(KconfError):
+    """The person can look at the cluster, but not change it."""
 
 
 class LoginRequired(KconfError):
@@ -37,11 +45,15 @@ class LoginRequired(KconfError):
 
 @dataclass(frozen=True)
 class Cluster:
-    """The cluster of a page, as the person may see it. `user` is None if there are no logins."""
+    """The cluster of a page, as the person may see it. `user` is None if there are no logins.
+
+    `look_only` says why the person cannot change anything; empty: the cluster decides.
+    """
 
     name: str
     monitor: ClusterMonitor
     user: str | None = None
+    look_only: str = ""
 
     @property
     def target(self) -> Target:
@@ -51,6 +63,17 @@ class Cluster:
     def snapshot(self) -> ClusterSnapshot:
         return self.monitor.wait(FIRST_WAIT)
 
+    @property
+    def can_change(self) -> bool:
+        """Whether a form is shown; the cluster may still refuse what it sends."""
+        return not self.look_only and not self.target.context.read_only
+
+    def check_writable(self) -> None:
+        """Raise before anything is sent, if nothing can be changed through the console."""
+        if self.look_only:
+            raise LookOnly(self.look_only)
+        self.target.check_writable()
+
 
 class Console:
     """Opened with `with`: the monitors run until its end."""
@@ -59,11 +82,14 @@ class Console:
         self.settings = settings
         self.sessions = Sessions()
         self.monitors = Monitors(settings)
-        self.login = login or KafkaLogin()
+        limiter = LoginLimiter()
+        self.login = login or KafkaLogin(limiter)
+        self.oidc = None if settings.oidc is None else OidcLogin(settings.oidc, limiter=limiter)
+        self._takes_tokens = {each.name for each in settings.targets if _takes_tokens(each)}
 
     def __enter__(self) -> Console:
         self.monitors.__enter__()
-        if self.settings.login:
+        if self.settings.has_logins:
             self.monitors.repeat(_TIDY, self.end_unused)
         return self
 
@@ -74,17 +100,48 @@ class Console:
     def contexts(self) -> Sequence[str]:
         return list(self.monitors.targets)
 
-    def cluster(self, name: str, session: Session) -> Cluster:
-        """A cluster as the person of the session sees it."""
+    def cluster(self, name: str, session: Session, wait: float = FIRST_WAIT) -> Cluster:
+        """A cluster as the person of the session sees it. `wait`: seconds for a cluster that was never read."""
         if name not in self.monitors.targets:
             raise NotFound(f"no context {name!r}")
-        if not self.settings.login:
+        if not self.settings.has_logins:
             return Cluster(name, self.monitors.monitor(name, None))
         credential = session.credentials.get(name)
-        if credential is None:
+        if credential is not None:
+            return Cluster(name, self.monitors.monitor(name, credential), credential.user)
+        if session.identity is None or session.identity.tokens.has_ended:
             raise LoginRequired(name)
-        return Cluster(name, self.monitors.monitor(name, credential), credential.user)
+        return self._cluster_of(name, session.identity, wait)
+
+    def _cluster_of(self, name: str, identity: OidcIdentity, wait: float) -> Cluster:
+        """With the person's own token where it is accepted, else with the credential of the context, to look."""
+        if name not in self._takes_tokens:
+            why = f"{_CANNOT}: this context does not log in with OAUTHBEARER, so {name} cannot know who you are."
+            return Cluster(name, self.monitors.monitor(name, None), identity.user, why)
+        if not identity.tokens.can_act:
+            raise LoginRequired(name)
+        own = self.monitors.monitor(name, identity.credential)
+        snapshot = own.wait(wait)
+        if snapshot.is_refused:
+            why = f"{_CANNOT}: {name} did not accept your login. {snapshot.error}"
+            return Cluster(name, self.monitors.monitor(name, None), identity.user, why)
+        if not snapshot.is_read:
+            return Cluster(name, own, identity.user, f"{_CANNOT}: whether {name} accepts your login is not known yet.")
+        why = "" if snapshot.is_kconf else f"{_CANNOT}: {name} is not a kconf server or gateway."
+        return Cluster(name, own, identity.user, why)
 
     def end_unused(self) -> None:
         """Stop the monitors of people whose sessions have ended."""
-        self.monitors.retain(self.sessions.credentials())
+        used: set[tuple[str, Credential]] = set()
+        for each in self.sessions.current():
+            used.update(each.credentials.items())
+            if each.identity is not None and not each.identity.tokens.has_ended:
+                used.update((name, each.identity.credential) for name in self.contexts)
+        self.monitors.retain(used)
+
+
+def _takes_tokens(target: Target) -> bool:
+    try:
+        return takes_tokens(target.context)
+    except ConfigurationError:  # a file that is not there: the pages of the cluster say so
+        return False

@@ -33,6 +33,7 @@ class PageRequest:
     method: str = "GET"
     client: str = ""
     wants_json: bool = False
+    host: str = ""
 
     @property
     def context(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -40,6 +41,18 @@ def static_path(name: str) -> str:
     """The address of a file in `static/`. It changes with the content, so browsers may cache it forever."""
     digest = sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/-/static/{digest}/{name}"
+
+
+@cache
+def compressed(name: str) -> bytes:
+    """A file in `static/`, compressed once."""
+    return gzip.compress((STATIC / name).read_bytes(), mtime=0)
+
+
+def compile_templates() -> None:
+    """Done before the first page needs them: it takes longer than to render them."""
+    for name in environment().list_templates(["html"]):
+        environment().get_template(name)
 
 
 @cache

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Thread
+from typing import Final
 
 import uvicorn
 
@@ -15,12 +16,15 @@ from kconf.console.console import Console
 from kconf.console.settings import ConsoleSettings
 from kconf.errors import ConfigurationError
 
+_BACKLOG: Final = 128
+
 
 class RunningConsole:
     """A running console. `url` is its address."""
 
-    def __init__(self, settings: ConsoleSettings, server: uvicorn.Server, bound: socket.socket) -> None:
-        self._server = server
+    def __init__(self, console: Console, server: uvicorn.Server, bound: socket.socket) -> None:
+        self._console, self._server = console, server
+        settings = console.settings
         host, self.port = settings.listen.host, bound.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         self.url = f"{settings.scheme}://{shown}:{self.port}/"
@@ -28,10 +32,11 @@ class RunningConsole:
     def stop(self) -> None:
         """Finish requests in progress and close event streams."""
         self._server.should_exit = True
+        self._console.monitors.end_streams()
 
 
 @contextmanager
-def _prepared(settings: ConsoleSettings) -> Iterator[tuple[uvicorn.Server, socket.socket]]:
+def _prepared(settings: ConsoleSettings) -> Iterator[tuple[Console, uvicorn.Server, socket.socket]]:
     settings.check()
     bound = _bind(settings)
     try:
@@ -47,7 +52,7 @@ def _prepared(settings: ConsoleSettings) -> Iterator[tuple[uvicorn.Server, socke
                 ssl_certfile=settings.certificate,
                 ssl_keyfile=settings.key,
             )
-            yield uvicorn.Server(config), bound
+            yield console, uvicorn.Server(config), bound
     finally:
         bound.close()
 
@@ -59,6 +64,7 @@ def _bind(settings: ConsoleSettings) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listen.host, listen.port))
+        bound.listen(_BACKLOG)  # who connects before the pages are served waits
     except OSError as error:
         bound.close()
         raise ConfigurationError(f"the console cannot listen on {listen}: {error.strerror}") from None
@@ -67,11 +73,11 @@ def _bind(settings: ConsoleSettings) -> socket.socket:
 
 @contextmanager
 def console_in_thread(settings: ConsoleSettings) -> Iterator[RunningConsole]:
-    """Run a console in its own thread, in the process of a server, so that pages never delay the server's requests."""
-    with _prepared(settings) as (server, bound):
+    """A console in a thread of its own, beside a server: so that pages never delay its requests."""
+    with _prepared(settings) as (console, server, bound):
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, name="kconf-console", daemon=True)
         thread.start()
-        running = RunningConsole(settings, server, bound)
+        running = RunningConsole(console, server, bound)
         try:
             yield running
         finally:
@@ -81,10 +87,10 @@ def console_in_thread(settings: ConsoleSettings) -> Iterator[RunningConsole]:
 
 @asynccontextmanager
 async def console_in_loop(settings: ConsoleSettings) -> AsyncIterator[RunningConsole]:
-    """Run a console in this event loop. It does not handle signals."""
-    with _prepared(settings) as (server, bound):
+    """A console in this event loop, which does not handle signals itself."""
+    with _prepared(settings) as (console, server, bound):
         task = asyncio.create_task(server._serve([bound]))
-        running = RunningConsole(settings, server, bound)
+        running = RunningConsole(console, server, bound)
         try:
             while not server.started and not task.done():
                 await asyncio.sleep(0.01)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
+from kconf.console.oidc_settings import OidcSettings, is_loopback, is_safe_url
 from kconf.errors import ConfigurationError
 from kconf.operations.target import Target
 
@@ -24,12 +25,7 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -37,7 +33,10 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """`login`: everybody logs in with their own Kafka credential. `names`: the host names of the console."""
+    """`login`: people log in with their own Kafka credential. `oidc`: they log in at this provider.
+
+    `names` are host names by which people reach it, `public_url` is the address that they use.
+    """
 
     listen: ListenAddress
     targets: Sequence[Target] = ()
@@ -46,11 +45,22 @@ class ConsoleSettings:
     key: str | None = None
     names: Sequence[str] = ()
     interval: float = 30.0  # seconds between two reads of a cluster
+    oidc: OidcSettings | None = None
+    public_url: str | None = None
     files: dict[str, Sequence[str]] = field(default_factory=dict)  # by context: declared files, for drift
+
+    @property
+    def has_logins(self) -> bool:
+        return self.login or self.oidc is not None
 
     @property
     def has_tls(self) -> bool:
         return self.certificate is not None
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers use https, here or on a proxy: then cookies are sent by https only."""
+        return self.has_tls or (self.public_url or "").startswith("https:")
 
     @property
     def scheme(self) -> str:
@@ -65,9 +75,10 @@ class ConsoleSettings:
                 raise ConfigurationError(f"the context name {each.name!r} cannot be part of a web address; rename it")
         if (self.certificate is None) != (self.key is None):
             raise ConfigurationError("--tls-certificate and --tls-key must be given together")
+        self._check_oidc()
         if self.listen.is_loopback:
             return
-        if not self.login:
+        if not self.has_logins:
             raise ConfigurationError(
                 f"{self.listen} can be reached from other machines: without --login everybody there would act with the "
                 "credentials of your contexts; pass --login, or listen on 127.0.0.1"
@@ -78,13 +89,31 @@ class ConsoleSettings:
                 "pass --tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has TLS"
             )
 
+    def _check_oidc(self) -> None:
+        public = self.public_url
+        if public is not None and (not is_safe_url(public) or urlsplit(public).path not in ("", "/")):
+            raise ConfigurationError(f"--public-url takes an https URL without a path, not {public!r}")
+        if self.oidc is None:
+            return
+        self.oidc.check()
+        if self.names and not self.has_tls and public is None:
+            raise ConfigurationError(
+                "the provider must know the address to which it sends people back; behind a proxy pass it with "
+                f"--public-url https://{self.names[0]}"
+            )
+
+    def origin(self, host: str) -> str:
+        """The address of the console in a browser that asked for this host, which must be one of `hosts`."""
+        return f"{self.scheme}://{host}" if self.public_url is None else self.public_url.rstrip("/")
+
     @property
     def hosts(self) -> frozenset[str]:
         """The allowed host names of requests. Others are refused, against DNS rebinding."""
         own = self.listen.host
         bound = [] if own in ("0.0.0.0", "::") else [f"[{own}]" if ":" in own else own]
+        public = [] if self.public_url is None else [urlsplit(self.public_url).hostname or ""]
         local = _LOOPBACK_NAMES if self.listen.is_loopback or not bound else ()
-        return frozenset(each.lower() for each in (*bound, *local, *self.names))
+        return frozenset(each.lower() for each in (*bound, *local, *self.names, *public))
 
 
 def parse_listen(text: str) -> ListenAddress:

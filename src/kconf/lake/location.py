@@ -16,7 +16,8 @@ from kconf.errors import ConfigurationError, KconfError
 
 S3: Final = frozenset({"s3", "s3a"})
 _AZURE: Final = frozenset({"abfs", "abfss"})
-_OTHERS: Final = frozenset({"gs", "hdfs", *_AZURE})
+_HDFS: Final = "hdfs"
+_OTHERS: Final = frozenset({"gs", _HDFS, *_AZURE})
 
 
 class LakeError(KconfError):
@@ -62,6 +63,10 @@ def located(uri: str) -> str:
         raise ConfigurationError(f"a {parts.scheme}:// URI must not contain ? or #")
     scheme = "s3" if parts.scheme in S3 else parts.scheme
     return f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def is_object_store(uri: str) -> bool:
+    return local_path(uri) is None and urlsplit(uri).scheme != _HDFS
 
 
 def is_s3(uri: str) -> bool:

@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kconf.model.lines.fields import ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
+from kconf.model.lines.fields import (
+    ATTEMPT_LINE,
+    CALLER_NAMES,
+    CHANGE_LINE,
+    CLIENT_ONLY,
+    COUNTED,
+    REQUEST,
+    LineField,
+)
 
 
 class Column(NamedTuple):
@@ -82,7 +90,7 @@ _FROM = _columns("""
 JOURNAL: Final = Table(
     "bronze",
     "journal",
-    "A line of the archive: one committed change. Stored once, however often it was delivered.",
+    "A line of the archive: one committed change. Stored once, even if it was delivered several times.",
     (*_line_columns(CHANGE_LINE), *_FROM),
 )
 
@@ -429,6 +437,13 @@ RUNS: Final = Table(
 BRONZE: Final = (JOURNAL, ATTEMPTS, QUARANTINE, SNAPSHOT, DECLARED)
 GOLD: Final = (TOPICS, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, DRIFT, UNEVEN, VIOLATIONS, ACTIVITY, INTEGRITY)
 TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, STATE, *GOLD, RUNS)}
+
+_NOT_STREAMED: Final = frozenset({"sequence", *(each.name for each in REQUEST)})
+CHANGE_ROW: Final = (
+    *(each for each in _line_columns(CHANGE_LINE) if each.name not in _NOT_STREAMED),
+    *_columns("gap_begin  bigint  of a row of the kind `gap`: the first missing revision; `revision` is the last one"),
+)
+"""A row of the stream of changes: a line of the journal, as far as a live cluster tells it."""
 
 SNAPSHOT_LINE: Final = _columns("""
     cluster        string              cluster ID

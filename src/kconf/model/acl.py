@@ -25,11 +25,11 @@ class Operation(IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
-    __hash__ = int.__hash__  # Enum's own hashes the name in Python code; ACLs are looked up on every request
+    __hash__ = int.__hash__  # faster than Enum's own hash, since ACLs are looked up on every request
 
 
 class AclType(IntEnum):
-    """The resource types of ACLs. They differ from those of configs: broker configs belong to the cluster here."""
+    """The resource types of ACLs. They differ from those of configs: broker configs belong to the cluster."""
 
     UNKNOWN = 0
     ANY = 1
@@ -50,7 +50,7 @@ Authorize = Callable[[Operation, AclType, str], bool]
 
 
 def allow_all(_operation: Operation, _type: AclType, _name: str) -> bool:
-    """Without an authorizer every operation is allowed."""
+    """Allows every operation, without an authorizer."""
     return True
 
 
@@ -62,7 +62,7 @@ class Permission(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How the resource name of an ACL matches; ANY and MATCH are for filters only."""
+    """How the resource name of an ACL matches. ANY and MATCH are only for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -88,7 +88,7 @@ class AclBinding(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Selects bindings; None and ANY match everything."""
+    """Selects bindings. None and ANY match everything."""
 
     resource_type: AclType = AclType.ANY
     name: str | None = None

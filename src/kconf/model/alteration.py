@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OpType(IntEnum):
-    """KIP-339's operations. A request may have other numbers: an error of their resource."""
+    """KIP-339's operations. Other numbers in a request are an error of their resource."""
 
     SET = 0
     DELETE = 1
@@ -33,14 +33,14 @@ class AlterConfigOp(NamedTuple):
     value: str | None = None
 
     def __repr__(self) -> str:
-        """Without the value: it may be a secret, and only the definition of the key says so."""
+        """Hides the value, which may be sensitive."""
         return f"AlterConfigOp(op={self.op!r}, key={self.key!r}, value={None if self.value is None else '[hidden]'})"
 
 
 class ResourceAlterations(NamedTuple):
-    """The requested changes of one resource, applied all or none.
+    """The requested changes of one resource. All or none are applied.
 
-    Compare-and-set: with an `expected` revision they are rejected if the resource has changed after it (-1: any).
+    Compare-and-set: with an `expected` revision, they are rejected if the resource has changed after it (-1: no check).
     """
 
     resource: Resource
@@ -49,7 +49,7 @@ class ResourceAlterations(NamedTuple):
 
 
 class NewTopic(NamedTuple):
-    """A topic to be created; -1 is the cluster's default, `assignment` maps partitions to broker ids."""
+    """A topic to create. -1 is the cluster's default. `assignment` maps partitions to broker ids."""
 
     name: str
     partitions: int = -1
@@ -59,7 +59,7 @@ class NewTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """A topic that is to have so many partitions; `assignment` has the brokers of each new one, if they are given."""
+    """A topic and its new number of partitions. `assignment` has the brokers of each new partition, if given."""
 
     name: str
     partitions: int
@@ -67,20 +67,20 @@ class NewPartitions(NamedTuple):
 
 
 class DeletedTopic(NamedTuple):
-    """A topic that is to be deleted."""
+    """A topic to delete."""
 
     name: str
     id: UUID
 
 
 class NewAcl(NamedTuple):
-    """An ACL to be created."""
+    """An ACL to create."""
 
     binding: AclBinding
 
 
 class DeletedAcl(NamedTuple):
-    """An ACL to be deleted."""
+    """An ACL to delete."""
 
     binding: AclBinding
 

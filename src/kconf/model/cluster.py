@@ -15,7 +15,7 @@ NO_ID = UUID(int=0)
 
 
 class Node(NamedTuple):
-    """A broker or controller, and where it listens."""
+    """A broker or controller and its address."""
 
     id: int
     host: str
@@ -28,7 +28,7 @@ class Node(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """`controller` is None if it is unknown; `authorized_operations` if they were not requested."""
+    """`controller` is None if it is unknown. `authorized_operations` is None if they were not requested."""
 
     cluster_id: str | None
     controller: Node | None
@@ -37,7 +37,7 @@ class ClusterDescription(NamedTuple):
 
 
 class FeatureDescription(NamedTuple):
-    """What a node says in ApiVersions: features with their version ranges, the finalized levels, and its APIs.
+    """The ApiVersions response of a node: features with their version ranges, finalized levels, and APIs.
 
     `epoch` is None if the finalized levels are unknown. Brokers before Kafka 2.7 have no features.
     """
@@ -63,7 +63,7 @@ class TopicListing(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """A partition; `leader` is None if it has none."""
+    """A partition. `leader` is None if it has none."""
 
     partition: int
     leader: int | None
@@ -89,10 +89,10 @@ class TopicDetails(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """KIP-525: a topic as it was created.
+    """A created topic (KIP-525).
 
-    A broker returns an error in the place of the details if the principal may not describe the topic's configs (29),
-    and none before Kafka 2.4 (35). Then `num_partitions`, `replication_factor` and `config` raise it.
+    A broker returns an error instead of the details if the principal may not describe the topic's configs (29), and no
+    details before Kafka 2.4 (35). `num_partitions`, `replication_factor` and `config` then raise the error.
     """
 
     name: str
@@ -118,7 +118,7 @@ class CreatedTopic(NamedTuple):
 
 
 class GroupListing(NamedTuple):
-    """A group in a list; state and type are empty if the broker does not return them."""
+    """A group in a list. State and type are empty if the broker does not return them."""
 
     name: str
     protocol: str

@@ -1,6 +1,7 @@
-"""A cluster's configuration, or a part of it, as a client read it: to be exported, compared and written to a file.
+"""A cluster's configuration, or a part of it, as read by a client. Used for exports, comparisons and snapshots.
 
-Unlike a Snapshot it is not as of one revision: it was read with many requests between `started` and `taken`.
+Unlike a Snapshot, it is not consistent as of one revision: it was read with many requests between `started` and
+`taken`.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ class TopicShape(NamedTuple):
 
 
 class MissingPart(NamedTuple):
-    """What could not be read: `quotas`, `topic:orders`, …"""
+    """A part that could not be read: `quotas`, `topic:orders`, …"""
 
     what: str
     failure: ApiError
 
     @property
     def is_absent(self) -> bool:
-        """Whether the cluster does not have it at all, so that there is nothing to be read."""
+        """Whether the cluster does not have this part at all."""
         return self.failure.code in (ErrorCode.SECURITY_DISABLED, ErrorCode.UNSUPPORTED_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What was read. `revision` is the oldest among the responses of a kconf server; None for other clusters."""
+    """What was read. `revision` is the oldest of all responses of a kconf server, or None for other clusters."""
 
     cluster: str = ""
     started: int = 0
@@ -55,7 +56,7 @@ class ClusterState:
     revision: int | None = None
 
     def __repr__(self) -> str:
-        """Short: an event loop in debug mode formats the results of tasks, which is slow for ten thousand topics."""
+        """Short, because an event loop in debug mode formats the results of tasks."""
         return (
             f"ClusterState({self.cluster!r}, topics={len(self.topics)}, missing={[each.what for each in self.missing]})"
         )

@@ -1,4 +1,4 @@
-"""KIP-21's entities: a type and a name as texts, and what is to be added and deleted."""
+"""KIP-21's entities (type and name as strings), and configs to add and delete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConfigEntity(NamedTuple):
 
 
 class EntityAlteration(NamedTuple):
-    """Configs to add, and keys to delete, which have their defaults again."""
+    """Configs to add, and keys to delete (reset to their defaults)."""
 
     added: Mapping[str, str] = _NOTHING
     deleted: Sequence[str] = ()

@@ -1,8 +1,7 @@
-"""The resolved value of a key of a resource, and of all its keys.
+"""The resolved value of one key of a resource (Entry), and of all its keys (View).
 
-Entries are shared: topics without overrides have the same objects. `memo` caches what others derive from an entry or a
-view, such as its encoded bytes, for as long as the entry or view exists.
-No dataclasses here: every command imports this module when it starts.
+Entries are shared: topics without overrides have the same objects. `memo` caches derived data, such as encoded bytes,
+for the lifetime of the entry or view. Dataclasses are not used, because every command imports this module at startup.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class ValueType(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One candidate in the order of precedence: a value, its config source and the key that sets it."""
+    """One candidate in order of precedence: a value, its config source and the key that sets it."""
 
     name: str
     value: str | None
@@ -81,7 +80,7 @@ class Synonym(NamedTuple):
 
 
 class Entry:
-    """The resolved value of one key. A sensitive one has no value, neither here nor in its synonyms."""
+    """The resolved value of one key. A sensitive entry and its synonyms have no values."""
 
     __slots__ = (  # noqa: RUF023 – in the order of the arguments
         "name",
@@ -117,7 +116,7 @@ class Entry:
         self.memo: Final[dict[Hashable, Any]] = {}
 
     def __repr__(self) -> str:
-        """The value and where it comes from. Type, synonyms and documentation are left out."""
+        """Shows the value and its source, without type, synonyms and documentation."""
         flags = "".join(f", {name}=True" for name in ("read_only", "sensitive") if getattr(self, name))
         return f"Entry({self.name!r}, {self.value!r}, {SOURCE_NAMES[self.source]}{flags})"
 
@@ -133,7 +132,7 @@ class Entry:
 
     @property
     def shown(self) -> str:
-        """The value as text; a hidden one as [hidden]."""
+        """The value as text, or [hidden] if it is sensitive."""
         return ("[hidden]" if self.sensitive else "") if self.value is None else self.value
 
     @property
@@ -142,21 +141,21 @@ class Entry:
 
 
 _COMPARED: Final = ("name", "value", "source", "type", "read_only", "sensitive", "synonyms", "documentation")
-_SHOWN: Final = 5  # entries in a repr
+_SHOWN: Final = 5  # maximum entries in a repr
 
 
 class View(Mapping[str, Entry]):
-    """All entries of a resource at a snapshot, by name and sorted by it. An entry's key is its name."""
+    """All entries of a resource at a snapshot, by name, sorted."""
 
     __slots__ = ("_by_name", "entries", "memo")
 
     def __init__(self, entries: tuple[Entry, ...]) -> None:
         self.entries: Final = entries
         self.memo: Final[dict[Hashable, Any]] = {}
-        self._by_name: dict[str, Entry] | None = None  # made when it is needed
+        self._by_name: dict[str, Entry] | None = None  # created when needed
 
     def __repr__(self) -> str:
-        """Those that are not defaults, a few of them."""
+        """Shows some entries that are not defaults."""
         own = [each for each in self.entries if not each.is_default]
         rows = [f"{each.name}={each.shown}" for each in own[:_SHOWN]]
         if len(own) > _SHOWN:
@@ -187,7 +186,7 @@ class View(Mapping[str, Entry]):
 
 
 def static_overrides(view: View) -> dict[str, str]:
-    """A broker's static configs; of a password the value is missing, but not that it is set."""
+    """A broker's static configs. For passwords, only whether they are set."""
     return {
         synonym.name: synonym.value or ""
         for entry in view.entries

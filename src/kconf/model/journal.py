@@ -1,7 +1,7 @@
 """Committed changes, revisions and audit entries.
 
-A `Change` has the clear values. The journal has its redacted form, in which a keyed hash replaces a sensitive value:
-equal secrets have equal hashes, and nothing else is revealed.
+A `Change` contains clear values. In the journal it is redacted: a keyed hash replaces a sensitive value. Equal secrets
+have equal hashes; nothing else is revealed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kconf.model.resource import Resource
 class ChangeKind(StrEnum):
     """What a change is about."""
 
-    CONFIG = "config"  # before and after are the values of `key`; after None: the override was removed
-    TOPIC = "topic"  # before and after are Topics as JSON; created, grown or deleted
+    CONFIG = "config"  # before and after are the values of `key`, None if not set
+    TOPIC = "topic"  # before and after are topics as JSON, None if it does not exist
 
 
 class Change(NamedTuple):
-    """One change: the `key` of `resource` went from `before` to `after` (None: not set)."""
+    """One change: the `key` of `resource` changed from `before` to `after` (None: not set)."""
 
     kind: ChangeKind
     resource: Resource
@@ -35,17 +35,17 @@ class Change(NamedTuple):
     sensitive: bool = False
 
     def __repr__(self) -> str:
-        """The fields as usual, but never a sensitive value: a change may end up in a log or a traceback."""
+        """Hides sensitive values, since a change may appear in a log or a traceback."""
         shown = self._replace(before=_hidden(self.before), after=_hidden(self.after)) if self.sensitive else self
         fields = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, shown, strict=True))
         return f"Change({fields})"
 
 
 def caller_field(default: Any, about: str, *, is_required: bool = False, is_counted: bool = False) -> Any:
-    """A field of `RequestContext`, with a sentence about it.
+    """A field of `RequestContext`, with its description.
 
-    `is_required`: a line without it is refused. `is_counted`: the lake's `activity` counts by it, so that it should
-    have few values.
+    `is_required`: a line without it is refused. `is_counted`: the lake's table `activity` counts by this field, so it
+    should have few distinct values.
     """
     described = {"about": about, "is_required": is_required, "is_counted": is_counted}
     return field(default=default, metadata=described)
@@ -77,7 +77,7 @@ class RequestContext:
 class Revision:
     """One committed plan. `time` is milliseconds since 1970; numbers define the order, times do not.
 
-    A change that was found by polling was made between `not_before` and `time`, when it was seen.
+    A change found by polling was made between `not_before` and `time`.
     """
 
     number: int
@@ -85,16 +85,16 @@ class Revision:
     caller: RequestContext
     changes: Sequence[Change]
     origin: str = "kconf"
-    sequence: int = 0  # its position in the journal, without gaps; 0 if the numbers have no gaps either
+    sequence: int = 0  # position in the journal, without gaps; 0 if the numbers have no gaps
     not_before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A request for one resource that committed nothing: refused (`code` is not 0), or a dry run.
+    """A request for one resource that committed nothing: it was refused (`code` is not 0), or a dry run.
 
-    If it is neither, it changed something that is not stored: the level of a logger. `revision` is the one on which it
-    was evaluated; values are never stored. The store assigns `number`.
+    If it is neither, it changed something that is not stored: a logger level. `revision` is the one on which it was
+    evaluated. Values are never stored. The store assigns `number`.
     """
 
     time: int
@@ -108,7 +108,7 @@ class AuditEntry:
 
 
 def redact_change(change: Change, key: bytes) -> Change:
-    """The form that may be stored and shown."""
+    """The redacted form of a change, which may be stored and shown."""
     if not change.sensitive:
         return change
     return change._replace(before=_hash(change.before, key), after=_hash(change.after, key))

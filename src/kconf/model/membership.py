@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 class ClusterMember(NamedTuple):
     """A kconf server or a broker, and the address of each of its listeners.
 
-    `plaintext` is the address of a PLAINTEXT listener; `epoch` is different after each start.
+    `plaintext` is the address of a PLAINTEXT listener. `epoch` changes with each start.
     """
 
     id: int
@@ -20,7 +20,7 @@ class ClusterMember(NamedTuple):
 
 
 class ClusterMembers(NamedTuple):
-    """kconf's own servers, and Kafka's brokers. If there are brokers, they are the brokers that clients see."""
+    """kconf servers and Kafka brokers. If there are brokers, clients see only these."""
 
     servers: Mapping[int, ClusterMember]
     brokers: Mapping[int, ClusterMember]

@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Refusals = Mapping[Resource, ApiError]
-"""The resources whose changes a store was refused, and why."""
+"""The resources whose changes another cluster refused, with the errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[T]):
     """The changes of a request, and its result once they are committed.
 
-    `guards` has each resource that the plan depends on, and the revision of its last change when it was planned.
-    `operations` are the requested ones that led to the changes, for a store that passes them on to another cluster.
-    Such a store may be refused some resources: `revised` is then the result, from the outcome, the refusals, and the
-    state after the commit.
+    `guards` maps each resource that the plan depends on to the revision of its last change at planning time.
+    `operations` are the requested operations, for a store that sends them to another cluster. If that cluster refuses
+    some resources, `revised` computes the result from the outcome, the refusals, and the state after the commit.
     """
 
     outcome: T

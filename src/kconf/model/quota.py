@@ -15,7 +15,7 @@ IP = "ip"
 
 
 class QuotaEntity(NamedTuple):
-    """The entity of a quota: type → name, None for the default; types in ascending order. Create it with `of`."""
+    """The entity of a quota: types and names, None for the default, sorted by type. Create it with `of`."""
 
     parts: tuple[tuple[str, str | None], ...]
 
@@ -53,7 +53,7 @@ class QuotaComponent(NamedTuple):
 
 
 class QuotaFilter(NamedTuple):
-    """Selects entities that match every component; `strict`: and have no other types."""
+    """Selects entities that match every component. With `strict`, entities with other types do not match."""
 
     components: tuple[QuotaComponent, ...] = ()
     strict: bool = False
@@ -66,7 +66,7 @@ class QuotaFilter(NamedTuple):
 
 
 class QuotaSource(IntEnum):
-    """The level at which a quota was found, by KIP-248's numbers. Which one wins: engine/quotas/precedence.py."""
+    """The level of a quota, with KIP-248's numbers. engine/quotas/precedence.py defines the precedence."""
 
     CLIENT_IN_USER = 0
     DEFAULT_CLIENT_IN_USER = 1
@@ -88,7 +88,7 @@ class QuotaSource(IntEnum):
         return QuotaEntity.of(parts)
 
 
-# Whether the level names the user, and the client id; None: it has no such part.
+# Whether the level names the user and the client id; None if it has no such part.
 _LEVELS: dict[QuotaSource, tuple[bool | None, bool | None]] = {
     QuotaSource.CLIENT_IN_USER: (True, True),
     QuotaSource.DEFAULT_CLIENT_IN_USER: (True, False),
@@ -109,7 +109,7 @@ class QuotaCandidate(NamedTuple):
 
 
 class EffectiveQuota(NamedTuple):
-    """The quota in force for a user and client id, its level, and the candidates that it overrides, in order."""
+    """The effective quota of a user and client id, its level, and the quotas that it overrides, in order."""
 
     value: float
     source: QuotaSource
@@ -117,7 +117,7 @@ class EffectiveQuota(NamedTuple):
 
 
 class QuotaDifference(NamedTuple):
-    """A user and client id whose quota, or its level, would change; None: no limit."""
+    """A user and client id whose quota or its level would change. None is no limit."""
 
     user: str | None
     client_id: str | None
@@ -127,14 +127,14 @@ class QuotaDifference(NamedTuple):
 
 
 class ClientQuotaOp(NamedTuple):
-    """One requested change of a quota of an entity; None removes it."""
+    """One requested change of a quota. None removes it."""
 
     key: str
     value: float | None
 
 
 class ClientQuotaAlteration(NamedTuple):
-    """The requested changes of one entity, applied all or none."""
+    """The requested changes of one entity. All or none are applied."""
 
     entity: QuotaEntity
     alterations: tuple[ClientQuotaOp, ...]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from uuid import UUID
 
 
 class ResourceType(IntEnum):
-    """The type of a resource. Up to 127 the protocol's numbers of config resources (ACL resources have others).
+    """The type of a resource. Up to 127: the protocol's numbers of config resources (ACL resources have others).
 
-    Above that, what is stored and journaled in the same way but is not a config resource in the protocol.
+    Above 127: types that are stored and journaled in the same way but are not config resources in the protocol.
     """
 
     UNKNOWN = 0
@@ -26,18 +26,20 @@ class ResourceType(IntEnum):
     SCRAM = 1001  # a user; its keys are SCRAM mechanisms, its values credentials
     ACL = 1002  # a resource pattern; its keys are ACL entries
 
-    __hash__ = int.__hash__  # Enum's own hashes the name in Python code; a resource is hashed several times per request
+    __hash__ = int.__hash__  # faster than Enum's own hash, since resources are hashed several times per request
 
     @property
     def word(self) -> str:
-        return self.name.lower().replace("_", "-")
+        return _WORDS[self]
+
+
+_WORDS: Final = {each: each.name.lower().replace("_", "-") for each in ResourceType}
 
 
 class Resource(NamedTuple):
-    """Something that has configs: a topic, a broker, all brokers. Prints as `topic:orders`, `brokers`.
+    """A resource that has configs: a topic, a broker, all brokers. Printed as `topic:orders`, `brokers`.
 
-    A named tuple, since planning 1,000 topics hashes it often. `type` is a plain number if a request has an unknown
-    one.
+    A named tuple for fast hashing. `type` is a plain number if a request has an unknown type.
     """
 
     type: ResourceType

@@ -11,12 +11,12 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-_SHOWN = 20  # results in a repr
+_SHOWN = 20  # maximum results in a repr
 _SHOWN_HTML = 200
 
 
 class Results(Mapping[K, V], Generic[K, V]):
-    """One answer per resource: `results[resource]` is the value, or raises what happened to it.
+    """One result per resource. `results[resource]` returns the value or raises the error of the resource.
 
     Iterating yields the resources. `failures` has the errors, as values; `items()` and `values()` raise the first one.
     """
@@ -43,7 +43,7 @@ class Results(Mapping[K, V], Generic[K, V]):
         return {key: value for key, value in self._items.items() if isinstance(value, ApiError)}
 
     def raise_for_failures(self) -> None:
-        """Raise all failures together, as an ExceptionGroup; do nothing when there are none."""
+        """Raise all failures as an ExceptionGroup, if there are any."""
         errors = [failure.error(key) for key, failure in self.failures.items()]
         if errors:
             raise ExceptionGroup(f"{len(errors)} of {len(self)} failed", errors)

@@ -24,7 +24,7 @@ class Mechanism(IntEnum):
 
 
 class CredentialInfo(NamedTuple):
-    """What describing a credential returns."""
+    """A credential as described to clients."""
 
     mechanism: Mechanism
     iterations: int
@@ -32,7 +32,7 @@ class CredentialInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server stores: enough to verify a password, not enough to log in elsewhere."""
+    """A credential as stored by a server. It can verify a password, but not be used to log in elsewhere."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
@@ -41,9 +41,9 @@ class Credential:
 
 
 def shown_iterations(text: str | None) -> int | None:
-    """The iterations in a text about a credential; None if it has none.
+    """The iterations in the text of a credential, or None.
 
-    A journal has `iterations=4096 hmac:…`, a stored credential `salt=…,iterations=4096`.
+    In a journal: `iterations=4096 hmac:…`. In a stored credential: `salt=…,iterations=4096`.
     """
     found = _ITERATIONS.search(text or "")
     return None if found is None else int(found[1])
@@ -51,7 +51,7 @@ def shown_iterations(text: str | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class UserScramCredentialUpsertion:
-    """A credential to be set: the client salts the password, and the server never sees it."""
+    """A credential to set. The client salts the password; the server never sees it."""
 
     user: str
     mechanism: int
@@ -61,7 +61,7 @@ class UserScramCredentialUpsertion:
 
 
 class UserScramCredentialDeletion(NamedTuple):
-    """A credential to be removed."""
+    """A credential to remove."""
 
     user: str
     mechanism: int

@@ -1,6 +1,6 @@
 """The state at one revision.
 
-A snapshot is immutable: `apply` returns the next one, which shares what did not change.
+A snapshot is immutable: `apply` returns the next one, which shares unchanged data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kconf.util.slices import in_slices
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All topics and all overrides; `changed` has the revision of each resource's last change.
+    """All topics and overrides. `changed` has the revision of each resource's last change.
 
     `topic_ids` and `metric_names` are derived from `topics`; `Snapshot.of` creates them.
     """
@@ -32,7 +32,7 @@ class Snapshot:
     topics: Map[str, Topic] = Map()  # noqa: RUF009 – immutable
     topic_ids: Map[UUID, str] = Map()  # noqa: RUF009
     metric_names: Map[str, frozenset[str]] = Map()  # noqa: RUF009 – topics with '.' or '_', by their metric name
-    configs: Map[Resource, Overrides] = field(default=Map(), repr=False)  # secrets among them
+    configs: Map[Resource, Overrides] = field(default=Map(), repr=False)  # contains secrets
     changed: Map[Resource, int] = Map()  # noqa: RUF009
 
     @classmethod
@@ -97,7 +97,7 @@ def _metric_name(name: str) -> str:
 
 
 class _Topics:
-    """The three maps of topics while changes are applied: they change together."""
+    """The three maps of topics while changes are applied."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._topics, self._ids = snapshot.topics.mutate(), snapshot.topic_ids.mutate()
@@ -131,7 +131,7 @@ class _Topics:
 
 
 def topic_to_json(topic: Topic) -> str:
-    """A topic as it is in the journal: its id in Kafka's base64, the replicas of each partition."""
+    """A topic as in the journal: its id in Kafka's base64, and the replicas of each partition."""
     return json.dumps({"id": encode_id(topic.id), "replicas": topic.replicas}, separators=(",", ":"))
 
 

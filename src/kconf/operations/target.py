@@ -5,6 +5,7 @@ It opens no connection and reads no secret before `open`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.contexts.context import Context
@@ -13,6 +14,7 @@ from kconf.errors import ConfigurationError
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
     from kconf.client.admin_sync import SyncAdminClient
+    from kconf.client.auth.sasl import Sasl
     from kconf.client.journal.files import ClientJournal
 
 
@@ -26,6 +28,19 @@ class UserCredential(NamedTuple):
         return f"UserCredential({self.user!r})"
 
 
+class TokenCredential(NamedTuple):
+    """A person who is logged in at an OIDC provider. `token` returns an access token that is valid now."""
+
+    user: str
+    token: Callable[[], str]
+
+    def __repr__(self) -> str:
+        return f"TokenCredential({self.user!r})"
+
+
+Credential = UserCredential | TokenCredential
+
+
 class Target(NamedTuple):
     """A context and the options that override it. `name` is the name of the context, or the address of the cluster.
 
@@ -36,7 +51,7 @@ class Target(NamedTuple):
     command_config: str | None = None
     timeout: float | None = None
     reason: str | None = None
-    credential: UserCredential | None = None
+    credential: Credential | None = None
 
     @property
     def name(self) -> str:
@@ -46,13 +61,13 @@ class Target(NamedTuple):
         """A client; use it in a `with` block."""
         from kconf.client.admin_sync import SyncAdminClient
 
-        return SyncAdminClient.from_properties(*self._client(), journal=self._journal())
+        return SyncAdminClient.from_properties(*self._client(), sasl=self._sasl(), journal=self._journal())
 
     def open_async(self) -> AdminClient:
         """A client for an event loop; use it in an `async with` block."""
         from kconf.client.admin import AdminClient
 
-        return AdminClient.from_properties(*self._client())
+        return AdminClient.from_properties(*self._client(), sasl=self._sasl())
 
     @property
     def has_controllers(self) -> bool:
@@ -81,12 +96,20 @@ class Target(NamedTuple):
 
     def _client(self) -> tuple[dict[str, str], str]:
         """The properties of a client, and its bootstrap servers."""
-        from kconf.client.contexts.config_providers import bootstrap, client_properties, user_properties
+        from kconf.client.contexts.config_providers import (
+            bootstrap,
+            client_properties,
+            token_properties,
+            user_properties,
+        )
 
-        if self.credential is not None:
-            properties = user_properties(self.context, *self.credential)
-        else:
-            properties = client_properties(self.context)
+        match self.credential:
+            case None:
+                properties = client_properties(self.context)
+            case UserCredential():
+                properties = user_properties(self.context, *self.credential)
+            case TokenCredential():
+                properties = token_properties(self.context)
         if self.command_config is not None:
             from kconf.client.properties import read_file
 
@@ -94,6 +117,14 @@ class Target(NamedTuple):
         if self.timeout is not None:
             properties["default.api.timeout.ms"] = str(max(1, int(self.timeout * 1000)))
         return properties, bootstrap(self.context)
+
+    def _sasl(self) -> Sasl | None:
+        """The login of a person with tokens; None: what the properties say."""
+        if not isinstance(self.credential, TokenCredential):
+            return None
+        from kconf.client.auth.sasl import OAuthBearer
+
+        return OAuthBearer(self.credential.token)
 
     def _journal(self) -> ClientJournal | None:
         """The journal of this client's changes, for clusters without their own journal."""

@@ -1,7 +1,7 @@
-"""The table of everything that is spoken: key, name, versions, first flexible version, and the file that declares it.
+"""The table of all APIs: key, name, versions, first flexible version, and the module that declares the messages.
 
-A file is imported when its messages are first asked for: a command that sends three kinds of request loads three.
-The server advertises the rows that it has handlers for.
+A module is imported when its messages are first used, so that a command that sends three kinds of requests loads three
+modules. The server advertises the APIs that it has handlers for.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Final
 NEVER: Final = 1 << 15
 API_VERSIONS: Final = 18
 LIST_CONFIG_CHANGES: Final = 30000
-"""A server that advertises this key understands our tags; no other server is sent them."""
+"""A server that advertises this key supports kconf's tags. They are not sent to other servers."""
 
 
 class Api:
-    """One row: versions `min` to `max` are spoken, those from `flexible` on are flexible."""
+    """One API: versions `min` to `max` are supported, those from `flexible` on are flexible."""
 
     def __init__(self, key: int, name: str, min: int, max: int, flexible: int, file: str) -> None:  # noqa: A002
         self.key: Final = key
@@ -93,7 +93,7 @@ _ROWS: Final = (
     Api(69, "ConsumerGroupDescribe", 0, 1, 0, "consumer_group_describe"),
     Api(74, "ListConfigResources", 0, 1, 0, "list_config_resources"),
     Api(75, "DescribeTopicPartitions", 0, 0, 0, "describe_topic_partitions"),
-    # What Kafka does not have: the KIPs' own requests, and ours (docs/protocol.md, "Extensions").
+    # Not in Kafka: requests that KIPs proposed, and kconf's own (docs/protocol.md, "Extensions").
     Api(2100, "AlterConfig", 0, 0, NEVER, "alter_config"),
     Api(2101, "DescribeConfig", 0, 0, NEVER, "describe_config"),
     Api(24800, "DescribeQuotas", 0, 0, 0, "describe_quotas"),
@@ -116,4 +116,4 @@ OPAQUE: Final[dict[int, str]] = {
     91: "AlterShareGroupOffsets",
     92: "DeleteShareGroupOffsets",
 }
-"""APIs that a gateway passes on and nothing here decodes."""
+"""APIs that a gateway forwards without decoding."""

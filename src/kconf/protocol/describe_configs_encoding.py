@@ -1,7 +1,7 @@
-"""DescribeConfigs responses, joined from entries that were encoded once.
+"""Encodes DescribeConfigs responses by joining entries that are encoded once.
 
-The bytes of a struct do not depend on what surrounds them, so an entry that many topics share is encoded once. A test
-compares the result with the codec's, for every version.
+The encoding of a struct does not depend on its context, so an entry that many topics share is encoded once. A test
+compares the result with that of the codec, for every version.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from kconf.protocol.messages.describe_configs import DescribeConfigsEntry, Descr
 from kconf.util.slices import in_slices
 
 DEFAULT_SOURCE: Final = 5
-_REVISION: Final = uvarint(40003) + uvarint(8)  # ours: see DescribeConfigsResponse
+_FLEXIBLE: Final = 4
+_SHORT: Final = 126  # bytes; the length of a longer name is a varint of several bytes
+_REVISION: Final = uvarint(40003) + uvarint(8)  # kconf's tags: see DescribeConfigsResponse
 _REVISION_ONLY: Final = b"\x01" + _REVISION
 _STALE: Final = uvarint(40005) + uvarint(1) + b"\x01"
 
 
 class Form(NamedTuple):
-    """What the bytes of an entry depend on, besides the entry."""
+    """What the encoding of an entry depends on, besides the entry."""
 
     version: int
     synonyms: bool
@@ -29,7 +31,7 @@ class Form(NamedTuple):
 
     @property
     def flexible(self) -> bool:
-        return self.version >= 4
+        return self.version >= _FLEXIBLE
 
 
 def encode_entry(
@@ -44,7 +46,7 @@ def encode_entry(
     value_type: int,
     documentation: str | None,
 ) -> bytes:
-    """One entry on its own. The empty text of a logger is sent whether documentation was asked for or not."""
+    """Encode one entry. The empty documentation of a logger is always sent."""
     entry = DescribeConfigsEntry(
         name,
         value,
@@ -60,10 +62,21 @@ def encode_entry(
 
 
 def result_head(form: Form, code: int, message: str | None, resource_type: int, name: str) -> bytes:
-    """A result up to its entries: all that differs between two topics with the same overrides."""
+    """A result up to its entries: the part that differs between topics with the same overrides."""
     return encode(_Head(code, message, resource_type, name), form.version, form.flexible)[
         : -1 if form.flexible else None
     ]
+
+
+def success_head(form: Form, resource_type: int, name: str) -> bytes:
+    """The head of a result without an error. A short name is not left to the codec, which takes longer."""
+    text = name.encode()
+    size = len(text)
+    if size > _SHORT:
+        return result_head(form, 0, "", resource_type, name)
+    if form.version >= _FLEXIBLE:
+        return b"\x00\x00\x01" + bytes((resource_type, size + 1)) + text
+    return b"\x00\x00\x00\x00" + bytes((resource_type, 0, size)) + text
 
 
 def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
@@ -74,7 +87,7 @@ def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
 def response_parts(
     form: Form, results: Sequence[tuple[bytes, bytes]], revision: int = -1, *, stale: bool = False
 ) -> list[bytes]:
-    """The body of an answer, from the throttle time on, in parts."""
+    """The body of a response, in parts."""
     parts = [b"\x00\x00\x00\x00" + _count(form, len(results))]
     for head, tail in in_slices(results):
         parts.append(head)
@@ -84,7 +97,7 @@ def response_parts(
 
 
 def response_end(form: Form, revision: int, *, stale: bool = False) -> bytes:
-    """What comes after the results: in flexible versions the tags, with the revision and whether it may be old."""
+    """The end of a response: in flexible versions the tags, with the revision and whether it may be stale."""
     if not form.flexible:
         return b""
     if revision >= 0 and not stale:

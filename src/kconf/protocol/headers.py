@@ -1,4 +1,4 @@
-"""Headers, which precede every body.
+"""Request and response headers.
 
 Request: length i32, then key i16, version i16, correlation i32, client ID (always a classic nullable string), and in
 flexible versions tags. Response: length, correlation, and in flexible versions tags, except for ApiVersions.
@@ -23,18 +23,18 @@ _HEAD_AND_CLIENT = struct.Struct(">hhih")
 
 
 class Header(NamedTuple):
-    """A request's header; the body begins at `body` in the frame (which has no length before it)."""
+    """A request header. `body` is the start of the body in the frame, without length prefix."""
 
     api_key: int
     version: int
     correlation: int
     client_id: str
     body: int
-    required_revision: int = -1  # -1: the request does not have the tag
+    required_revision: int = -1  # -1 if the request does not have the tag
 
 
 class ResponseTags(NamedTuple):
-    """Our tags in the header of a response."""
+    """kconf's tags in a response header."""
 
     revision: int = -1
     stale: bool = False
@@ -51,7 +51,7 @@ _STALE = uvarint(_STALE_TAG) + b"\x01\x01"
 
 
 def read_header(frame: bytes, flexible: bool) -> Header:
-    """Read the header of a request frame whose key and version are known to be ours."""
+    """Read the header of a request frame with a supported API key and version."""
     try:
         key, version, correlation, size = _HEAD_AND_CLIENT.unpack_from(frame, 0)
         position = _HEAD_AND_CLIENT.size
@@ -65,11 +65,11 @@ def read_header(frame: bytes, flexible: bool) -> Header:
             if _REQUIRED_TAG in tags:
                 required = max(_revision(tags[_REQUIRED_TAG]), -1)
     except (struct.error, IndexError):
-        raise RemoteProtocolError("a request header is cut off") from None
+        raise RemoteProtocolError("a request header is truncated") from None
     except Malformed as error:
         raise RemoteProtocolError(f"a request header {error}") from None
     if position > len(frame):
-        raise RemoteProtocolError("a request header is cut off")
+        raise RemoteProtocolError("a request header is truncated")
     return Header(key, version, correlation, client_id, position, required)
 
 
@@ -80,22 +80,22 @@ def _revision(data: bytes) -> int:
 
 
 def read_response_tags(frame: bytes, position: int) -> tuple[ResponseTags, int]:
-    """Our tags in the header of a response, and where its body begins."""
+    """kconf's tags in a response header, and the start of the body."""
     tags, position = read_tags(frame, position)
     revision = _revision(tags[_REVISION_TAG]) if _REVISION_TAG in tags else -1
     return ResponseTags(revision, tags.get(_STALE_TAG, b"\x00") != b"\x00"), position
 
 
 def response(api: Api, version: int, correlation: int, body: bytes, tags: bytes = b"\x00") -> bytes:
-    """A whole response frame, its length included."""
-    head = tags if answers_with_tags(api, version) else b""
+    """A response frame, with its length prefix."""
+    head = tags if response_has_tags(api, version) else b""
     return b"".join((LENGTH.pack(4 + len(head) + len(body)), LENGTH.pack(correlation), head, body))
 
 
 def request(
     api: Api, version: int, correlation: int, client_id: str | None, message: object, *, required_revision: int = -1
 ) -> bytes:
-    """A whole request frame, its length included. A required revision needs a flexible version."""
+    """A request frame, with its length prefix. A required revision needs a flexible version."""
     flexible = api.is_flexible(version)
     tags = b"\x00" if flexible else b""
     if flexible and required_revision >= 0:
@@ -110,21 +110,21 @@ def request(
 
 
 def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
-    """The correlation id and the decoded body of a response frame (without its length).
+    """The correlation id and the decoded body of a response frame, without its length prefix.
 
-    A server that was asked for all of a large cluster may well send more than `MAX_ELEMENTS`; the frame bounds it.
+    `MAX_ELEMENTS` does not apply, since a response about a large cluster may have more. The frame size limits it.
     """
     try:
         (correlation,) = LENGTH.unpack_from(frame, 0)
-        position = skip_tags(frame, 4) if answers_with_tags(api, version) else 4
+        position = skip_tags(frame, 4) if response_has_tags(api, version) else 4
     except (struct.error, IndexError):
-        raise RemoteProtocolError(f"the header of a {api.name} response is cut off") from None
+        raise RemoteProtocolError(f"the header of a {api.name} response is truncated") from None
     except Malformed as error:
         raise RemoteProtocolError(f"the header of a {api.name} response {error}") from None
     flexible = api.is_flexible(version)
     return correlation, decode(api.response, version, flexible, frame, position, most=len(frame))
 
 
-def answers_with_tags(api: Api, version: int) -> bool:
+def response_has_tags(api: Api, version: int) -> bool:
     """Whether the header of a response has tags."""
     return api.key != API_VERSIONS and api.is_flexible(version)

@@ -1,8 +1,8 @@
-"""The files that a server reads because a config names them, when clients may set that config.
+"""Restricts which files a server reads because of configs that clients can set.
 
-A path that the static configuration names is read. Any other must be below one of the allowed directories, before and
-after symbolic links are followed. A refusal of another path is the same whether or not the path exists. Only regular
-files are read, up to `MAX_BYTES`: opening a FIFO or reading a device could take forever.
+Paths in the static configuration are always allowed. Any other path must be below one of the allowed directories,
+before and after resolving symbolic links. The error for another path does not show whether it exists. Only regular
+files up to `MAX_BYTES` are read, since opening a FIFO or reading a device could block forever.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ReadFile = Callable[[str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class AllowedFiles:
-    """`paths` are read wherever they are, other files below one of `directories` only."""
+    """`paths` are always allowed; other files only below one of `directories`."""
 
     directories: tuple[str, ...] = ()
     paths: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, directories: Iterable[str], paths: Iterable[str]) -> AllowedFiles:
-        """Without any directory: those of the paths, but never the root, below which is everything."""
+        """Create from settings. By default the directories are those of the paths, except the root."""
         named = frozenset(paths)
         around = {os.path.dirname(os.path.abspath(each)) for each in named} - {"/"}
         return cls(tuple(directories) or tuple(sorted(around)), named)
@@ -63,12 +63,12 @@ def read_regular_file(path: str, *, shown: str | None = None, flags: int = 0) ->
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfigurationError(f"{shown} cannot be read: it is not a regular file")
+                raise ConfigurationError(f"{shown} cannot be read: not a regular file")
             data = _read(descriptor)
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a path"
+        reason = getattr(error, "strerror", None) or "not a valid path"
         raise ConfigurationError(f"{shown} cannot be read: {reason}") from None
     if len(data) > MAX_BYTES:
         raise ConfigurationError(f"{shown} is larger than {MAX_BYTES:,} bytes")

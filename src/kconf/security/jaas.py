@@ -1,4 +1,4 @@
-"""Parses `sasl.jaas.config`: a Java login module and its options. Errors never contain a part of the text."""
+"""Parses `sasl.jaas.config`: a Java login module and its options. Errors never contain any part of the text."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def parse(text: str) -> LoginModule:
     while True:
         part = _PART.match(text, position)
         if part is None:
-            raise ConfigurationError("sasl.jaas.config: an option must read name=\"value\", and ';' must end the last")
+            raise ConfigurationError("sasl.jaas.config: options must be name=\"value\", with ';' after the last one")
         if part["end"]:
             break
         quoted = part["double"] if part["double"] is not None else part["single"]
         options[part["name"]] = part["bare"] if quoted is None else re.sub(r"(?s)\\(.)", _escape, quoted)
         position = part.end()
     if text[part.end() :].strip():
-        raise ConfigurationError("sasl.jaas.config must name one login module")
+        raise ConfigurationError("sasl.jaas.config must contain exactly one login module")
     return LoginModule(head[1], options)
 
 

@@ -1,7 +1,7 @@
-"""JKS, Java's old keystore format: certificates in plain DER, private keys encrypted with Sun's own cipher.
+"""Reads JKS, Java's old keystore format: certificates in DER, private keys encrypted with Sun's own cipher.
 
-Format: magic, version, count; entries of tag 1 (an encrypted PKCS8 key and its chain) or 2 (a trusted certificate);
-and a SHA-1 over the password, a phrase and all preceding bytes. JCEKS is another format and is rejected.
+Format: magic, version, count; entries of tag 1 (an encrypted PKCS8 key and its chain) or 2 (a trusted certificate); and
+a SHA-1 over the password, a phrase and all preceding bytes. JCEKS is another format and is rejected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def private_key(data: bytes, path: str, password: str, key_password: str) -> tup
 def _check(data: bytes, path: str, password: str) -> None:
     if sha1(password.encode("utf-16-be") + _PHRASE + data[:-20], usedforsecurity=False).digest() != data[-20:]:
         raise ConfigurationError(
-            f"{path} cannot be opened: is ssl.keystore.password right? To convert it: keytool -importkeystore "
+            f"{path} cannot be opened; check ssl.keystore.password. To convert it: keytool -importkeystore "
             f"-srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
         )
 
@@ -80,7 +80,7 @@ class _JksReader:
 
     def _certificate(self, version: int) -> bytes:
         if version == 2:
-            self._take(self._u16())  # its type: X.509
+            self._take(self._u16())  # the certificate type: X.509
         return self._take(self._u32())
 
     def _u16(self) -> int:
@@ -98,7 +98,9 @@ class _JksReader:
 
 
 def _decrypted(protected: bytes, path: str, password: str) -> bytes:
-    """Sun's cipher: a key stream of SHA-1 over the password and the previous digest (first the salt), and a check."""
+    """Decrypt with Sun's cipher: a SHA-1 key stream from the password and the previous digest (first the salt), and a
+    checksum.
+    """
     at = protected.find(_KEY_PROTECTOR)
     if at < 0:
         raise ConfigurationError(f"{path} encrypts its key with an algorithm that is not supported")
@@ -110,12 +112,12 @@ def _decrypted(protected: bytes, path: str, password: str) -> bytes:
         block = sha1(secret + block, usedforsecurity=False).digest()
         plain += bytes(a ^ b for a, b in zip(cipher[start : start + 20], block, strict=False))
     if sha1(secret + bytes(plain), usedforsecurity=False).digest() != check:
-        raise ConfigurationError(f"the private key of {path} cannot be opened: is ssl.key.password right?")
+        raise ConfigurationError(f"the private key of {path} cannot be opened; check ssl.key.password")
     return bytes(plain)
 
 
 def _octets(der: bytes, at: int) -> bytes:
-    """The OCTET STRING after the algorithm identifier, whose parameters are NULL."""
+    """The OCTET STRING after an algorithm identifier with NULL parameters."""
     if der[at : at + 2] == b"\x05\x00":
         at += 2
     if der[at] != 4:

@@ -1,7 +1,8 @@
-"""Java's `ssl.truststore.*` and `ssl.keystore.*`, converted to PEM from PEM (inline or a file), PKCS12 or JKS.
+"""Reads Java's `ssl.truststore.*` and `ssl.keystore.*` settings: PEM (inline or a file), PKCS12 or JKS, converted to
+PEM.
 
 The type of a store is detected by its first bytes, since keytool has long written PKCS12 into files named .jks. PKCS12
-needs the package `cryptography` (the extra `kconf[tls]`); without it the error names a command that converts the file.
+needs the package `cryptography` (the extra `kconf[tls]`). Without it, the error shows a command that converts the file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def read_file(path: str) -> bytes:
 
 
 def trusted(given: Mapping[str, str], read: Callable[[str], bytes] = read_file) -> str | None:
-    """The trusted certificates; None means those of the system. `read` reads the file that the settings name."""
+    """The trusted certificates, or None for those of the system. `read` reads the file in the settings."""
     inline = given.get("ssl.truststore.certificates", "").strip()
     if inline:
         return _inline(inline, "ssl.truststore.certificates")
@@ -48,7 +49,7 @@ def trusted(given: Mapping[str, str], read: Callable[[str], bytes] = read_file) 
 def key_material(
     given: Mapping[str, str], read: Callable[[str], bytes] = read_file
 ) -> tuple[str | None, str | None, str | None]:
-    """The certificate chain, the private key, and the password of that key; None if there is none."""
+    """The certificate chain, the private key, and the password of the key, or None if there is no key."""
     key_password = given.get("ssl.key.password") or None
     chain, key = given.get("ssl.keystore.certificate.chain", "").strip(), given.get("ssl.keystore.key", "").strip()
     if chain and key:
@@ -74,14 +75,14 @@ def key_material(
 
 
 def _inline(text: str, key: str) -> str:
-    """PEM text of a setting. Never a path: otherwise whoever uses the text would read that file."""
+    """The PEM text in a setting. It must not be a path, since users of the text would read that file."""
     if "-----BEGIN" not in text:
         raise ConfigurationError(f"{key} must be PEM text")
     return _unfolded(text)
 
 
 def _unfolded(pem: str) -> str:
-    """Inline PEM is often written on one line, with spaces instead of line breaks."""
+    """Restore line breaks. Inline PEM is often written on one line, with spaces instead."""
     if "\n" in pem:
         return pem
     out = []
@@ -103,7 +104,7 @@ def _pem_key(der: bytes) -> str:
 
 
 def _pkcs12(data: bytes, path: str, password: str, what: str) -> tuple[str | None, list[bytes]]:
-    """The key, and the certificates with the key's own first."""
+    """The key, and the certificates, starting with that of the key."""
     try:
         from cryptography.hazmat.primitives import serialization  # type: ignore[import-not-found, unused-ignore]
         from cryptography.hazmat.primitives.serialization import pkcs12  # type: ignore[import-not-found, unused-ignore]
@@ -111,13 +112,13 @@ def _pkcs12(data: bytes, path: str, password: str, what: str) -> tuple[str | Non
         pem = f"{path}.pem"
         only = " -nokeys" if what == "truststore" else " -nodes"
         raise ConfigurationError(
-            f"{path} is PKCS12, which needs another package: pip install 'kconf[tls]'. Or convert it: "
+            f"{path} is PKCS12, which needs an extra package: pip install 'kconf[tls]'. Or convert it: "
             f"openssl pkcs12 -in {path} -out {pem}{only}, and set ssl.{what}.location={pem}, ssl.{what}.type=PEM"
         ) from None
     try:
         store = pkcs12.load_key_and_certificates(data, password.encode() or None)
-    except Exception:  # of a parser that gets any bytes: ValueError, UnsupportedAlgorithm, TypeError, …
-        raise ConfigurationError(f"{path} cannot be opened: is ssl.{what}.password right?") from None
+    except Exception:  # the parser may raise ValueError, UnsupportedAlgorithm, TypeError, …
+        raise ConfigurationError(f"{path} cannot be opened; check ssl.{what}.password") from None
     key, own, others = store
     kinds = serialization.Encoding
     found = [each.public_bytes(kinds.DER) for each in ([] if own is None else [own]) + list(others)]

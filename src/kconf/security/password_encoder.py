@@ -1,10 +1,10 @@
-"""Encodes passwords as Kafka up to 3.9 does in ZooKeeper, so that brokers and kconf read each other's.
+"""Encodes passwords as Kafka up to 3.9 does in ZooKeeper, so that brokers and kconf can read each other's.
 
-The text contains its own parameters, as comma-separated `key:value` pairs. The AES key is derived from
-`password.encoder.secret` (PBKDF2, with a new salt each time). The mode is CBC or GCM; a broker reads GCM only if its
-own `password.encoder.cipher.algorithm` is GCM, and kconf reads both. A text that was encoded with
-`password.encoder.old.secret` is decoded as well, and marked, so that it can be encoded again. The ciphers are those of
-the package `cryptography` (the extra `kconf[tls]`). kconf's own stores use value_cipher.py instead.
+The encoded text contains its parameters as comma-separated `key:value` pairs. The AES key is derived from
+`password.encoder.secret` (PBKDF2, with a new salt each time). The mode is CBC or GCM. A broker reads GCM only if its
+own `password.encoder.cipher.algorithm` is GCM; kconf reads both. A text that was encoded with
+`password.encoder.old.secret` is decoded too, and marked, so that it can be encoded again. The ciphers are from the
+package `cryptography` (the extra `kconf[tls]`). kconf's own stores use value_cipher.py instead.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _SALT: Final = 256
 _BLOCK: Final = 16
 _NONCE: Final = 12
 _TAG: Final = 16
-_MOST_ITERATIONS: Final = 10_000_000  # a limit on the work that a text can cause
+_MOST_ITERATIONS: Final = 10_000_000  # limits the work for decoding a text
 
 
 class UndecodablePassword(ConfigurationError):
-    """A text that is not in Kafka's format, or that no secret decodes. It is never shown."""
+    """A text is not in Kafka's format, or no secret decodes it. The message does not contain it."""
 
 
 class Decoded(NamedTuple):
     value: str
-    current: bool  # False: encoded with the old secret, to be encoded again
+    current: bool  # False if encoded with the old secret
 
     def __repr__(self) -> str:
         return "Decoded([hidden])"
@@ -51,7 +51,7 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PasswordEncoder:
-    """Encodes with the current secret; decodes with it, or else with the old one."""
+    """Encodes with the current secret. Decodes with the current or the old secret."""
 
     secrets: Secrets
     factory: str = _FACTORY
@@ -79,7 +79,7 @@ class PasswordEncoder:
 
     @classmethod
     def of(cls, static: Mapping[str, str]) -> PasswordEncoder | None:
-        """The encoder that server.properties configures; None without a secret: then there are no passwords either."""
+        """The encoder configured in server.properties, or None without a secret: then there are no passwords either."""
         secrets = Secrets.of(static)
         if secrets.current is None:
             return None
@@ -117,10 +117,12 @@ class PasswordEncoder:
             value = None if secret is None else encoded.decrypt(secret)
             if value is not None:
                 return Decoded(value, secret == self.secrets.current)
-        raise UndecodablePassword("a password cannot be decoded with password.encoder.secret, nor with the old one")
+        raise UndecodablePassword(
+            "a password cannot be decoded with password.encoder.secret or password.encoder.old.secret"
+        )
 
     def renewed(self, text: str) -> str | None:
-        """A text that was encoded with the old secret, encoded again; None if it is current."""
+        """Encode a text again that was encoded with the old secret. None if it is current."""
         found = self.decode(text)
         return None if found.current else self.encode(found.value)
 
@@ -164,7 +166,10 @@ class _EncodedPassword:
         return len(self.vector) == _BLOCK and len(self.ciphertext) >= _BLOCK and len(self.ciphertext) % _BLOCK == 0
 
     def decrypt(self, secret: str) -> str | None:
-        """The password; None if the secret is wrong. CBC has no authentication, so padding and length are checked."""
+        """The password, or None if the secret is wrong.
+
+        CBC has no authentication, so padding and length are checked.
+        """
         key = _derive_key(secret, self.factory, self.salt, self.iterations, self.key_bits)
         try:
             value = _decrypt(self.cipher, key, self.vector, self.ciphertext).decode()
@@ -178,7 +183,7 @@ def _derive_key(secret: str, factory: str, salt: bytes, iterations: int, bits: i
 
 
 def _length(password: str) -> int:
-    """As in Java: the number of UTF-16 code units."""
+    """The number of UTF-16 code units, as in Java."""
     return len(password.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -192,7 +197,7 @@ def _encrypt(cipher: str, key: bytes, vector: bytes, data: bytes) -> bytes:
 
 
 def _decrypt(cipher: str, key: bytes, vector: bytes, ciphertext: bytes) -> bytes:
-    """Raises ValueError if the key is wrong."""
+    """Decrypt. Raises ValueError if the key is wrong."""
     from cryptography.exceptions import InvalidTag
 
     if cipher == _CBC:

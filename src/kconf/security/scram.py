@@ -19,7 +19,7 @@ from kconf.model.scram import Credential, Mechanism
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
-_MOST_ITERATIONS: Final = 1_000_000  # that a client performs for a server that is not authenticated yet
+_MOST_ITERATIONS: Final = 1_000_000  # maximum iterations that a client performs
 
 _HASHES: Final = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 _GS2: Final = "n,,"
@@ -31,7 +31,7 @@ class ScramError(KconfError):
 
 
 def salted_password(mechanism: Mechanism, password: str, salt: bytes, iterations: int) -> bytes:
-    """RFC 5802's Hi(): everything else is derived from this, not from the password."""
+    """RFC 5802's Hi(). Everything else is derived from this, not from the password."""
     return pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
 
 
@@ -52,21 +52,21 @@ def from_text(text: str) -> Credential:
     """Parse the format that Kafka stores: these four keys in any order, and no others."""
     parts = dict(each.partition("=")[::2] for each in text.split(","))
     if parts.keys() != {"salt", "stored_key", "server_key", "iterations"} or not parts["iterations"].isdecimal():
-        raise ScramError("a stored credential does not have its four parts")
+        raise ScramError("a stored credential is invalid: it must have salt, stored_key, server_key and iterations")
     salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
     return Credential(salt, stored, server, int(parts["iterations"]))
 
 
 def iterations_of(text: str) -> int:
-    """The iterations of a stored credential. Of one that was read from a metadata log, nothing else is known."""
+    """The iterations of a stored credential. A credential from a metadata log contains nothing else."""
     found = _ITERATIONS.search(text)
     if found is None:
-        raise ScramError("a stored credential does not tell its iterations")
+        raise ScramError("a stored credential contains no iterations")
     return int(found[1])
 
 
 class ScramClient:
-    """Three steps: `first()`, `final(server_first)`, `verify(server_final)`."""
+    """The client side, in three steps: `first()`, `final(server_first)`, `verify(server_final)`."""
 
     def __init__(self, mechanism: Mechanism, user: str, password: str, nonce: str, *, extensions: str = "") -> None:
         self._mechanism, self._password, self._nonce = mechanism, password, nonce
@@ -82,7 +82,7 @@ class ScramClient:
         parts = _attributes(text)
         nonce, salt, count = parts.get("r", ""), parts.get("s"), parts.get("i", "")
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise ScramError("the server's nonce does not continue ours")
+            raise ScramError("the server's nonce does not start with the client's")
         if salt is None or not count.isdecimal() or not 0 < int(count) <= _MOST_ITERATIONS:
             raise ScramError("the server's first message lacks a salt or iterations")
         name = _HASHES[self._mechanism]
@@ -114,7 +114,7 @@ class ClientFirst(NamedTuple):
 
 
 def read_client_first(message: bytes) -> ClientFirst:
-    """Parse a client's first message. As in Kafka the header must be `n`: neither `y` nor a channel binding."""
+    """Parse a client's first message. As in Kafka, the header must be `n` (no channel binding)."""
     text = _text(message)
     parts = text.split(",", 2)
     if len(parts) != 3 or parts[0] != "n" or not (parts[1] == "" or parts[1].startswith("a=")):
@@ -133,7 +133,7 @@ def read_client_first(message: bytes) -> ClientFirst:
 
 
 class ScramServer:
-    """Two steps after `read_client_first`: `first()`, `final(client_final)`.
+    """The server side, in two steps after `read_client_first`: `first()`, `final(client_final)`.
 
     For an unknown user a server may continue with a credential that no password matches, to hide which users exist.
     """
@@ -151,7 +151,7 @@ class ScramServer:
         without_proof, found, proof_text = text.rpartition(",p=")
         parts = _attributes(without_proof)
         header = "n," + (f"a={_escaped(self._client_first.authzid)}" if self._client_first.authzid else "") + ","
-        # The whole nonce is compared: checking less was CVE-2024-56128.
+        # The whole nonce must be compared (CVE-2024-56128).
         if not found or not compare_digest(parts.get("r", "").encode(), self._nonce.encode()):
             raise ScramError("the client's final message has a different nonce")
         if _decoded(parts.get("c", "")) != header.encode():
@@ -174,7 +174,7 @@ def _text(message: bytes) -> str:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """`n=x,r=y` as a mapping, in order; the first of two equal names counts."""
+    """Parse `n=x,r=y`, in order. If a name is repeated, the first one counts."""
     found: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
@@ -191,7 +191,7 @@ def _escaped(name: str) -> str:
 def _unescaped(name: str) -> str:
     plain = name.replace("=2C", ",").replace("=3D", "\0")
     if "=" in plain:
-        raise ScramError("a name has a bare '='")
+        raise ScramError("a name has an unescaped '='")
     return plain.replace("\0", "=")
 
 

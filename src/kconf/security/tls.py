@@ -1,4 +1,4 @@
-"""TLS: trusted certificates and the own certificate, as PEM. keystores.py converts Java's keystores to PEM."""
+"""TLS settings: trusted certificates, certificate and key, as PEM. keystores.py converts Java's keystores to PEM."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Tls(NamedTuple):
     """`ca`, `certificate` and `key` are PEM, as text or as the path of a file.
 
-    Without a `ca` the certificates of the system are trusted. `certificate` (the chain, own certificate first) and
-    `key` are for mutual TLS; both may be in one file. Only tests turn `check_hostname` and `verify` off.
+    Without `ca`, the certificates of the system are trusted. `certificate` (the chain, own certificate first) and `key`
+    are for mutual TLS; both may be in one file. Only tests disable `check_hostname` and `verify`.
     """
 
     ca: str | None = None
@@ -52,7 +52,7 @@ class Tls(NamedTuple):
         return context
 
     def trust(self, context: SSLContext) -> None:
-        """Trust `ca` only."""
+        """Trust only `ca`."""
         context.load_verify_locations(cadata=_certificates(self.ca or ""))
 
     def limit(self, context: SSLContext) -> None:
@@ -71,7 +71,7 @@ class Tls(NamedTuple):
             context.minimum_version, context.maximum_version = wanted[0], wanted[-1]
 
     def identify(self, context: SSLContext) -> None:
-        """Load the certificate and key. Python loads a key from a file only: it is private, and deleted at once."""
+        """Load the certificate and key. Uses a private temporary file, since Python loads a key only from a file."""
         chain = pem_text(self.certificate or "", "the certificate")
         key = pem_text(self.key, "the private key") if self.key is not None else ""
         handle, path = tempfile.mkstemp(prefix="kconf-", suffix=".pem")  # created with mode 0600
@@ -85,12 +85,12 @@ class Tls(NamedTuple):
 
 
 def ssl_reason(error: SSLError) -> str:
-    """Why, in OpenSSL's words. Errors that Python itself raises have no `reason`."""
+    """OpenSSL's reason for an error. Errors that Python itself raises have no `reason`."""
     return getattr(error, "reason", None) or " ".join(map(str, error.args))
 
 
 def _certificates(given: str) -> str:
-    """Only the certificates of a PEM text: bundles may have comments in any encoding between them."""
+    """The certificates of a PEM text, without comments between them, which may have any encoding."""
     text = pem_text(given, "the trusted certificates")
     found = re.findall(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\sA-Za-z0-9+/=]+-----END [A-Z0-9 ]+-----", text)
     if not found:

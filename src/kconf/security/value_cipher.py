@@ -1,9 +1,10 @@
 """Encrypts values that must not be readable in a store: brokers' PASSWORD values and values of unknown keys.
 
-An encrypted value is a JSON array where a plain one is a string, so neither can be mistaken for the other: the name of
-the encryption key, and nonce, ciphertext and tag. HMAC-SHA-512 in counter mode encrypts, HMAC-SHA-256 over context,
-nonce and ciphertext authenticates (encrypt-then-MAC): a value moved to another config key does not decrypt. The
-standard library has no block cipher, and a store must need no other package (docs/decisions/0005-locked-values.md).
+An encrypted value is a JSON array, while a plain one is a string, so they cannot be confused. The array contains the
+name of the encryption key, and nonce, ciphertext and tag. HMAC-SHA-512 in counter mode encrypts; HMAC-SHA-256 over
+context, nonce and ciphertext authenticates (encrypt-then-MAC), so a value that was moved to another config key cannot
+be decrypted. The standard library has no block cipher, and a store must not need other packages
+(docs/decisions/0005-locked-values.md).
 
 The key is derived from `password.encoder.secret` and the store's key file; without a secret, from the file alone.
 """
@@ -25,7 +26,7 @@ EncryptedValue = list[str]
 
 
 class Secrets(NamedTuple):
-    """`password.encoder.secret`, and the one before it. Never shown."""
+    """`password.encoder.secret` and `password.encoder.old.secret`. The repr does not show them."""
 
     current: str | None = None
     old: str | None = None
@@ -61,23 +62,23 @@ class _Key:
 
 
 class ValueCipher:
-    """The cipher of one store. Also decrypts values encrypted with the old secret, if that is configured."""
+    """The cipher of one store. Also decrypts values that were encrypted with the old secret, if it is configured."""
 
     def __init__(self, store_key: bytes, secrets: Secrets = NO_SECRETS) -> None:
         keys = [_Key(_stretched(each, store_key)) for each in secrets if each is not None]
         keys.append(_Key(hmac.digest(store_key, b"kconf vault", sha256)))
         self._current = keys[0]
         self._keys = {key.name: key for key in keys}
-        self.undecryptable: set[str] = set()  # values that no key decrypts, as "key of resource"
+        self.undecryptable: set[str] = set()  # values that cannot be decrypted, as "key of resource"
 
     def encrypt(self, context: str, value: str) -> EncryptedValue:
-        """Encrypt a value; `context` names its resource and config key, and is authenticated."""
+        """Encrypt a value. `context` contains its resource and config key, and is authenticated."""
         key, nonce = self._current, token_bytes(_NONCE)
         ciphertext = key.crypt(nonce, value.encode())
         return [key.name, b64encode(nonce + ciphertext + key.tag(context, nonce, ciphertext)).decode()]
 
     def decrypt(self, context: str, encrypted: Sequence[str]) -> str | None:
-        """The value; None if no key fits, or the bytes were modified."""
+        """Decrypt a value. None if no key fits or the bytes were modified."""
         try:
             name, text = encrypted
             key, data = self._keys[name], b64decode(text, validate=True)

@@ -1,7 +1,7 @@
-"""The names in a certificate: its subject in the form that Java gives it, and its alternative names.
+"""The names in a certificate: its subject in Java's format, and its alternative names.
 
-Java's RFC 2253 form is `CN=alice,OU=ops,O=ours`; mapping rules and ACLs match on it. The parser is pyasn1 and not
-`cryptography.x509`, which refuses subjects that OpenSSL and Java accept: a PrintableString with `@` or `_`
+Java's RFC 2253 format is `CN=alice,OU=ops,O=ours`; mapping rules and ACLs use it. The parser is pyasn1, because
+`cryptography.x509` refuses subjects that OpenSSL and Java accept: a PrintableString with `@` or `_`
 (https://github.com/pyca/cryptography/issues/13461), Latin-1 in a T61String, an RDN that is not in DER order.
 """
 
@@ -39,14 +39,14 @@ _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIF
 
 
 class Identity(NamedTuple):
-    """What must stay when a certificate is replaced, unless it is allowed to change."""
+    """The names that must not change when a certificate is replaced, unless the settings allow it."""
 
     subject: str
     alternatives: frozenset[bytes]
 
     @classmethod
     def of(cls, pem: str) -> Identity | None:
-        """The identity in the first certificate of a chain. None if no certificate has the usual PEM heading."""
+        """The identity in the first certificate of a chain. None if there is no PEM certificate."""
         found = _CERTIFICATE.search(pem)
         if found is None:
             return None
@@ -64,7 +64,7 @@ def subject_of(certificate: bytes) -> str:
 
 
 def alternatives_of(certificate: bytes) -> frozenset[bytes]:
-    """The subject's alternative names, each as it is encoded. Raises ValueError if the certificate is not DER."""
+    """The subject alternative names, each as encoded. Raises ValueError if the certificate is not DER."""
     for extension in _signed_part(certificate)["extensions"]:
         if extension["extnID"] == id_ce_subjectAltName:
             names = _decoded(bytes(extension["extnValue"]), SequenceOf(componentType=AnyValue()))

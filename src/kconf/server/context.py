@@ -14,6 +14,7 @@ from kconf.errors import (
     ApiError,
     ChangeTooLarge,
     ErrorCode,
+    StaleState,
     StoreDamaged,
     StoreError,
     StoreFailed,
@@ -61,6 +62,8 @@ def store_error(error: StoreError) -> ApiError:
         return ApiError(ErrorCode.POLICY_VIOLATION, str(error))
     if isinstance(error, StoreFailed):
         return LOST if isinstance(error, StoreLost) else DAMAGED
+    if isinstance(error, StaleState):
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 
 
@@ -131,7 +134,8 @@ class ServerContext:
             self.service.stored_resolver(state),
             check,
             brokers,
-            alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
+            alters_authentication=self.authorizer is None
+            or alters_authentication(self.authorizer, principal, self.service.settings.static),
             has_elr=elr_version_of(self.service.store) > 0,
             rewrites=self.upstream is not None and self.service.store.polling is None,
         )

@@ -1,7 +1,7 @@
-"""Responses to failed requests about topics, configs, quotas, ACLs and users: one error code per element
+"""Error responses of APIs about topics, configs, quotas, ACLs and users: one error code per element
 (error_responses.py).
 
-APIs whose response has one error code only are not listed.
+APIs with a single error code in the response are not listed.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.configdef.catalog import Catalog, kafka_43
+from kconf.configdef.catalog import Catalog, kafka_43, with_keys
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import (
     DELEGATION_TOKENS,
@@ -85,11 +85,24 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
-def _brokers_catalog(store: Store) -> Catalog:
-    """The catalog of real brokers: those behind a gateway, or Kafka 3.9 for those on the same ZooKeeper ensemble."""
-    from kconf.configdef.releases.catalogs import catalog_of
+class _BrokersCatalog:
+    """The catalog of real brokers: those behind a gateway, or Kafka 3.9 for those on the same ZooKeeper ensemble.
 
-    return catalog_of(store.brokers_release or "3.9")
+    The same object as long as the keys do not change.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._made: tuple[object, Catalog] | None = None
+
+    def __call__(self) -> Catalog:
+        from kconf.configdef.releases.catalogs import catalog_of
+
+        others = self._store.brokers_keys
+        if self._made is None or self._made[0] is not others:
+            base = catalog_of(self._store.brokers_release or "3.9")
+            self._made = others, with_keys(base, others) if others else base
+        return self._made[1]
 
 
 async def _open_store(
@@ -110,7 +123,7 @@ async def _open_store(
 
 
 def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
-    """Of the users of the cluster behind a gateway, if they log in to it by SCRAM."""
+    """The SCRAM credentials of the cluster's users, if they log in to the gateway with SCRAM."""
     if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
         return None
     from kconf.server.auth.upstream_credentials import UpstreamCredentials
@@ -170,7 +183,7 @@ class Server:
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
             static=static,
-            broker_catalog=lambda: _brokers_catalog(store),
+            broker_catalog=_BrokersCatalog(store),
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )

@@ -109,8 +109,7 @@ def check_gateway(own: Mapping[str, str], authorizer: str | None, *, reads_log: 
     if text_setting(own, ACL_FILE):
         if own.get(_AUTHORIZER, "").strip():
             raise ConfigurationError(
-                f"{ACL_FILE} and {_AUTHORIZER} are both set: rights come either from the file or from the cluster's"
-                " ACLs"
+                f"{ACL_FILE} and {_AUTHORIZER} are both set; use either the file or the cluster's ACLs"
             )
     elif authorizer is not None:
         _check_authorizer_settings(own, authorizer)
@@ -123,8 +122,8 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
     is_other = authorizer not in STANDARD_AUTHORIZERS and authorizer != UNNAMED_AUTHORIZER
     if is_other and not flag_setting(own, DELEGATION_TOKENS):
         raise ConfigurationError(
-            f"the cluster has the authorizer {authorizer}, whose decisions a gateway cannot repeat: give the gateway"
-            f" ACLs of its own ({ACL_FILE}), or let it act as its users ({DELEGATION_TOKENS}=true)"
+            f"gateways do not support the cluster's authorizer {authorizer}: configure the gateway's own ACLs"
+            f" ({ACL_FILE}), or let it act as its users ({DELEGATION_TOKENS}=true)"
         )
     missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
     if missing:

@@ -100,7 +100,7 @@ def _wanted(found: Sequence[files.Listed], brought: Read) -> list[files.Listed]:
 
 def read_cluster(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
     """Take a snapshot of a live cluster."""
-    from kconf.spark.source import KconfSource, reason
+    from kconf.spark.source.data_source import KconfSource, reason
 
     lake.spark.dataSource.register(KconfSource)
     seen = lake.spark.read.format("kconf").options(**options).load()

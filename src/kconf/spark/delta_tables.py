@@ -1,8 +1,8 @@
 """Reads and writes the tables; the only module that knows their paths.
 
 Each write is one commit. The commit notes of the journal and the history record how far they go. A missing table reads
-as empty. Of two concurrent writers the second fails, on a local lake before it does any work. A table written by an
-older version gets the columns added since; other schema differences need a rebuild.
+as empty. Of two concurrent writers the second fails before it does any work. A table written by an older version gets
+the columns added since; other schema differences need a rebuild.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from kconf.lake.local_tables import Files, LocalTables, Mode
-from kconf.lake.location import LakeBusy, LakeError, local_path
+from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
+from kconf.lake.lock import LakeLock
 from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _ASKED_BY: Final = frozenset(
     ("cluster", "resource_type", "resource_name", "key", "topic", "time", "taken", "since", "until", "round", "run")
 )
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
-_SMALL: Final = 4 * 1024 * 1024
+SMALL: Final = 4 * 1024 * 1024
 """Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
 _FILES: Final = 32  # Spark lists more paths in a job
 _RANGES: Final = "delta.dataSkippingStatsColumns"
@@ -54,20 +55,23 @@ class Lake:
 
     Small tables of a local lake are read as plain Parquet files, and written by deltalake if they stay small: the
     caller says if a change is about `few` rows, or for all tables that lake and input are `little`. Spark's own way
-    takes a job to find the files of each table that a query reads, and more to write one.
+    takes a job to find the files of each table that a query reads, and more to write one. `small` is the size in bytes
+    up to which that is done; 0: Spark reads and writes all tables, as on an object store.
     """
 
-    def __init__(self, uri: str, spark: SparkSession, *, little: bool = False) -> None:
+    def __init__(self, uri: str, spark: SparkSession, *, little: bool = False, small: int = SMALL) -> None:
         self.local = local_path(uri)
-        self.uri = str(self.local) if self.local is not None else uri.rstrip("/")
+        self.uri = located(uri)
+        self._lock: LakeLock | None = None
         self.spark = spark
-        self._is_little = little and self.local is not None
+        self._small = 0 if self.local is None else small
+        self._is_little = little and self._small > 0
         self._tables = LocalTables(self.uri)
 
     # -- where things are --------------------------------------------------------------------------------------------
 
     def path(self, table: Table) -> str:
-        return f"{self.uri}/{table.path}"
+        return f"{spark_uri(self.uri)}/{table.path}"
 
     def sql_name(self, table: Table) -> str:
         return f"delta.`{self.path(table)}`"
@@ -109,8 +113,8 @@ class Lake:
         """The table, now or at a version; empty if it does not exist yet."""
         if not self.exists(table):
             return local(self.spark, [], table.ddl)
-        found = self._tables.files(table, version) if self.local is not None else None
-        if found is not None and found.size <= _SMALL and len(found.paths) <= _FILES:
+        found = self._tables.files(table, version) if self._small else None
+        if found is not None and found.size <= self._small and len(found.paths) <= _FILES:
             return self._read_files(table, found)
         reader = self.spark.read.format("delta")
         if version is not None:
@@ -170,7 +174,7 @@ class Lake:
     def _schema(self, table: Table) -> StructType:
         from pyspark.sql.types import StructType
 
-        if self.local is None:
+        if not self._small:
             return self.spark.read.format("delta").load(self.path(table)).schema
         return StructType.fromJson(dict(self._tables.schema(table)))
 
@@ -191,11 +195,12 @@ class Lake:
         return {table.path: self._add_columns(table, each.missing) for table, each in found if each.missing}
 
     def _add_columns(self, table: Table, columns: Sequence[Column]) -> list[str]:
+        self._check_lock()
         self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
         return [each.name for each in columns]
 
     def rewrite(self, table: Table) -> None:
-        """Rewrite a table to match its schema, whatever the difference, in one commit."""
+        """Rewrite a table to match its schema, in one commit."""
         if self.difference(table):
             self.overwrite(table, self.read(table))
 
@@ -205,7 +210,7 @@ class Lake:
         self, table: Table, rows: DataFrame, *, note: Mapping[str, Any] | None = None, few: bool = False
     ) -> None:
         """Add rows."""
-        if self._is_little or (few and self.local is not None):
+        if self._is_little or (few and self._small):
             self._write_arrow(table, _collected(rows, table), "append", note)
         else:
             self._writer(table, rows, "append", note).save(self.path(table))
@@ -214,14 +219,14 @@ class Lake:
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
     ) -> None:
         """Add a few rows. On a local lake without Spark, which needs a second for it; times are ISO texts."""
-        if self.local is None:
+        if not self._small:
             self.append(table, local(self.spark, rows, table.ddl), note=note)
         else:
             self._write_rows(table, rows, "append", note)
 
     def overwrite_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Replace all rows with a few, in one commit; as `append_rows`."""
-        if self.local is None:
+        if not self._small:
             self.overwrite(table, local(self.spark, rows, table.ddl))
         else:
             self._write_rows(table, rows, "overwrite", None)
@@ -237,15 +242,20 @@ class Lake:
         self._write_arrow(table, pa.Table.from_pylist(whole, _arrow_schema(table)), mode, note)
 
     def _write_arrow(self, table: Table, rows: pa.Table, mode: Mode, note: Mapping[str, Any] | None) -> None:
+        self._check_lock()
         properties = None if self.exists(table) else {_RANGES: self._ranges(table)}
         self._tables.write(table, rows, mode, properties=properties, note=note)
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Some columns of all rows of a small table; none if it does not exist yet. On a local lake without Spark."""
+        """Some columns of all rows of a small table; none if it does not exist yet. On a local lake without Spark.
+
+        Times have their zone, UTC.
+        """
         if not self.exists(table):
             return []
-        if self.local is None:
-            return [row.asDict() for row in self.read(table).select(*names).collect()]
+        if not self._small:
+            rows = self.read(table).select(*names).collect()
+            return [{name: _zoned(value) for name, value in row.asDict().items()} for row in rows]
         return self._tables.columns(table, names)
 
     def overwrite(
@@ -258,10 +268,10 @@ class Lake:
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
 
     def _stays_small(self, table: Table, few: bool) -> bool:
-        if self._is_little or not few or self.local is None:
+        if self._is_little or not few or not self._small:
             return self._is_little
         found = self._tables.files(table) if self.exists(table) else None
-        return found is not None and found.size <= _SMALL
+        return found is not None and found.size <= self._small
 
     def replace(
         self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False
@@ -279,7 +289,12 @@ class Lake:
         finally:
             self.spark.conf.unset(name)
 
+    def _check_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.check()
+
     def _writer(self, table: Table, rows: DataFrame, mode: str, note: Mapping[str, Any] | None) -> DataFrameWriter:
+        self._check_lock()
         writer = fit(rows, table).write.format("delta").mode(mode).partitionBy(*table.partitioned_by)
         writer = writer.option(_RANGES, self._ranges(table))
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
@@ -307,6 +322,7 @@ class Lake:
             kept = self.read(table).alias("t").join(given.alias("s"), F.expr(on), "left_anti")
             self.overwrite(table, fit(kept, table).unionByName(fit(rows, table)), note, few=few)
             return
+        self._check_lock()
         given = fit(rows, table).withColumn(_GONE, F.lit(False))
         given = given.unionByName(fit(gone, table).withColumn(_GONE, F.lit(True)))
         given.createOrReplaceTempView("kconf_merge")
@@ -330,19 +346,23 @@ class Lake:
         """Merge small files; returns the number of files removed and added."""
         if not self.exists(table):
             return 0, 0
+        self._check_lock()
         (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
         return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
 
     def vacuum(self, table: Table, hours: int) -> None:
         """Delete files that no version of the last hours needs."""
         if self.exists(table):
+            self._check_lock()
             self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock out other runs on this machine. On remote storage, Delta rejects the second commit instead."""
+        """Lock out other runs: by a file lock, on an object store by a lock that is renewed. On HDFS, Delta Lake
+        refuses the commit of the second run instead."""
         if self.local is None:
-            yield
+            with LakeLock(self.uri).held() if is_object_store(self.uri) else nullcontext() as self._lock:
+                yield
             return
         try:
             self.local.mkdir(parents=True, exist_ok=True)
@@ -381,6 +401,11 @@ def _value(value: Any, kind: str) -> Any:
     if isinstance(value, Mapping):
         return list(value.items())
     return datetime.fromisoformat(value) if kind == "timestamp" and value is not None else value
+
+
+def _zoned(value: Any) -> Any:
+    """A time that Spark returned, which is in the local time zone but does not say so."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def _local_names(folder: str) -> list[str]:

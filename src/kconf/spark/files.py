@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kconf.client.kraft.archive import log_segment
-from kconf.lake.location import LakeError, local_path
+from kconf.lake.location import LakeError, local_path, located, spark_uri
 from kconf.lake.schemas import FILES
 from kconf.spark.delta_tables import Lake
 
@@ -58,8 +58,8 @@ def unread(lake: Lake, source: str, uri: str) -> list[Listed]:
     place = local_path(uri)
     if place is not None and not place.is_dir():
         raise LakeError(f"No such directory to read {source} from: {place}")
-    home = str(place) if place is not None else uri.rstrip("/")
-    found = _on_disk(place) if place is not None else _elsewhere(lake, home)
+    home = spark_uri(located(uri))
+    found = _on_disk(place) if place is not None else _elsewhere(lake, source, home)
     known = _known(lake, source, home)
     return sorted((each for each in found if known.get(each.path) != each), key=lambda each: each.path)
 
@@ -113,15 +113,14 @@ def ranges(lake: Lake) -> DataFrame:
 
 def path_of(file: str) -> str:
     """The ledger's path for a file that Spark names by its URI."""
-    return unquote(urlsplit(file).path) if file.startswith("file:") else file
+    return unquote(urlsplit(file).path if file.startswith("file:") else file)
 
 
 def _known(lake: Lake, source: str, home: str) -> dict[str, Listed]:
     found: dict[str, tuple[int, Listed]] = {}
     for row in lake.columns(FILES, ("source", "file", "size", "modified", "round")):
         if row["source"] == source and row["file"].startswith(home):
-            modified = row["modified"].replace(tzinfo=UTC)
-            listed = Listed(row["file"], row["size"], round(modified.timestamp() * 1000))
+            listed = Listed(row["file"], row["size"], round(row["modified"].timestamp() * 1000))
             number = row["round"] or 0
             if number >= found.get(row["file"], (0, listed))[0]:
                 found[row["file"]] = number, listed
@@ -140,10 +139,13 @@ def _on_disk(place: Path) -> Iterator[Listed]:
                 yield Listed(path, told.st_size, told.st_mtime_ns // 1_000_000)
 
 
-def _elsewhere(lake: Lake, uri: str) -> Iterator[Listed]:
+def _elsewhere(lake: Lake, source: str, uri: str) -> Iterator[Listed]:
     jvm: Any = lake.spark._jvm
     place = jvm.org.apache.hadoop.fs.Path(uri)
-    found = place.getFileSystem(lake.spark._jsc.hadoopConfiguration()).listFiles(place, True)
+    system = place.getFileSystem(lake.spark._jsc.hadoopConfiguration())
+    if not system.exists(place):
+        raise LakeError(f"No such directory to read {source} from: {uri}")
+    found = system.listFiles(place, True)
     while found.hasNext():
         each = found.next()
         if _is_meant(each.getPath().getName()):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark.startup import cache, class_archive
+from kconf.spark.startup import cache, class_archive, s3_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +56,7 @@ _JARS: Final = tuple(
         "delta-kernel-unitycatalog",
     )
 )
+_LISTS: Final = ("spark.jars", "spark.jars.packages", "spark.jars.excludes")
 
 _JVM: Final = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"  # the code that Spark generates for wide tables is huge
 _QUICK_JVM: Final = "-XX:+UseSerialGC -Xms1g -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
@@ -81,9 +82,11 @@ def start(
     quick: bool = False,
     settings: dict[str, str] | None = None,
     record: Path | None = None,
+    s3: bool = False,
 ) -> SparkSession:
     """The session of this process, started if needed. `settings` are Spark settings and override ours.
 
+    `s3` is for lakes and archives on S3: Spark gets hadoop-aws and modules of the AWS SDK, downloaded at the first use.
     `quick` is for small inputs: most of a short run is compilation, so the JVM uses only its first compiler and Spark
     interprets its plans. `record` is a file to which the JVM writes an archive of all loaded classes.
     """
@@ -96,12 +99,13 @@ def start(
     if running is not None:
         return running
     java = check_java()
-    _make_cache()
+    _make_cache(s3)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise Spark uses the first python3 on the PATH
     file = log or default_log()
     file.parent.mkdir(parents=True, exist_ok=True)
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list({**_settings(master, quick, _sharing(java, record)), **(settings or {})}.items()))
+    ours = _settings(master, quick, _sharing(java, record))
+    conf.setAll(list(_with_theirs(s3_jars.with_s3(ours) if s3 else ours, settings or {}).items()))
     with file.open("ab") as noise:
         try:
             gateway = launch_gateway(conf, {"stdout": noise, "stderr": noise})  # type: ignore[no-untyped-call]
@@ -197,6 +201,12 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
     return settings | (_QUICK if quick else {})
 
 
+def _with_theirs(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
+    """Settings of a caller replace ours; their jars are added to ours."""
+    both: dict[str, str] = {name: f"{ours[name]},{theirs[name]}" for name in _LISTS if name in ours and name in theirs}
+    return {**ours, **theirs, **both}
+
+
 def brought() -> bool:
     """Whether Delta Lake's jars are downloaded."""
     return all(each.is_file() for each in _jars())
@@ -207,14 +217,14 @@ def _jars() -> list[Path]:
     return [cache.ivy() / "jars" / name for name in _JARS]
 
 
-def _make_cache() -> None:
+def _make_cache(s3: bool) -> None:
     """Create the directory for the jars unless they exist; raises a clear error if that fails."""
     another = "Set XDG_CACHE_HOME to another directory for Delta Lake's jars."
     if re.search("[:,]", str(cache.ivy())):
         raise SparkUnavailable(
             f"{cache.ivy()} contains a colon or a comma, which Spark does not allow in jar paths. {another}"
         )
-    if not brought():
+    if not brought() or (s3 and not s3_jars.are_downloaded()):
         try:
             cache.make()
         except OSError as error:
@@ -247,8 +257,8 @@ def _why(error: Exception, log: Path) -> str:
     text = log.read_text(errors="replace")[-20000:]
     if "unresolved dependency" in text or "UNRESOLVED DEPENDENCIES" in text:
         return (
-            f"Spark could not download the jars of Delta Lake {_DELTA}: it needs access to its Maven repository once "
-            f"({log})."
+            f"Spark could not download the jars of Delta Lake {_DELTA}, or those for S3: it needs access to its Maven "
+            f"repository once ({log})."
         )
     if "Master removed our application" in text:
         return f"The Spark master provided no executors; see the workers' logs ({log})."

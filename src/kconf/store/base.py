@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
+from kconf.configdef.key import ConfigDef
 from kconf.errors import ApiError, RevisionConflict, StoreFailed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
@@ -53,10 +55,10 @@ STANDARD_AUTHORIZERS: Final = frozenset(
         "kafka.security.auth.SimpleAclAuthorizer",
     ]
 )
-"""Kafka's own authorizers, which decide by the ACLs of the cluster."""
+"""Kafka's own authorizers, which use the cluster's ACLs."""
 
 UNNAMED_AUTHORIZER: Final = "?"
-"""An authorizer whose class the brokers do not show."""
+"""The brokers have an authorizer, but do not show its class."""
 
 
 class Polling(NamedTuple):
@@ -184,12 +186,17 @@ class Store(Protocol):
 
     @property
     def brokers_authorizer(self) -> str | None:
-        """The class of the brokers' authorizer, or UNNAMED_AUTHORIZER; None: they have none, or are this server."""
+        """The class of the authorizer of the brokers behind a gateway, or UNNAMED_AUTHORIZER. Otherwise None."""
         ...
 
     @property
     def brokers_release(self) -> str | None:
         """The Kafka release of the brokers behind a gateway; otherwise None."""
+        ...
+
+    @property
+    def brokers_keys(self) -> Mapping[ResourceType, ConfigDef]:
+        """Additional keys of these brokers. The same object as long as they do not change."""
         ...
 
     @property
@@ -286,6 +293,7 @@ class OwnStateMixin:
     brokers_static: Overrides | None = None
     brokers_authorizer: str | None = None
     brokers_release: str | None = None
+    brokers_keys: Mapping[ResourceType, ConfigDef] = MappingProxyType({})
     outside_revisions = 0
     unknown: UnknownParts = NOTHING_UNKNOWN
     polling: Polling | None = None

@@ -33,10 +33,10 @@ class DamagedRecord(ValueError):
 
 
 def revision_record(
-    time: int, caller: RequestContext, origin: str, sealed: Sequence[Change], *, not_before: int | None = None
+    time: int, caller: RequestContext, origin: str, redacted: Sequence[Change], *, not_before: int | None = None
 ) -> list[Any]:
     """A revision without its number. Sensitive values must already be redacted."""
-    record = _with_later([time, *_first(caller), origin, sealed], caller)
+    record = _with_later([time, *_first(caller), origin, redacted], caller)
     return record if not_before is None else [*record, {"not_before": not_before}]
 
 

@@ -1,7 +1,7 @@
-"""Files readable by their owner only, whatever the umask, and written completely or not at all.
+"""Creates files that only their owner can read, regardless of the umask, and that are written atomically.
 
-A file that others read (a segment of the archive, a snapshot) is written under a hidden name that readers ignore,
-synced, and then renamed; the directory is synced too, so that the name is as durable as the contents.
+A file for other readers (an archive segment, a snapshot) is written under a hidden name that readers ignore, synced,
+and then renamed. The directory is synced too, so that the name is as durable as the contents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from kconf.errors import ConfigurationError, StoreLocked, StoreMismatch
 
-_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")  # a Path has one slash of s3://
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")  # Path turns s3:// into s3:/
 
 
 def create(path: Path, content: bytes = b"") -> None:
@@ -43,7 +43,7 @@ def private_directory(path: Path) -> None:
     """Create a directory that only its owner can enter, and its parents, if missing."""
     if _URI.match(str(path)):
         raise ConfigurationError(
-            f"{path.parts[0]}// cannot be written to: pass a local directory, and copy its finished files to an object"
+            f"{path.parts[0]}// cannot be written to; use a local directory, and copy its finished files to an object"
             " store"
         )
     if not path.is_dir():
@@ -57,7 +57,7 @@ def private_directory(path: Path) -> None:
 
 
 def cluster_directory(parent: str | os.PathLike[str], cluster: str | None) -> Path:
-    """The directory of a cluster's files. The ID comes from a server, so it must not lead to another directory."""
+    """The directory of a cluster's files. The id comes from a server, so it must not point to another directory."""
     name = cluster or "unknown"
     if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", name) is None:
         raise StoreMismatch(f"{name!r} is not a cluster ID that can be a directory name")
@@ -65,7 +65,7 @@ def cluster_directory(parent: str | os.PathLike[str], cluster: str | None) -> Pa
 
 
 class PartialFile:
-    """A file being written, under a hidden name; deleted unless `publish` is called."""
+    """A file that is being written under a hidden name. Deleted unless `publish` is called."""
 
     def __init__(self, directory: Path, hidden: str = ".new") -> None:
         self._path = directory / f"{hidden}-{token_hex(4)}.part"
@@ -88,7 +88,7 @@ class PartialFile:
         self.size += len(data)
 
     def publish(self, name: str) -> Path:
-        """Sync it and give it its final name."""
+        """Sync the file and rename it to its final name."""
         target = self._path.with_name(name)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -99,7 +99,7 @@ class PartialFile:
 
 
 def replace_file(path: str | Path, data: bytes) -> None:
-    """A file requested by the user, written completely or not at all, with permissions by umask."""
+    """Write a user's output file atomically, with permissions by umask."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{token_hex(4)}.part")
     try:
@@ -114,7 +114,7 @@ def beside(path: Path, ending: str) -> Path:
 
 
 class FileLock:
-    """Held by the one writer of a store, until it is let go or the process ends."""
+    """A lock file, held by the single writer of a directory until `release` or the end of the process."""
 
     def __init__(self, path: Path) -> None:
         file = beside(path, ".lock")
@@ -131,7 +131,7 @@ class FileLock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Release the lock. The file stays: if it were removed, two processes could each lock a file of that name."""
+        """Release the lock. The file is not removed, since two processes could then each lock a file of that name."""
         if self._descriptor >= 0:
             with suppress(OSError):
                 os.ftruncate(self._descriptor, 0)

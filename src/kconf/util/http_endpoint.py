@@ -10,13 +10,13 @@ from typing import Final, Self
 
 log = getLogger(__name__)
 
-UNHEALTHY: Final = "unhealthy"  # the status for which /health is an error
+UNHEALTHY: Final = "unhealthy"  # the status for which /health returns 503
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _TIMEOUT: Final = 5.0  # seconds
 
 
 class HttpEndpoint:
-    """`metrics` returns the text of Prometheus, `health` what /health shows."""
+    """`metrics` returns the Prometheus text, `health` the response of /health."""
 
     def __init__(
         self, host: str, port: int, metrics: Callable[[], bytes], health: Callable[[], Mapping[str, object]]

@@ -1,4 +1,4 @@
-"""Points in time as text: the one form that JSON, CSV and log lines have."""
+"""Formats times for JSON, CSV and log lines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def iso_time(time: datetime | int) -> str: ...
 @overload
 def iso_time(time: datetime | int | None) -> str | None: ...
 def iso_time(time: datetime | int | None) -> str | None:
-    """A point in time for JSON, CSV and logs; a number is milliseconds since 1970.
+    """Format a time for JSON, CSV and logs. A number is milliseconds since 1970.
 
-    The width is fixed, `2026-11-16T04:00:04.000000Z`, so that the order of the texts is that of the times.
+    The width is fixed, `2026-11-16T04:00:04.000000Z`, so that text order is time order.
     """
     if time is None:
         return None
-    moment = EPOCH + timedelta(milliseconds=time) if isinstance(time, int) else time.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    utc = EPOCH + timedelta(milliseconds=time) if isinstance(time, int) else time.astimezone(UTC)
+    return utc.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,9 +1,9 @@
-r"""Java's .properties text.
+r"""Parses Java's .properties format.
 
-Lines end with LF, CR or both; blanks are space, tab and form feed. A line goes on below when an odd number of
-backslashes ends it; `#` and `!` open a comment; a key ends at the first `=`, `:` or blank that is not escaped; `\uXXXX`
-is a UTF-16 unit. Of a key given twice the last value counts. One thing differs from Java: a lone backslash that ends
-the text is no property, where Java sees one without name and value.
+Lines end with LF, CR or both. Blanks are space, tab and form feed. A line continues on the next one if it ends with an
+odd number of backslashes. `#` and `!` start a comment. A key ends at the first unescaped `=`, `:` or blank. `\uXXXX` is
+a UTF-16 code unit. If a key is repeated, the last value counts. One difference from Java: a single backslash at the end
+of the text is ignored, while Java returns a property without name and value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ESCAPE = r"(?s)\\(?:u([0-9a-fA-F]{4})|(u)|(.)|\Z)"
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The properties of a text, in the order in which they first occur; `ConfigurationError` for a broken escape."""
+    """Parse properties, in the order of first occurrence. Raises ConfigurationError for an invalid escape."""
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
         key, value = _split(line)
@@ -28,14 +28,14 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines with their continuations, without leading blanks; neither empty lines nor comments."""
+    """Lines joined with their continuations, without leading blanks, empty lines and comments."""
     line = ""
     for natural in re.split(r"\r\n|\r|\n", text):
         part = natural.lstrip(_BLANKS)
         if not line and part[:1] in ("", "#", "!"):
-            continue  # also after a lone backslash: for Java the line has not started yet
+            continue  # also after a single backslash: for Java the line has not started yet
         line += part
-        if _goes_on(part):
+        if _continues(part):
             line = line[:-1]
         elif line:
             yield line
@@ -44,7 +44,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield line
 
 
-def _goes_on(line: str) -> bool:
+def _continues(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
@@ -57,7 +57,7 @@ def _split(line: str) -> tuple[str, str]:
     else:
         return line, ""
     value = line[end:].lstrip(_BLANKS)
-    if value[:1] in ("=", ":"):  # one sign at most: a second belongs to the value
+    if value[:1] in ("=", ":"):  # at most one separator: a second one belongs to the value
         value = value[1:].lstrip(_BLANKS)
     return line[:end], value
 
@@ -66,7 +66,7 @@ def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
     plain = re.sub(_ESCAPE, _character, text)
-    # A character beyond U+FFFF is written as two units; a unit without its other half means nothing.
+    # A character above U+FFFF is written as two code units (a surrogate pair).
     return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -1,8 +1,8 @@
-"""The times of journal entries: those of the clock, without its small steps back, and with its large ones.
+"""The times of journal entries: the time of the clock, corrected for small steps back.
 
-A clock that was set back by up to a minute does not take the journal back: the next entries have the time of the last
-one. A larger step means that the clock was wrong before: the next entry has the clock's time, which is earlier than the
-last one's, and the step is logged. The order of entries is that of their numbers, not of their times.
+If the clock was set back by up to a minute, the next entries get the time of the last one. A larger step means that the
+clock was wrong before: the next entry gets the clock's time, which is earlier than that of the last entry, and the step
+is logged. Entries are ordered by their numbers, not by their times.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MAX_STEP: Final = 60_000  # milliseconds
 
 
 def _since_boot() -> float:
-    """Seconds, those of a suspended machine included where the system counts them."""
+    """Seconds since boot, including suspended time if the system supports it."""
     boottime: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boottime is None else time.clock_gettime(boottime)
 
 
 class JournalClock:
-    """`latest` is the time of the last entry, 0 if there is none."""
+    """`latest` is the time of the last entry, or 0 if there is none."""
 
     def __init__(self, clock: Callable[[], float] = time.time, elapsed: Callable[[], float] = _since_boot) -> None:
         self.latest = 0
@@ -32,11 +32,11 @@ class JournalClock:
         self._offset = self._difference()
 
     def now(self) -> int:
-        """Milliseconds since 1970, by the clock."""
+        """The clock's time in milliseconds since 1970."""
         return int(self._clock() * 1000)
 
     def next(self) -> int:
-        """The time of the next entry, which is then the last one."""
+        """Return the time for a new entry."""
         now = self.now()
         self._log_jump()
         if now < self.latest - MAX_STEP:
@@ -51,7 +51,7 @@ class JournalClock:
         return now
 
     def _log_jump(self) -> None:
-        """Compare the clock with the time that has passed since the last call."""
+        """Log a clock step: compare the clock with the time that has passed since the last call."""
         offset = self._difference()
         jumped, self._offset = offset - self._offset, offset
         if abs(jumped) > MAX_STEP:

@@ -1,4 +1,4 @@
-"""Collects all errors of a file: reading continues after each."""
+"""Collects all errors of a file. Reading continues after each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_SHOWN: Final = 100
 
 
 class Mistakes:
-    """Collects sentences, each with its place, in the order of the file."""
+    """Collects error messages with their positions, in file order."""
 
     def __init__(self) -> None:
         self._found: list[str] = []
@@ -22,14 +22,14 @@ class Mistakes:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """A `ConfigurationError` in this block is collected, and reading continues after the block."""
+        """Collect a `ConfigurationError` raised in the block; reading continues after it."""
         try:
             yield
         except ConfigurationError as error:
             self.add(str(error))
 
     def raise_all(self) -> None:
-        """Raise one `ConfigurationError` with a line for each mistake, if there are any."""
+        """Raise one `ConfigurationError` with a line per error, if there are any."""
         if not self._found:
             return
         shown, more = self._found[:_MAX_SHOWN], len(self._found) - _MAX_SHOWN

@@ -1,4 +1,4 @@
-"""A logger for lines that clients can cause: its rate is bounded, and suppressed lines are counted."""
+"""A rate-limited logger for messages that clients can cause. Suppressed messages are counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BURST: Final = 20
 
 
 class RateLimitedLogger:
-    """Logs at one level, at most `per_second` lines per second after a burst of `burst`."""
+    """Logs at one level, at most `per_second` messages per second after a burst of `burst`."""
 
     def __init__(
         self,
@@ -33,7 +33,10 @@ class RateLimitedLogger:
         self.log_lazily(lambda: (line, *facts))
 
     def log_lazily(self, make: Callable[[], tuple[object, ...]]) -> bool:
-        """`make` returns the line and its facts; it is not called for a line that is left out: then returns False."""
+        """Log a message with its arguments, as returned by `make`.
+
+        Returns False if it is suppressed; `make` is then not called.
+        """
         if not self._bucket.try_spend(1, self._per_second, self._clock() * 1000):
             self._suppressed += 1
             return False
@@ -44,6 +47,11 @@ class RateLimitedLogger:
         self._log.log(self._level, line, *facts)
         return True
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a message would be suppressed now."""
+        return self._bucket.tokens(self._per_second, self._clock() * 1000) < 1
+
     def suppress(self, lines: int) -> None:
-        """Leave out so many lines."""
+        """Count messages as suppressed."""
         self._suppressed += lines

@@ -1,10 +1,10 @@
-"""Shares the event loop between long work and everything else.
+"""Runs long work in slices, so that it does not block the event loop.
 
-Long work runs in slices of about a millisecond, in a greenlet: a loop over `in_slices` (slices.py) suspends it wherever
-it is, however deep, so that codec, planners and handlers stay plain functions. One slice runs at a time. Owners
-(principals) take turns, and so do the connections of an owner. While others are at work, in the loop or in a thread
-that the loop waits for (which needs the interpreter too), slices get a quarter of the time. The requests that are
-worked on at the same time are bounded by their bytes: decoded, they take many times more.
+Long work runs in slices of about a millisecond, in a greenlet: a loop over `in_slices` (slices.py) suspends it at any
+call depth, so that codec, planners and handlers remain plain functions. One slice runs at a time. Owners (principals)
+take turns, and so do the connections of an owner. While there is other work, in the event loop or in a thread that it
+waits for, slices get a quarter of the time. The total size of requests that are processed concurrently is limited,
+since decoded requests need many times more memory.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from greenlet import getcurrent, greenlet
 from kconf.util.slices import hook
 
 SLICE: Final = 0.001  # seconds
-MAX_ADMITTED: Final = 8 << 20  # bytes of requests that are worked on at the same time
-_ACTIVE: Final = 0.0001  # seconds of processor time between two slices, from which on others are at work
-REST: Final = 3.0  # as many times the length of a slice is left to others while they are at work
+MAX_ADMITTED: Final = 8 << 20  # total bytes of requests that are processed concurrently
+_ACTIVE: Final = 0.0001  # seconds of processor time between two slices above which there is other work
+REST: Final = 3.0  # time for other work, as a multiple of the length of a slice
 _PAUSED: Final = object()
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ Waiter = asyncio.Future[None]
 
 
 class _Work(greenlet):
-    """Work under way. `switch` runs it until it pauses or ends."""
+    """Work in progress. `switch` runs it until it pauses or ends."""
 
     clock: Callable[[], float]
     slice_ends = 0.0
@@ -48,12 +48,12 @@ hook.pause = _pause
 
 
 def is_sliced() -> bool:
-    """Whether the caller is work in slices."""
+    """Whether the caller runs in slices."""
     return isinstance(getcurrent(), _Work)
 
 
 class _RoundRobin(Generic[T]):
-    """Queues by owner; one item of each in turn."""
+    """Queues by owner. Returns one item of each owner in turn."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[str, deque[T]] = OrderedDict()
@@ -73,7 +73,7 @@ class _RoundRobin(Generic[T]):
 
 
 class _Admission:
-    """How many bytes of requests may be worked on at the same time. A request that is larger is worked on alone."""
+    """Limits the bytes of requests that are processed concurrently. A larger request is processed alone."""
 
     def __init__(self, limit: int) -> None:
         self.bytes = 0
@@ -94,7 +94,7 @@ class _Admission:
     def _admit(self) -> None:
         while self._next is not None or self._queue:
             size, waiter = self._next = self._next or self._queue.pop()
-            if not waiter.done():  # its connection may have been closed
+            if not waiter.done():  # the connection may have been closed
                 if self.bytes and self.bytes + size > self._limit:
                     return
                 self.bytes += size
@@ -103,7 +103,7 @@ class _Admission:
 
 
 class SliceScheduler:
-    """Decides whose slice is next. Used from one event loop."""
+    """Decides which slice runs next. Used from one event loop."""
 
     def __init__(
         self,
@@ -114,29 +114,31 @@ class SliceScheduler:
         max_admitted: int = MAX_ADMITTED,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`processor_time` is that of this process: while other processes use the processor, nobody is at work here.
-        `is_busy`: whether the loop waits for the work of a thread.
+        """`processor_time` returns that of this process, since work of other processes does not count.
+
+        `is_busy` returns whether the event loop waits for the work of a thread.
         """
         self.slices = 0
         self._clock, self._processor_time, self._rest, self._is_busy = clock, processor_time, rest, is_busy
         self._admission = _Admission(max_admitted)
         self._waiting: _RoundRobin[Waiter] = _RoundRobin()
-        self._is_taken = False  # a slice runs, or the next one is about to be granted
-        self._began = self._ended = 0.0  # the last slice
+        self._is_taken = False  # a slice is running, or the next one is about to start
+        self._began = self._ended = 0.0  # start and end of the last slice
         self._used = 0.0  # processor time at its end
 
     @property
     def admitted_bytes(self) -> int:
-        """Of the requests that are worked on."""
+        """The total bytes of requests that are being processed."""
         return self._admission.bytes
 
     @asynccontextmanager
     async def admitted(
         self, owner: str, size: int, waits: Callable[[Waiter | None], None] = lambda _: None
     ) -> AsyncIterator[Callable[[], None]]:
-        """Wait until a request of so many bytes may be worked on. `waits` gets what may be cancelled until then.
+        """Wait until a request of this size may be processed. `waits` receives a future that may be cancelled until
+        then.
 
-        Gives what to call if the request is not worked on any more before the end, since it waits for something.
+        Yields a function to call when the request starts to wait for something else and is no longer processed.
         """
         waiter = self._admission.enter(owner, size)
         waits(waiter)
@@ -162,13 +164,16 @@ class SliceScheduler:
             leave()
 
     def call(self, owner: str, work: Callable[[], T]) -> T | Coroutine[Any, Any, T]:
-        """The result of a function that usually takes less than a slice; if it does not, a coroutine of it."""
+        """Call a function that usually takes less than a slice.
+
+        Returns its result, or a coroutine if it takes longer.
+        """
         begun = self._work(work)
         result = self._slice(begun, begun.switch)
         return cast(T, result) if result is not _PAUSED else self._later(owner, begun)
 
     async def run(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine; between two of its awaits it works in slices."""
+        """Run a coroutine. Between two awaits it runs in slices."""
         return cast(T, await _Awaitable(self._run(owner, work)))
 
     async def _later(self, owner: str, begun: _Work) -> Any:
@@ -182,17 +187,17 @@ class SliceScheduler:
             try:
                 is_done, result = yield from self._rest_of(owner, begun)
             except BaseException:
-                work.close()  # if it was cancelled before its turn came
+                work.close()  # if it was cancelled before its turn
                 raise
             if is_done:
                 return cast(T, result)
             try:
                 value, step = (yield result), work.send
-            except BaseException as error:  # such as a cancellation, which the coroutine must see
+            except BaseException as error:  # for example a cancellation, which the coroutine must get
                 value, step = error, work.throw
 
     def _rest_of(self, owner: str, work: _Work) -> Generator[Any, Any, Any]:
-        """All slices that are left of the work, each in its turn."""
+        """Run the remaining slices of the work, each in its turn."""
         while True:
             try:
                 yield from self._turn(owner)
@@ -219,7 +224,7 @@ class SliceScheduler:
     # -- turns ---------------------------------------------------------------------------------------------------------
 
     def _turn(self, owner: str) -> Generator[Any, None, None]:
-        """Wait for a slice; `_end` must follow."""
+        """Wait for a slice. `_end` must follow."""
         waiter: Waiter = asyncio.get_running_loop().create_future()
         self._waiting.push(owner, waiter)
         if not self._is_taken:
@@ -238,10 +243,12 @@ class SliceScheduler:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Grant the next slice; later, if others have been at work since the last one."""
+        """Start the next slice, with a delay if there was other work since the last one."""
         now = self._clock()
-        rest = (self._ended - self._began) * self._rest - (now - self._ended)
-        if rest > 0 and (self._processor_time() - self._used > _ACTIVE or self._is_busy()):
+        passed = now - self._ended
+        rest = (self._ended - self._began) * self._rest - passed
+        is_active = passed > _ACTIVE and self._processor_time() - self._used > _ACTIVE
+        if rest > 0 and (is_active or self._is_busy()):
             asyncio.get_running_loop().call_later(rest, self._grant)
         else:
             self._grant()

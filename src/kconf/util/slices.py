@@ -1,8 +1,8 @@
-"""Long loops in slices: they call `pause` every `STEP` items, so that a server can do other work in between.
+"""Long loops in slices: they call `pause` after every `STEP` items, so that a server can do other work in between.
 
-A loop that a client can make long runs over `in_slices(items)`. Outside a server, and for short sequences, that costs
-nothing. Inside, work that a `SliceScheduler` (slice_scheduler.py) runs may be suspended there: state that other
-requests change must not be iterated over in slices.
+Use `in_slices(items)` for loops whose length clients can determine. Outside a server, and for short sequences, it has
+no cost. In a server, a `SliceScheduler` (slice_scheduler.py) may suspend the work there, so state that other requests
+change must not be iterated in slices.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 def _nothing() -> None:
-    """No scheduler is in use."""
+    """The default hook: does nothing."""
 
 
 class _Hook:
-    """What `pause` does; slice_scheduler.py replaces it when it is imported."""
+    """The function that `pause` calls. slice_scheduler.py replaces it when it is imported."""
 
     pause: Callable[[], None] = staticmethod(_nothing)
 
@@ -30,7 +30,7 @@ hook: Final = _Hook()
 
 
 def in_slices(items: Collection[T]) -> Iterable[T]:
-    """The same items; with a pause after every `STEP` of them."""
+    """The same items, with a pause after every `STEP` items."""
     return items if len(items) <= STEP else chain.from_iterable(_slices(items))
 
 
@@ -42,14 +42,14 @@ def _slices(items: Iterable[T]) -> Iterator[tuple[T, ...]]:
 
 
 def discard(items: list[Any]) -> None:
-    """Free what a long list holds, with pauses."""
+    """Free the items of a long list, with pauses."""
     while items:
         del items[-STEP:]
         hook.pause()
 
 
 def steps(count: int) -> Iterable[int]:
-    """`count` as the sizes of slices, with a pause before each: for code that counts."""
+    """Split `count` into the sizes of slices, with a pause before each."""
     return (count,) if count <= STEP else _steps(count)
 
 

@@ -1,6 +1,8 @@
-"""Points in time as arguments and in tables. UTC, unless an argument has an offset. In JSON: `util/iso_time.py`.
+"""Parses times in arguments and formats them for tables. UTC, unless an argument has an offset. JSON:
+`util/iso_time.py`.
 
-Arguments are parsed here and not by dateparser: that adds 0.2 s to a command of 0.1 s, and it guesses (03/04/2026).
+The library dateparser is not used, because it adds 0.2 s to a command of 0.1 s and guesses ambiguous dates
+(03/04/2026).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from kconf.errors import ConfigurationError
 from kconf.util.iso_time import EPOCH
 
 TIME_HELP: Final = "2026-11-15T09:30, 'yesterday 14:00', '2 days ago', monday, 2h; UTC without an offset"
-"""What a TIME may be, for --help."""
+"""The formats of TIME, for --help."""
 
 _UNITS: Final = {
     "seconds": ("s", "sec", "secs", "second"),
@@ -31,7 +33,7 @@ _WEEKDAYS: Final = {word: number for number, name in enumerate(_NAMES) for word 
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """A point in time, with its zone."""
+    """Parse a time. The result has a time zone."""
     at = (now or datetime.now(UTC)).astimezone(UTC)
     word = " ".join(text.lower().split())
     try:
@@ -49,12 +51,12 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
 
 
 def is_epoch(text: str) -> bool:
-    """Whether a number is a time: 13 digits are milliseconds since 1970, from 2001 to 2286."""
+    """Whether a number is a time in milliseconds since 1970: 13 digits, from 2001 to 2286."""
     return len(text) == 13 and text.isascii() and text.isdigit()
 
 
 def _relative(word: str, now: datetime) -> datetime | None:
-    """`now`, `2 days ago`, `2h`, `1h 30min ago`, `an hour ago`, `last week`."""
+    """Parse `now`, `2 days ago`, `2h`, `1h 30min ago`, `an hour ago`, `last week`."""
     if word == "now":
         return now
     if word.startswith("last ") and word.removeprefix("last ") in _UNIT_OF:
@@ -71,7 +73,7 @@ def _relative(word: str, now: datetime) -> datetime | None:
 
 
 def _of_day(word: str, now: datetime) -> datetime | None:
-    """`09:30`, `today`, `yesterday at 14:00`, `monday 8:00`: a weekday is the last one before today."""
+    """Parse `09:30`, `today`, `yesterday at 14:00`, `monday 8:00`. A weekday is the last one before today."""
     first, _, rest = word.removeprefix("last ").partition(" ")
     if word.startswith("last ") and first not in _WEEKDAYS:
         return None
@@ -91,12 +93,12 @@ def _of_day(word: str, now: datetime) -> datetime | None:
 
 
 def _absolute(text: str) -> datetime:
-    """ISO 8601, also with a space before the offset; or milliseconds since 1970."""
+    """Parse ISO 8601, also with a space before the offset, or milliseconds since 1970."""
     if is_epoch(text):
         return EPOCH + timedelta(milliseconds=int(text))
     return datetime.fromisoformat(re.sub(r"(?<=\d) (?=[Zz+-]|UTC$)", "", text).replace("UTC", "Z"))
 
 
 def format_time(time: datetime | None) -> str:
-    """A point in time for tables."""
+    """Format a time for tables."""
     return "" if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,4 +1,4 @@
-"""The token bucket, without a clock of its own.
+"""A token bucket. The caller passes the time.
 
 Used for controller_mutation_rate (with Kafka's arithmetic, see `TokenBucket` in Kafka's `metrics.stats`), for the audit
 log, and for log lines that unauthenticated clients can cause. Times are milliseconds of any monotonic clock.
@@ -10,7 +10,7 @@ from math import floor
 
 
 class TokenBucket:
-    """Refills at a rate in tokens per second, holds at most what `burst_seconds` bring, and starts full.
+    """Refills at a rate in tokens per second, holds at most the tokens of `burst_seconds`, and starts full.
 
     The rate is an argument of each call, because a quota may change at any time. The bucket can be overdrawn.
     """
@@ -30,11 +30,11 @@ class TokenBucket:
         return self._tokens
 
     def spend(self, cost: float, rate: float, now: float) -> None:
-        """Take tokens out, even more than there are."""
+        """Take tokens, even more than available."""
         self._tokens = self.tokens(rate, now) - cost
 
     def try_spend(self, cost: float, rate: float, now: float) -> bool:
-        """Take tokens out if there are enough."""
+        """Take tokens if there are enough."""
         if self.tokens(rate, now) < cost:
             return False
         self._tokens -= cost

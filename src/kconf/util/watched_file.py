@@ -1,4 +1,4 @@
-"""A file that is read again when it changes."""
+"""Reads files that are reloaded when they change."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MISSING: Final[Signature] = (0, 0, 0)
 
 
 def signature_of(path: str) -> Signature:
-    """By which a changed file is recognized. Raises OSError."""
+    """The signature of a file, which shows whether it has changed. Raises OSError."""
     return _signature(os.stat(path))
 
 
 def read_with_signature(path: str) -> tuple[Signature, bytes]:
-    """The bytes, and the signature before they were read: a change meanwhile is noticed at the next check.
+    """The content of a file and its signature. Raises ConfigurationError.
 
-    Raises ConfigurationError.
+    The signature is taken first, so that the next check detects a concurrent change.
     """
     try:
         with open(path, "rb") as file:
@@ -35,7 +35,7 @@ def read_with_signature(path: str) -> tuple[Signature, bytes]:
 
 
 def text_of(data: bytes, path: str) -> str:
-    """The bytes of a file as text. Raises ConfigurationError with line and column."""
+    """Decode the content of a file. Raises ConfigurationError with line and column."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -109,7 +109,7 @@ def test_flag_then_variable_then_current_context(people: People, monkeypatch: py
     people("topic list", status=2)
 
 
-def test_a_glob_asks_several_clusters(people: People) -> None:
+def test_a_glob_queries_several_clusters(people: People) -> None:
     name = a_name()
     people.topics(name, configs=[("segment.ms", "1000")])
     people.add_context("eu-1")
@@ -197,6 +197,6 @@ def test_a_removed_context_is_gone_and_no_longer_current(people: People) -> None
     assert "it was the current context" in told
     assert [(e["context"], e["current"]) for e in people.items("context list")] == [("other", False)]
     refused = people("topic list", status=2).err
-    assert refused == "kconf: no context is chosen; -C NAME or kconf context use NAME chooses one of other\n"
+    assert refused == "kconf: no context is selected; use -C NAME or kconf context use NAME with one of other\n"
     people("context use other")
     assert "without one, commands use localhost:9092" in people("context remove other").err

@@ -116,7 +116,7 @@ def test_every_command_names_the_clusters_on_which_it_works() -> None:
 
 
 @pytest.mark.parametrize(("word", "meant"), [("get", "describe or explain"), ("undo", "rollback"), ("topics", "topic")])
-def test_a_word_of_another_tool_suggests_the_command_that_does_it(word: str, meant: str) -> None:
+def test_a_command_name_of_another_tool_suggests_the_kconf_command(word: str, meant: str) -> None:
     ran = run_in_process(main, [word, "topic:orders"])
 
     assert (ran.status, ran.err.splitlines()[-1]) == (2, f"kconf: unknown command {word!r}; did you mean {meant}?")

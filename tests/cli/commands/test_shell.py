@@ -57,7 +57,7 @@ def test_context_use_moves_the_shell_and_its_prompt(people: People) -> None:
         assert terminal.end() == 0
 
 
-def test_a_shell_stays_where_it_is_if_the_current_context_changes_elsewhere(people: People) -> None:
+def test_a_shell_keeps_its_cluster_if_the_current_context_changes_elsewhere(people: People) -> None:
     people.topics(a_name())
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
 
@@ -71,7 +71,7 @@ def test_a_shell_stays_where_it_is_if_the_current_context_changes_elsewhere(peop
         assert terminal.end() == 0
 
 
-def test_a_person_is_helped_and_asked(people: People) -> None:
+def test_completion_and_confirmation_on_a_terminal(people: People) -> None:
     """Tab completes a key, a pattern needs confirmation, and a mistake does not end the session."""
     prefix = a_name("s")
     people.topics(f"{prefix}.a", f"{prefix}.b")

@@ -16,7 +16,7 @@ def terminal(*words: str, columns: int = 120, environment: Mapping[str, str] | N
 
 
 @pytest.mark.parametrize(("answer", "status", "done"), [("y", 0, True), ("n", 2, False), ("", 2, False)])
-def test_a_pattern_is_asked_about(people: People, answer: str, status: int, done: bool) -> None:
+def test_a_pattern_needs_confirmation(people: People, answer: str, status: int, done: bool) -> None:
     prefix = a_name("q")
     people.topics(f"{prefix}.a", f"{prefix}.b")
     with terminal("set", f"topic:{prefix}.*", "segment.ms=1h") as screen:
@@ -69,7 +69,7 @@ def test_a_bar_moves_where_there_is_much_to_do(people: People) -> None:
         assert screen.end() == 0
 
 
-def test_a_secret_is_asked_for_and_not_shown(people: People) -> None:
+def test_the_prompt_for_a_secret_does_not_echo_it(people: People) -> None:
     with terminal("scram", "set", "--user", a_name("u")) as screen:
         screen.expect("Password for")
         screen.type("s3cret-word\r")

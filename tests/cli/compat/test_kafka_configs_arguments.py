@@ -93,7 +93,7 @@ def test_four_types_have_a_default(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["topics", "broker-loggers", "client-metrics", "groups"])
-def test_four_types_have_none(kind: str) -> None:
+def test_four_entity_types_have_no_default(kind: str) -> None:
     for line in (f"--describe --entity-type {kind}", f"--alter --entity-type {kind} --add-config a=b"):
         with pytest.raises(InvalidArguments, match=kind):
             check(read(f"{line} --entity-default"))
@@ -279,7 +279,7 @@ class TestSecrets:
             "--add-config my.thing=[hidden],log.retention.ms=5"
         )
 
-    def test_a_servers_words_are_cleaned(self) -> None:
+    def test_secrets_are_removed_from_a_servers_message(self) -> None:
         said = scrubbed("bad value hush for ssl.key.password", "brokers", {"ssl.key.password": "hush"})
 
         assert said == "bad value [hidden] for ssl.key.password"

@@ -65,7 +65,7 @@ def test_the_examples_work(place: Path, name: str) -> None:
         assert (done.status in allowed, "Traceback" in done.err) == (True, False), (words, done)
 
 
-def test_a_watch_goes_on_until_it_is_interrupted(place: Path) -> None:
+def test_a_watch_runs_until_it_is_interrupted(place: Path) -> None:
     lines = examples("watch", place)
     assert lines
     for words in lines:

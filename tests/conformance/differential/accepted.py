@@ -165,80 +165,80 @@ def _described_twice(found: Difference) -> bool:
 ACCEPTED: tuple[Accepted, ...] = (
     Accepted(
         "no log directories",
-        "Kafka describes its directories and the logs in them. kconf has none, and answers with a nameless directory "
-        "with the error 57: Java's client takes an empty list for a missing right.",
+        "Kafka describes its log directories. kconf has none, and returns a directory without a name and with error "
+        "57, because Java's client interprets an empty list as a missing right.",
         _log_dirs,
     ),
     Accepted(
         "a resource is described once",
-        "Kafka describes a resource as often as the request names it, and Java's client and librdkafka then refuse the "
-        "whole answer. kconf describes it once.",
+        "If a request names a resource several times, Kafka describes it several times, and Java's client and "
+        "librdkafka then reject the whole response. kconf describes it once.",
         _described_twice,
     ),
     Accepted(
-        "the revision of a description",
-        "kconf says in a tagged field of its own (40003) which revision answered. Kafka has none, and clients skip "
-        "tags that they do not know.",
+        "the revision of a response",
+        "kconf returns the revision of its state in its own tagged field (40003). Kafka has no such field, and "
+        "clients ignore unknown tags.",
         _revision,
     ),
     Accepted(
-        "what is served",
-        "Each advertises what it serves: kconf carries no data and has no features about it, has one metadata.version, "
-        "speaks older versions too, and has a few APIs of its own. The newest version of what both serve is the same, "
-        "and so is the feature of eligible leader replicas.",
+        "supported APIs",
+        "Each server advertises its own APIs: kconf has no messages and none of the features for them, has only one "
+        "metadata.version, supports older versions too, and has a few APIs of its own. For APIs that both support, "
+        "the newest version is the same, and so is the feature of eligible leader replicas.",
         _own_apis,
     ),
     Accepted(
-        "loggers of one's own",
-        "The root logger is compared. Of the others Kafka has those of its classes and kconf those of its modules.",
+        "different loggers",
+        "The root logger is compared. The other loggers are those of Kafka's classes and of kconf's modules.",
         _own_loggers,
     ),
     Accepted(
-        "a topic without a name among partitions",
-        "Kafka trips over its own empty cursor and fails the whole DescribeTopicPartitions with -1. kconf says of that "
-        "name that it is invalid (17), and describes the others.",
+        "an empty topic name in DescribeTopicPartitions",
+        "Kafka fails the whole request with -1. kconf returns 17 (invalid topic) for that name, and describes the "
+        "others.",
         _empty_name,
     ),
     Accepted(
-        "growth by more than 10,000 partitions",
-        "Kafka fails in the middle of it with -1, for this topic and for those behind it. kconf refuses this topic "
-        "with 44 and a sentence, as both do for CreateTopics, and grows the others.",
+        "adding more than 10,000 partitions",
+        "Kafka fails halfway with -1, for this topic and for the following ones. kconf refuses this topic with 44, as"
+        " both do for CreateTopics, and extends the others.",
         _growth_beyond,
     ),
     Accepted(
         "config.providers with an empty item",
-        "Kafka stores it, fails to apply it, and from then on silently applies no dynamic setting of that broker until "
-        "it is taken back. kconf refuses it with 42, as both do for every other list of a broker.",
+        "Kafka stores it, fails to apply it, and then silently applies no dynamic config of that broker until it is "
+        "removed. kconf refuses it with 42, as both do for every other broker list.",
         _broken_providers,
     ),
     Accepted(
-        "a bad value for one listener behind a good one",
-        "Of a key that is set for two listeners, or for one and for all, Kafka checks the type of one value only, by a "
-        "hash, and may store nonsense for the other. kconf checks each.",
+        "an invalid value for one of two listeners",
+        "If a key is set for two listeners, or for one and for all, Kafka checks the type of only one value, "
+        "depending on hash order, and may store an invalid one. kconf checks each.",
         _masked,
     ),
     Accepted(
-        "a class that Kafka does not ship",
-        "Kafka takes any class that its JVM can load. kconf has no JVM, takes those that Kafka ships, and refuses "
+        "a class that is not part of Kafka",
+        "Kafka accepts any class that its JVM can load. kconf has no JVM, accepts Kafka's own classes, and refuses "
         "others with 42.",
         _foreign_class,
     ),
     Accepted(
-        "a broker by another spelling of its number",
-        "Kafka grants a change of broker 01, and keeps it under that name, where broker 1 never looks: it is lost in "
-        "silence. For kconf 01 is broker 1, as it is for both in DescribeConfigs.",
+        "another spelling of a broker ID",
+        "Kafka accepts a change of broker 01 and stores it under that name, which broker 1 never reads, so the change"
+        " has no effect. For kconf 01 is broker 1, as it is for both in DescribeConfigs.",
         _other_spelling,
     ),
     Accepted(
-        "AlterConfigs with a resource twice",
-        "Kafka does not answer at all, or closes the connection. kconf answers 42 for both, as both do for "
+        "AlterConfigs with a repeated resource",
+        "Kafka does not respond at all, or closes the connection. kconf returns 42 for both, as both do for "
         "IncrementalAlterConfigs.",
         _repeated,
     ),
     Accepted(
         "an operation that does not exist",
-        "Kafka fails the whole request with -1 and makes the next client wait for up to 30 seconds. kconf answers 42 "
-        "for that resource, and does the others.",
+        "Kafka fails the whole request with -1 and delays the next client for up to 30 seconds. kconf returns 42 for "
+        "that resource, and processes the others.",
         _unknown_operation,
     ),
 )
@@ -286,20 +286,20 @@ ACCEPTED_39: tuple[Accepted, ...] = (
     *(line for line in ACCEPTED if line.applies in (_own_apis, _revision)),
     Accepted(
         "keys of another release",
-        "3.9.2 has three topic keys that 4.x dropped, lacks internal.segment.bytes, and has another default for "
+        "3.9.2 has three topic keys that 4.x removed, lacks internal.segment.bytes, and has a different default for "
         "message.timestamp.after.max.ms. kconf has the keys of 4.3.1.",
         _other_release,
     ),
     Accepted(
         "is_default in version 0",
-        "Since 2.7 Kafka leaves the flag false everywhere. kconf sets it where the value is the default, as Kafka did "
-        "when this version was current: clients derive the source from it.",
+        "Since 2.7 Kafka never sets the flag. kconf sets it if the value is the default, as Kafka did when this "
+        "version was current, because clients derive the source from it.",
         _never_default,
     ),
     Accepted(
         "newer versions",
-        "3.9.2 ends with Metadata 12, DescribeCluster 1, UpdateFeatures 1 and ListConfigResources 0, and knows no "
-        "eligible leader replicas; kconf goes on to those of 4.3.1.",
+        "3.9.2 supports Metadata up to 12, DescribeCluster 1, UpdateFeatures 1, ListConfigResources 0, and no "
+        "eligible leader replicas; kconf supports the versions of 4.3.1.",
         _newer_versions,
     ),
 )

@@ -20,7 +20,7 @@ REFUSED = ("UpdateFeatures",)  # a gateway changes no features
 COMPARED = frozenset(BY_NAME[name].key for name in SERVED if name not in REFUSED)
 NEVER_PASSED_ON = frozenset(["AlterPartitionReassignments", "DeleteRecords", "DescribeDelegationToken"])
 
-OF_ITS_OWN = frozenset(["no log directories", "what is served", "loggers of one's own"])
+OF_ITS_OWN = frozenset(["no log directories", "supported APIs", "different loggers"])
 """Differences of a kconf without brokers, which a gateway does not have."""
 
 
@@ -35,7 +35,9 @@ def _served(found: Difference) -> bool:
 
 ACCEPTED_FRONT = (
     *(each for each in ACCEPTED if each.name not in OF_ITS_OWN),
-    Accepted("what is served", "a gateway has APIs of its own and refuses others; what both serve is equal", _served),
+    Accepted(
+        "supported APIs", "a gateway has its own APIs and refuses others; APIs that both support are equal", _served
+    ),
     Accepted(
         "never passed on",
         "what moves or loses messages, and delegation tokens, are refused with 42",

@@ -113,7 +113,7 @@ def test_the_methods_of_both_clients_do_the_same() -> None:
     assert bodies(AdminClient).keys() > {"describe_configs", "list_changes"}
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert all(getattr(kconf, name) is not None for name in kconf.__all__)
     assert sorted(kconf.__all__) == kconf.__dir__()
     with pytest.raises(AttributeError):
@@ -315,7 +315,7 @@ def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
         ):
             retention(admin, timeout=0.2)
 
-    said = f"DescribeConfigs was not sent: {address} accepts connections but did not answer in time; is it Kafka?"
+    said = f"DescribeConfigs was not sent: {address} accepts connections but did not respond in time; is it Kafka?"
     assert (str(raised.value), raised.value.sent) == (said, False)
 
 
@@ -329,7 +329,7 @@ def test_waiting_for_an_unresponsive_port_is_logged(
         with driver(kind, address) as admin, pytest.raises(RequestTimedOut):
             retention(admin, timeout=2.0)
 
-    assert f"still waiting for {address}, which has not answered; is it Kafka?" in caplog.messages
+    assert f"still waiting for a response from {address}; is it Kafka?" in caplog.messages
 
 
 def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:
@@ -383,7 +383,7 @@ def test_a_port_without_a_listener(kind: str) -> None:
         retention(admin)
 
 
-def test_the_second_address_is_used_when_the_first_is_gone(kind: str, broker: FakeBroker) -> None:
+def test_the_second_address_is_used_if_the_first_is_down(kind: str, broker: FakeBroker) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         gone = f"127.0.0.1:{closed.getsockname()[1]}"
     with driver(kind, [gone, broker.address]) as admin:
@@ -542,7 +542,7 @@ def test_a_call_cancelled_while_connecting_leaves_the_next_one_free() -> None:
         asyncio.run(run(f"127.0.0.1:{silent.getsockname()[1]}", broker))
 
 
-def test_a_deadline_holds_while_others_keep_the_connection_busy(broker: FakeBroker) -> None:
+def test_a_deadline_applies_while_others_keep_the_connection_busy(broker: FakeBroker) -> None:
     broker.handlers["DescribeConfigs"] = lambda asked, version: SILENCE
 
     async def run() -> None:

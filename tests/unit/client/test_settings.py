@@ -30,7 +30,7 @@ def test_a_request_never_outlasts_its_call() -> None:
     assert Timeouts(call=1e12, request=1e12).request_limit_ms(None) == 2**31 - 1
 
 
-def test_a_server_may_hold_a_request_back_for_less_than_the_request_may_take() -> None:
+def test_the_wait_of_a_server_is_shorter_than_the_request_timeout() -> None:
     timeouts = Timeouts(call=60, request=30)
 
     assert [timeouts.long_poll(wait, timeout) for wait, timeout in ((20, None), (40, None), (20, 10), (-1, None))] == [

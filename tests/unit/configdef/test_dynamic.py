@@ -14,7 +14,7 @@ def test_102_names_are_dynamic_37_of_them_per_broker() -> None:
     assert (len(dynamic.DYNAMIC), len(dynamic.PER_BROKER), len(dynamic.CLUSTER_WIDE)) == (102, 37, 65)
 
 
-def test_ten_keys_hold_the_tls_stores() -> None:
+def test_ten_keys_define_the_tls_stores() -> None:
     assert len(dynamic.SSL_STORES) == 10
     assert all(BROKER[name].mode is UpdateMode.PER_BROKER for name in dynamic.SSL_STORES)
 

@@ -37,7 +37,7 @@ def test_a_value_is_shown_with_its_unit_and_reads_back(key: str, raw: str, shown
 
 
 @given(st.sampled_from(NUMERIC), st.integers(0, 2**31 - 1))
-def test_whatever_is_shown_reads_back(name: str, number: int) -> None:
+def test_every_shown_value_can_be_parsed(name: str, number: int) -> None:
     assert raw_value(TOPIC[name], shown_value(name, str(number))) == str(number)
 
 

@@ -25,7 +25,7 @@ def passes_text(validator: Validator, text: str, type_: ValueType = ValueType.LI
     return passes(validator, collapse(value) if validator.distinct else value)
 
 
-def test_a_range_holds_its_bounds() -> None:
+def test_a_range_includes_its_bounds() -> None:
     assert [passes(between(0, 1), value) for value in (-0.1, 0, 0.5, 1, 1.01)] == [False, True, True, True, False]
     assert [passes(between(1), value) for value in (0, 1, 2**63 - 1)] == [False, True, True]
 
@@ -79,7 +79,7 @@ def test_a_list_of_choices_takes_no_empty_item_but_may_be_empty(text: str, good:
     assert passes_text(checks.CLEANUP_POLICY, text) is good
 
 
-def test_a_filled_list_holds_an_item() -> None:
+def test_a_required_list_must_have_an_item() -> None:
     assert passes_text(checks.FILLED_LIST, "a")
     assert not passes_text(checks.FILLED_LIST, "")
     assert passes_text(checks.ANY_LIST, "")

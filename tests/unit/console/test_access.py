@@ -76,7 +76,7 @@ def test_if_no_acl_allows_it_the_page_says_what_decides() -> None:
 @pytest.mark.parametrize(
     ("resource", "operation"), [("orders", "read"), ("topic:orders*", "read"), ("group:app", "write")]
 )
-def test_what_cannot_be_asked_is_told(resource: str, operation: str) -> None:
+def test_an_invalid_question_is_reported(resource: str, operation: str) -> None:
     found = page(console(), "", resource=resource, operation=operation)
     assert found["error"]
     assert found["grants"] is None

@@ -117,7 +117,7 @@ def test_changes_are_paged_and_only_the_first_page_is_live() -> None:
     assert 'hx-trigger="sse:changed"' not in browser.get("/home/activity?page=2").text
 
 
-def test_without_a_record_the_page_says_why() -> None:
+def test_the_page_says_why_there_is_no_record() -> None:
     browser = client({"home": snapshot(topics({}), None, history_error="home has no journal")})
     found = page(browser)
     assert (found["total"], found["notes"]) == (None, ["home has no journal"])
@@ -185,7 +185,7 @@ def test_where_refusals_cannot_be_read_they_are_unknown(
     assert "No refused request" not in browser.get("/home/activity?show=refusals").text
 
 
-def test_another_kafka_is_not_asked_for_refusals() -> None:
+def test_refusals_are_not_requested_from_another_kafka() -> None:
     browser = client({"home": snapshot(topics({}), None, is_kconf=False)})
     assert "only a kconf server" in page(browser, "?show=refusals")["notes"][0]
 

@@ -50,7 +50,7 @@ def test_all_resources_get_the_same_changes() -> None:
         ("retention.ms", "1 fortnight", "retention.ms"),
     ],
 )
-def test_what_cannot_be_meant_is_told_before_anything_is_sent(key: str, value: str, problem: str) -> None:
+def test_invalid_arguments_are_reported_before_anything_is_sent(key: str, value: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         read({"key.0": key, "op.0": "set", "value.0": value, "was.0": ""})
 

@@ -150,3 +150,29 @@ def test_declared_files_belong_to_a_context(tmp_path: Path) -> None:
         declared([str(one)], ["a", "b"])
     with pytest.raises(ConfigurationError, match="there is no"):
         declared([str(tmp_path / "absent")], ["prod"])
+
+
+def test_the_cluster_is_compared_once_for_a_snapshot_and_the_page_says_how_old_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(FILES)
+    asked: list[object] = []
+
+    def counted(paths: Sequence[str], target: Target, prune: str | None) -> DifferencePlan:
+        asked.append(paths)
+        return plan_of(paths, target, prune)
+
+    monkeypatch.setattr(drift, "plan_files", counted)
+    browser = client({"home": snapshot(STATE, history())}, files={"home": [str(path)]})
+    first = browser.get("/home/drift", headers=JSON).json()
+    second = browser.get("/home/drift?kind=differs", headers=JSON).json()
+    assert (len(asked), second["taken"]) == (1, first["taken"])
+    assert second["age"] >= 0
+    assert "s ago. <a" in browser.get("/home/drift").text
+    again = browser.get("/home/drift?kind=differs&again=yes")
+    assert (again.status_code, again.headers["location"]) == (303, "/home/drift?kind=differs")
+    browser.get("/home/drift")
+    path.write_text(FILES + "# changed\n")
+    browser.get("/home/drift")
+    assert len(asked) == 3

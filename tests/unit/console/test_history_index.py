@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kconf.console.cluster.history import HistoryIndex
+from kconf.console.cluster.history import HistoryIndex, _begun
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.cluster_state import MissingPart
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.sources import RecordedHistory, entries_of
+from kconf.operations.history.sources import JournalStart, RecordedHistory, entries_of
 from tests.unit.console.world import START, history, revision, set_key, topics
 
 MINUTE = 60_000
@@ -38,3 +38,21 @@ def test_files_show_a_person_only_what_the_cluster_shows_them() -> None:
     state = replace(topics({"orders": {}}), missing=(refused,))
     assert list(found.shown_by(state).by_resource) == [ORDERS]
     assert PAYMENTS in found.by_resource
+
+
+def test_a_journal_without_a_change_left_begins_when_it_is_read() -> None:
+    start = JournalStart(20, 2**63)
+    found = _begun(RecordedHistory("feed", "cluster-1", [], [], start), 1_000)
+    assert found.trimmed == JournalStart(20, 1_000)
+    index = HistoryIndex.of(found).extended(list(entries_of(revision(21, set_key("orders", "a", None, "1")))))
+    index.about([Resource.topic("orders")]).check_reaches(time=1_000)
+    assert (index.begin, index.has_all_since(1_000), index.has_all_since(999)) == (1_000, True, False)
+
+
+def test_entries_that_were_read_already_are_not_added_again() -> None:
+    """The feed of a server begins before its journal is read."""
+    first, second = (revision(n, set_key("orders", "a", None, str(n))) for n in (1, 2))
+    again = history(first, second).extended(
+        [e for each in (second, revision(3, set_key("orders", "a", "2", "3"))) for e in entries_of(each)]
+    )
+    assert [each.revision for each in again.latest(10)] == [3, 2, 1]

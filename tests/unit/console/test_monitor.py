@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +13,12 @@ import pytest
 from kconf.client.contexts.context import Context
 from kconf.console.cluster import monitor as module
 from kconf.console.cluster.events import MOST_WAITING, ClusterEvent, Subscribers
+from kconf.console.cluster.feed import Arrivals
 from kconf.console.cluster.monitor import ClusterMonitor
-from kconf.console.cluster.snapshot import ClusterSnapshot, Status
+from kconf.console.cluster.record import ClusterRecord
+from kconf.console.cluster.snapshot import ClusterSnapshot, Feed, Status
 from kconf.errors import ConnectionFailed
+from kconf.model.resource import Resource
 from kconf.operations.target import Target
 from tests.unit.console.world import snapshot, topics
 
@@ -52,13 +57,56 @@ def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
     assert found.is_stale()
 
 
-def test_a_subscriber_that_is_slow_loses_the_oldest_events_and_is_told() -> None:
+def test_a_slow_subscriber_loses_the_oldest_events_and_is_notified() -> None:
     async def story() -> list[bool]:
         subscribers = Subscribers()
         with subscribers.subscribe() as subscription:
             for _ in range(MOST_WAITING + 1):
                 subscribers.publish(ClusterEvent((), ClusterSnapshot()))
             await asyncio.sleep(0)
-            return [(await subscription.next()).lost for _ in range(2)]
+            events = [await subscription.next() for _ in range(2)]
+            return [each.lost for each in events if each is not None]
 
     assert asyncio.run(story()) == [True, False]
+
+
+def test_what_the_console_changed_on_a_polled_cluster_is_read_before_the_page_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Resource] = []
+
+    async def read(_: object, before: ClusterSnapshot, resources: Collection[Resource]) -> ClusterSnapshot:
+        asked.extend(resources)
+        return replace(before, state=topics({"orders": {"a": "2"}}))
+
+    async def nothing(_: object, before: ClusterSnapshot) -> ClusterSnapshot:
+        return before
+
+    monkeypatch.setattr(module, "read_resources", read)
+    monkeypatch.setattr(ClusterRecord, "with_new_changes", nothing)
+
+    async def story() -> ClusterSnapshot:
+        watched = ClusterMonitor(Target(Context("home", "127.0.0.1:1")), 30.0)
+        watched.snapshot = snapshot(topics({"orders": {"a": "1"}}), feed=Feed.POLLED, is_kconf=False, taken=7)
+        watched._loop, watched._arrivals = asyncio.get_running_loop(), Arrivals()
+        task = asyncio.create_task(watched._keep(None, watched._arrivals))  # type: ignore[arg-type]
+        await asyncio.to_thread(watched.touch, [Resource.topic("orders")])
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return watched.snapshot
+
+    found = asyncio.run(story())
+    assert asked == [Resource.topic("orders")]
+    assert found.state.configs[Resource.topic("orders")]["a"].value == "2"
+    assert found.taken == 7  # everything else is as old as before
+
+
+def test_a_subscription_ends_when_the_console_stops() -> None:
+    async def story() -> ClusterEvent | None:
+        subscribers = Subscribers()
+        with subscribers.subscribe() as subscription:
+            subscribers.publish(None)
+            return await subscription.next()
+
+    assert asyncio.run(story()) is None

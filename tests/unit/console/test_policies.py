@@ -121,7 +121,7 @@ def test_what_could_not_be_read_is_unknown_and_not_fine(policy: Path) -> None:
     assert notes[1] == "Unknown, because not readable: topic:secret (TOPIC_AUTHORIZATION_FAILED)."
 
 
-def test_without_a_policy_and_with_a_broken_one_the_page_says_so(tmp_path: Path) -> None:
+def test_the_page_reports_a_missing_and_an_invalid_policy(tmp_path: Path) -> None:
     found = page(console(None))
     assert ("has no policy" in found["notes"][0], found["total"]) == (True, None)
     assert "cannot read the policy" in page(console(tmp_path / "absent.yaml"))["error"]

@@ -144,7 +144,7 @@ def test_usage_is_that_of_everybody_who_shares_the_quota() -> None:
     assert verdicts(found)["consumer_byte_rate"]["used"] is None
 
 
-def test_stored_quotas_are_listed_if_nobody_is_named() -> None:
+def test_stored_quotas_are_listed_without_an_entity() -> None:
     found = page(console())
     assert found["total"] == 7
     assert page(console(), q="alice")["matching"] == 2
@@ -192,7 +192,7 @@ def test_the_default_of_addresses_applies_to_others_too() -> None:
         ({"key": "nonsense"}, "is not a quota"),
     ],
 )
-def test_what_cannot_be_a_quota_is_told(cluster: Cluster, changed: dict[str, str], words: str) -> None:
+def test_an_invalid_quota_is_reported(cluster: Cluster, changed: dict[str, str], words: str) -> None:
     found = page(console(), **{**ASKED, **changed})
     assert words in found["error"]
     assert found["what_if"] is None

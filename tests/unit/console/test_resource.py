@@ -83,20 +83,20 @@ def test_the_page_escapes_principals_and_reasons(browser: TestClient) -> None:
     assert "<b>eve" not in text
 
 
-def test_a_topic_that_is_not_there_is_not_found_and_a_deleted_one_has_its_past() -> None:
+def test_a_missing_topic_is_not_found_and_a_deleted_one_has_its_history() -> None:
     recorded = history(revision(1, set_key("gone", "retention.ms", None, str(WEEK))))
     browser = client({"home": snapshot(topics({"orders": {}}), recorded)})
     assert browser.get("/home/topic/nothing").status_code == 404
     assert "not listed now" in browser.get("/home/topic/gone").text
 
 
-def test_without_a_record_the_page_says_so_and_shows_the_state() -> None:
+def test_the_page_reports_a_missing_record_and_shows_the_state() -> None:
     state = topics({"orders": {"retention.ms": "1"}})
     browser = client({"home": snapshot(state, None, history_error="home has no journal")})
     found = page(browser)
     assert (found["source"], found["changes"], found["slider"]) == (None, [], None)
     assert "home has no journal" in found["notes"]
-    assert found["keys"][0]["author"] is None
+    assert found["keys"][0]["author"]["who"] == "unknown: not recorded"
 
 
 def test_a_ghost_config_is_marked_in_the_list_of_keys_and_explained_in_its_page() -> None:

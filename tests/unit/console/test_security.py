@@ -140,7 +140,7 @@ def test_sessions_end_when_they_are_idle_or_old() -> None:
         now[0] += IDLE_LIMIT - 1
         sessions.find(used)
     assert sessions.find(used) is None
-    assert sessions.credentials() == set()
+    assert sessions.current() == []
 
 
 def test_logins_are_limited_by_address_and_by_user() -> None:

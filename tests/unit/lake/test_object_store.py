@@ -1,15 +1,20 @@
-"""Queries of a lake on an S3 server, without Spark, and clear errors."""
+"""A lake on an S3 server: queries, the lock of runs, and clear errors, without Spark."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from kconf.cli.main import main
 from kconf.errors import ConfigurationError
-from kconf.lake.location import LakeError, located, spark_uri, storage_options
+from kconf.lake.location import LakeBusy, LakeError, located, spark_uri, storage_options
+from kconf.lake.lock import LakeLock
 from kconf.lake.lookup import LakeTables
+from kconf.lake.object_store import open_store, size_below
 from tests.cli.conftest import run_in_process
 from tests.support.object_store import BUCKET, KEY_ID, SECRET, object_store, objects
 from tests.support.small_lake import example
@@ -42,6 +47,120 @@ def test_a_lake_on_s3_answers_like_one_on_a_disk(store: dict[str, str]) -> None:
     told = "".join(each.out + each.err for each in (queried, history, status)).encode()
     written = b"".join(objects(store).values())
     assert [word for word in (KEY_ID, SECRET) if word.encode() in told + written] == []
+
+
+_CONTENDER = """
+import sys
+from kconf.lake.location import LakeBusy
+from kconf.lake.lock import LakeLock
+locks = [LakeLock(f"{sys.argv[1]}-{number}") for number in range(5)]
+for each in locks:
+    each._store  # everything is loaded
+print("ready", flush=True)
+sys.stdin.readline()
+for number, each in enumerate(locks):
+    try:
+        each.take()
+    except LakeBusy:
+        continue
+    print(number)
+"""
+
+
+def test_of_several_processes_that_take_a_lock_at_once_one_gets_it() -> None:
+    piped = subprocess.PIPE
+    command = [sys.executable, "-c", _CONTENDER, f"{LAKE}-contended"]
+    contenders = [subprocess.Popen(command, stdin=piped, stdout=piped, text=True) for _ in range(3)]
+    for each in contenders:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in contenders:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+
+    won = [number for each in contenders for number in each.communicate(timeout=280)[0].split()]
+
+    assert sorted(won) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_second_run_is_told_who_has_the_lock(store: dict[str, str]) -> None:
+    uri = f"{LAKE}-held"
+    told = r"Another pipeline run \(process \d+ on .*\) is using s3://"
+    with LakeLock(uri).held() as lock:
+        lock.check()
+        with pytest.raises(LakeBusy, match=told):
+            LakeLock(uri).take()
+    for _ in range(2):  # a released lock is free
+        with LakeLock(uri).held() as lock:
+            lock.renew()
+            lock.check()
+    assert len([name for name in objects(store) if name.startswith("lake-held/_lock/")]) == 1
+
+
+def test_a_lock_that_expired_is_taken_over_and_its_holder_stops() -> None:
+    uri = f"{LAKE}-late"
+    late = LakeLock(uri, lease=-1.0)
+    late.take()
+    with pytest.raises(LakeBusy, match="expired before it could be renewed"):
+        late.check()
+    other = LakeLock(uri)
+    other.take()
+    again = LakeLock(uri, lease=-1.0)
+    again._number = 1
+
+    again.renew()
+
+    with pytest.raises(LakeBusy, match="Another pipeline run has taken over"):
+        again.check()
+    other.check()
+
+
+def test_a_number_that_was_used_and_deleted_does_not_give_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = f"{LAKE}-slow"
+    slow = LakeLock(uri)
+    listed = slow._numbers
+
+    def list_then_wait() -> list[int]:
+        numbers = listed()
+        monkeypatch.setattr(slow, "_numbers", listed)
+        for _ in range(2):
+            with LakeLock(uri).held():
+                pass
+        LakeLock(uri).take()
+        return numbers
+
+    monkeypatch.setattr(slow, "_numbers", list_then_wait)
+
+    with pytest.raises(LakeBusy, match="has just begun"):
+        slow.take()
+
+
+def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Careless:
+        """A store that overwrites, whatever the condition."""
+
+        def __init__(self, store: Any) -> None:
+            self._store = store
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+        def put(self, path: str, contents: bytes, **_: object) -> object:
+            return self._store.put(path, contents)
+
+    careless = Careless(open_store(f"{LAKE}-careless"))
+    monkeypatch.setattr("kconf.lake.lock.open_store", lambda _: careless)
+
+    with pytest.raises(LakeError, match="ignores conditions of writes"):
+        LakeLock(f"{LAKE}-careless").take()
+
+
+def test_a_lake_in_a_bucket_that_does_not_exist_cannot_be_locked() -> None:
+    with pytest.raises(LakeError, match="Cannot lock the lake s3://nowhere/lake: The specified bucket does not exist"):
+        LakeLock("s3://nowhere/lake").take()
+    with pytest.raises(LakeError, match="cannot read s3://nowhere/lake: The specified bucket does not exist"):
+        size_below("s3://nowhere/lake", 1)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_catalog_query_lists_every_table_of_the_run(lake: LakeSql) -> None:
     assert [name for (name,) in found.rows] == ["files", "history", "runs", "topics", "violations"]
 
 
-def test_rows_beyond_the_limit_are_cut_and_said_to_be(lake: LakeSql) -> None:
+def test_rows_beyond_the_limit_are_cut_with_a_note(lake: LakeSql) -> None:
     assert lake.query("SELECT * FROM range(5)", 5) == (["range"], [(n,) for n in range(5)], False)
     assert lake.query("SELECT * FROM range(5000)", 5) == (["range"], [(n,) for n in range(5)], True)
 
@@ -136,7 +136,7 @@ def test_a_query_sees_nothing_of_the_process(lake: LakeSql) -> None:
     assert planted
 
 
-def test_a_query_that_needs_too_much_memory_fails_and_says_how_to_help(uri: str) -> None:
+def test_a_query_that_needs_too_much_memory_fails_with_advice(uri: str) -> None:
     with LakeSql(uri, memory="20MB") as lake, pytest.raises(LakeError) as raised:
         lake.query("SELECT list(a.range || '-' || b.range) FROM range(4000) a, range(4000) b")
 
@@ -148,7 +148,7 @@ def test_a_size_that_is_none_is_refused(uri: str) -> None:
         LakeSql(uri, memory="much")
 
 
-def test_no_lake_and_no_run_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_lake_and_a_missing_run_have_different_messages(tmp_path: Path) -> None:
     with pytest.raises(KconfError, match="no lake at"):
         LakeSql(str(tmp_path / "nowhere"))
     SmallLake(str(tmp_path / "new")).add(HISTORY, [value("orders", "retention.ms", "1")])

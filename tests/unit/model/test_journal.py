@@ -32,7 +32,7 @@ def test_an_unset_sensitive_value_is_shown_as_unset() -> None:
     assert "before=None, after='[hidden]'" in repr(SECRET._replace(before=None))
 
 
-def test_a_plain_change_is_written_down_as_it_is() -> None:
+def test_a_plain_change_is_recorded_unchanged() -> None:
     assert redact_change(PLAIN, KEY) is PLAIN
 
 

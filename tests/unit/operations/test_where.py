@@ -119,5 +119,5 @@ def test_a_key_that_not_even_the_cluster_knows_is_misspelled() -> None:
         matching("retention.ms>1d", {Resource.broker(1): Entry("x", "1", Source.BROKER)})
 
 
-def test_the_default_of_brokers_does_not_tell_whether_a_key_exists() -> None:
+def test_broker_default_does_not_show_whether_a_key_exists() -> None:
     assert matching("no.such.key=1", {Resource.brokers(): Entry("x", "1", Source.DEFAULT_BROKER)}) == []

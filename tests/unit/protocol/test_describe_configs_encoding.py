@@ -8,7 +8,14 @@ import pytest
 
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import encode
-from kconf.protocol.describe_configs_encoding import Form, encode_entry, response_parts, result_head, result_tail
+from kconf.protocol.describe_configs_encoding import (
+    Form,
+    encode_entry,
+    response_parts,
+    result_head,
+    result_tail,
+    success_head,
+)
 from kconf.protocol.messages.describe_configs import (
     DescribeConfigsEntry,
     DescribeConfigsResponse,
@@ -60,3 +67,11 @@ def test_parts_make_the_same_bytes_as_the_whole(form: Form, topics: int) -> None
     names = [f"topic {n}" for n in range(topics)]
 
     assert _joined(form, names) == encode(_whole(form, names), form.version, form.flexible)
+
+
+@pytest.mark.parametrize("version", range(API.max + 1))
+@pytest.mark.parametrize("name", ["", "a", "ü" * 63, "a" * 126, "a" * 127, "a" * 300])
+def test_the_head_of_a_success_is_that_of_the_codec(version: int, name: str) -> None:
+    form = Form(version, False, False)
+
+    assert success_head(form, 32, name) == result_head(form, 0, "", 32, name)

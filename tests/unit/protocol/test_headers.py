@@ -164,7 +164,7 @@ def test_a_classic_request_cannot_name_a_revision() -> None:
 
 
 @pytest.mark.parametrize(("data", "revision"), [(b"\xff" * 8, -1), (b"\x80" + bytes(7), -1), (bytes(8), 0)])
-def test_a_negative_revision_is_none(data: bytes, revision: int) -> None:
+def test_a_negative_revision_means_no_revision(data: bytes, revision: int) -> None:
     frame = HEAD + b"\xff\xff" + b"\x01\xc4\xb8\x02\x08" + data
 
     assert read_header(frame, flexible=True).required_revision == revision

@@ -91,7 +91,7 @@ def test_a_fifo_a_directory_and_a_device_are_not_read(allowed: Path) -> None:
         (AllowedFiles(("/dev",)), "/dev/zero"),
         (AllowedFiles.of([], ["/dev/zero"]), "/dev/zero"),
     ):
-        with pytest.raises(ConfigurationError, match="it is not a regular file"):
+        with pytest.raises(ConfigurationError, match="cannot be read: not a regular file"):
             files.read(path)
 
 

@@ -250,7 +250,7 @@ def test_the_default_of_the_cluster_can_be_changed_but_not_removed() -> None:
     assert outcome(ALL, (SET, "log.retention.ms", "1000"), (SET, KEY, "3"), replace=True) is None
 
 
-def test_a_broker_has_none_of_its_own() -> None:
+def test_a_broker_has_no_value_of_its_own() -> None:
     assert outcome(ONE, (SET, KEY, "2")) == CANNOT_ALTER
     assert outcome(ONE, (DELETE, KEY, None)) == CANNOT_ALTER
     assert outcome(ONE, (SET, KEY, "2"), replace=True) == CANNOT_ALTER

@@ -23,7 +23,7 @@ def said(given: list[str], **static: str) -> list[str]:
     ]
 
 
-def test_without_a_word_there_is_one_on_loopback() -> None:
+def test_the_default_listener_is_on_loopback() -> None:
     assert said([]) == ["PLAINTEXT PLAINTEXT 127.0.0.1:9092 None"]
 
 

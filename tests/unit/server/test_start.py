@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf.server.api.router import DATA_PLANE, HANDLERS, DeferredHandler
+from kconf.server.api.router import DeferredHandler
 
 MOST = 205
 """Modules of kconf. A new one that a plain server needs may raise this; one that few need is imported when used."""
@@ -72,9 +72,14 @@ def test_a_plain_server_imports_few_modules(loaded: set[str]) -> None:
     assert len([name for name in loaded if name.partition(".")[0] == "kconf"]) <= MOST
 
 
-DEFERRED = [each for each in [*HANDLERS.values(), *DATA_PLANE.values()] if isinstance(each, DeferredHandler)]
-
-
-@pytest.mark.parametrize("handler", DEFERRED, ids=lambda handler: handler.name)
+@pytest.mark.parametrize("handler", DeferredHandler.all, ids=lambda handler: handler.name)
 def test_a_deferred_handler_exists(handler: DeferredHandler) -> None:
     assert isfunction(handler.function)
+
+
+def test_a_running_server_imports_the_rest_once_it_is_ready() -> None:
+    """So that an upgrade of the files on disk does not mix two versions."""
+    program = "import sys; from kconf.server.api.router import import_deferred; import_deferred(); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert {f"kconf.server.api.{each.name.rpartition('.')[0]}" for each in DeferredHandler.all} <= set(found)
+    assert {"kconf.server.control_plane_errors", "kconf.server.data_plane_errors"} <= set(found)

@@ -42,7 +42,7 @@ def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) 
         ({}, KAFKAS, "authorizer.class.name, super.users, allow.everyone.if.no.acl.found"),
         ({}, UNNAMED_AUTHORIZER, "the cluster has an authorizer, but does not show all of its settings"),
         (TOKENS, RANGER, "does not show all of its settings"),
-        ({}, RANGER, f"the cluster has the authorizer {RANGER}"),
+        ({}, RANGER, f"do not support the cluster's authorizer {RANGER}"),
         (SETTINGS, RANGER, "gateway.acl.file"),
         ({**SETTINGS, **FILE}, KAFKAS, "are both set"),
         ({**SETTINGS, **FILE}, None, "are both set"),

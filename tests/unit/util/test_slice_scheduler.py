@@ -47,7 +47,7 @@ def test_others_have_a_turn_between_any_two_slices() -> None:
     assert "aa" not in told
 
 
-def test_owners_take_turns_however_many_connections_each_has() -> None:
+def test_principals_take_turns_with_any_number_of_connections() -> None:
     log: list[str] = []
 
     async def scene() -> None:

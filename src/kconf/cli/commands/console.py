@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.common.options.oidc import add_oidc, oidc_settings
 from kconf.cli.logs import configure
 from kconf.client.contexts.context import Context
 from kconf.client.contexts.load import load_contexts
@@ -27,10 +28,14 @@ examples:
   kconf console -C prod --declared clusters/prod              with the drift of prod from these files
   kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
       --tls-certificate console.pem --tls-key console.key
+  kconf console -C prod --oidc-issuer https://idp.example.com --oidc-client-id kconf \\
+      --oidc-client-secret-file client.secret --public-url https://kconf.example.com
 
-Without --login, everybody who can reach the address uses the credentials of the contexts, so the console then listens
-only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply.
-Requires the extra kconf[console].
+Without logins, everybody who can reach the address uses the credentials of the contexts, so the console then listens
+only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply. With
+--oidc-issuer, they log in at an OIDC provider: contexts with sasl.mechanism=OAUTHBEARER get their access token, and
+people change what a kconf server or gateway allows them to. Other clusters they can only look at. Both can be combined.
+Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
 
@@ -76,6 +81,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default=30.0,
         help="seconds between two reads of a cluster (default: 30)",
     )
+    add_oidc(parser)
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
     )
@@ -86,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     configure(options.log_level)
     settings = _settings(options)
     settings.check()
-    if not settings.login:
+    if not settings.has_logins:
         print(
             "kconf: login is off: everybody who can reach this address uses the credentials of the contexts",
             file=sys.stderr,
@@ -107,6 +113,8 @@ def _settings(options: argparse.Namespace) -> ConsoleSettings:
         parse_listen(options.listen),
         [Target(each) for each in contexts],
         login=options.login,
+        oidc=oidc_settings(options),
+        public_url=options.public_url,
         certificate=options.tls_certificate,
         key=options.tls_key,
         names=options.host_name,

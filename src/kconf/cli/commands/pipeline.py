@@ -21,6 +21,7 @@ examples:
   kconf pipeline run --lake lake --metadata-log /var/lib/kafka/data/__cluster_metadata-0
   kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
   kconf pipeline follow --lake lake --archive archive --server prod --metrics 127.0.0.1:9406
+  kconf pipeline run --lake s3://bucket/lake --archive s3://bucket/archive
   kconf pipeline prepare
   kconf pipeline status --lake lake
   kconf pipeline rebuild --lake lake --declared clusters/prod
@@ -47,6 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         add_inputs(each)
     prepare = _verb(verbs, "prepare", "download jars and archive classes once, for faster starts", run_prepare)
     prepare.add_argument("--log", metavar="FILE", type=Path, help="file for Spark's own log")
+    prepare.add_argument("--s3", action="store_true", help="download the jars for lakes and archives on S3, too")
     _verb(verbs, "status", "show the last run and the size of each table", run_status)
     _verb(verbs, "compact", "merge small files", run_compact)
     vacuum = _verb(verbs, "vacuum", "delete files that no recent table version needs", run_vacuum)
@@ -168,7 +170,7 @@ def run_prepare(options: argparse.Namespace) -> int:
     say("starting Spark …")
     from kconf.spark.startup.warmup import prepare
 
-    file = prepare(options.log, say)
+    file = prepare(options.log, say, s3=options.s3)
     say("")
     print(f"archived classes in {file}, {file.stat().st_size // (1024 * 1024)} MB")
     return 0

@@ -6,13 +6,13 @@ import argparse
 import asyncio
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.pipeline.options import add_inputs, add_sources, cluster_of, inputs_of, sources_of
-from kconf.cli.common.pipeline.spark_session import spark_settings
+from kconf.cli.common.pipeline.spark_session import checked_places, spark_settings
 from kconf.cli.logs import configure
 from kconf.errors import ConfigurationError
 
@@ -75,17 +75,20 @@ def run_follow(options: argparse.Namespace) -> int:
     session.check_java()
     settings, schedule, sources = spark_settings(options.conf), _schedule(options), sources_of(options)
     inputs_of(options)
+    places = checked_places(options.lake, *sources.archives, *sources.snapshots)
     copies = _copies(options)
     feeds = _feeds(options.server, copies)
     stopped = Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stopped.set())
+    from kconf.lake.location import is_s3
     from kconf.spark.following.follower import PipelineFollower
     from kconf.spark.following.sessions import SparkSessions
 
     with ExitStack() as stack:
         stack.enter_context(_alone(options.lake))
-        sessions = SparkSessions(options.lake, options.master, options.log, settings)
+        s3 = any(map(is_s3, places))
+        sessions = SparkSessions(options.lake, options.master, options.log, settings, s3=s3)
         stack.callback(sessions.close)
         follower = PipelineFollower(
             sessions, sources, lambda: inputs_of(options), schedule, feeds, copies if feeds else None
@@ -134,7 +137,7 @@ def _copies(options: argparse.Namespace) -> Path:
 
 def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
     from kconf.spark.following.feed_copy import FeedCopy
-    from kconf.spark.source import SourceOptions
+    from kconf.spark.source.options import SourceOptions
 
     options = {each: SourceOptions.of(cluster_of(each)) for each in servers}
     return [FeedCopy(name, each.open, copies, _FEED_INTERVAL) for name, each in options.items()]
@@ -142,13 +145,14 @@ def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
 
 @contextmanager
 def _alone(uri: str) -> Iterator[None]:
-    """Allow only one follower on a local lake; other commands can run between two rounds."""
-    from kconf.lake.location import LakeError, local_path
+    """Allow only one follower on a lake; other commands can run between two rounds."""
+    from kconf.lake.location import LakeError, is_object_store, local_path, located
     from kconf.util.atomic_files import FileLock
 
     local = local_path(uri)
     if local is None:
-        yield
+        with _lease(located(uri)) if is_object_store(uri) else nullcontext():
+            yield
         return
     try:
         local.mkdir(parents=True, exist_ok=True)
@@ -159,6 +163,12 @@ def _alone(uri: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _lease(uri: str) -> AbstractContextManager[object]:
+    from kconf.lake.lock import FOLLOWERS, LakeLock
+
+    return LakeLock(uri, FOLLOWERS).held()
 
 
 @contextmanager

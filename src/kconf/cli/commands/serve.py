@@ -10,9 +10,11 @@ import signal
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from kconf.cli.common.options.controllers import add_controllers, with_controllers
+from kconf.cli.common.options.oidc import add_oidc
 from kconf.cli.logs import configure
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
@@ -118,7 +120,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="HOST:PORT",
         help=(
             "serve the web console for this server on this address, which must be a loopback address; with SASL, "
-            "people log in with their own user (requires kconf[console])"
+            "people log in with their own user, or at an OIDC provider (requires kconf[console])"
         ),
     )
     add(
@@ -128,6 +130,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         choices=log_level.validator.choices if log_level.validator else None,
         help="DEBUG, INFO, WARN or ERROR (default: %(default)s)",
     )
+    add_oidc(command, option="--console")
     command.set_defaults(run=run)
 
 
@@ -155,11 +158,14 @@ async def _serve(options: argparse.Namespace) -> None:
     from kconf.util.memory import permanent, settle
 
     with permanent():
+        from kconf.server.api.router import import_deferred
         from kconf.server.features import read_features
         from kconf.server.listener_config import read_listeners
         from kconf.server.server import Server, ServerSettings
         from kconf.server.static_config import load_static, node_id
 
+    if options.oidc_issuer is not None and options.console is None:
+        raise ConfigurationError("--oidc-issuer needs --console")
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
@@ -203,7 +209,7 @@ async def _serve(options: argparse.Namespace) -> None:
         if options.console:
             from kconf.cli.common.own_console import own_console
 
-            running = await stack.enter_async_context(own_console(options.console, server))
+            running = await stack.enter_async_context(own_console(options, server))
             extra = f"{extra} console={running.url}"
         settle()
         context = server.context
@@ -217,6 +223,7 @@ async def _serve(options: argparse.Namespace) -> None:
             f"node={context.node_id} cluster={context.cluster_id}{extra}",
             flush=True,
         )
+        Thread(target=import_deferred, name="kconf-imports", daemon=True).start()
         await stopped.wait()
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.common.options.oidc import oidc_settings
 from kconf.client.contexts.context import Context
 from kconf.errors import ConfigurationError
 from kconf.operations.target import Target
@@ -23,20 +25,21 @@ _ANYWHERE: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}
 
 
 @asynccontextmanager
-async def own_console(listen: str, server: Server) -> AsyncIterator[RunningConsole]:
-    """A console on a loopback address that connects to the server's first listener without TLS."""
+async def own_console(options: argparse.Namespace, server: Server) -> AsyncIterator[RunningConsole]:
+    """A console on a loopback address, that connects to the server's first listener without TLS."""
     try:
         from kconf.console.run import console_in_thread
         from kconf.console.settings import ConsoleSettings, parse_listen
     except ImportError as error:
         raise ConfigurationError(f"--console needs the extra kconf[console]: {error}") from None
-    address = parse_listen(listen)
+    address = parse_listen(options.console)
     if not address.is_loopback:
         raise ConfigurationError(
             f"--console takes a loopback address, not {address}; for others run `kconf console --login` with TLS"
         )
-    context, has_logins = _context(server)
-    settings = ConsoleSettings(address, [Target(context)], login=has_logins)
+    oidc = oidc_settings(options)
+    context, has_logins = _context(server, takes_tokens=oidc is not None)
+    settings = ConsoleSettings(address, [Target(context)], login=has_logins, oidc=oidc, public_url=options.public_url)
     stack = ExitStack()
     running = stack.enter_context(console_in_thread(settings))
     try:
@@ -45,27 +48,42 @@ async def own_console(listen: str, server: Server) -> AsyncIterator[RunningConso
         await asyncio.to_thread(stack.close)
 
 
-def _context(server: Server) -> tuple[Context, bool]:
-    """How a client reaches the server, and whether people must log in."""
+def _context(server: Server, *, takes_tokens: bool) -> tuple[Context, bool]:
+    """How a client reaches the server, and whether people must log in with a user of it.
+
+    With `takes_tokens` a listener with OAUTHBEARER is preferred: there people can be who they are.
+    """
     plain = [each for each in server.listeners if not each.endpoint.protocol.tls]
     if not plain:
         raise ConfigurationError(
             "--console needs a listener without TLS, PLAINTEXT or SASL_PLAINTEXT, on a loopback address; or run `kconf"
             " console` with a context that trusts the server's certificate"
         )
-    listener = min(plain, key=lambda each: each.endpoint.protocol != "PLAINTEXT")
+    tokens = [each for each in plain if takes_tokens and "OAUTHBEARER" in _mechanisms(server, each)]
+    listener = tokens[0] if tokens else min(plain, key=lambda each: each.endpoint.protocol != "PLAINTEXT")
     host = listener.address.host
     bootstrap = f"{_ANYWHERE.get(host, f'[{host}]' if ':' in host else host)}:{listener.port}"
     if listener.endpoint.protocol == "PLAINTEXT":
         return Context(NAME, bootstrap), False
-    properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": _mechanism(server, listener)}
-    return Context(NAME, bootstrap, properties=properties), True
+    if takes_tokens and not tokens:
+        raise ConfigurationError(
+            "--oidc-issuer: the server accepts no tokens; enable OAUTHBEARER for a listener with SASL_PLAINTEXT on a "
+            "loopback address"
+        )
+    mechanism = "OAUTHBEARER" if tokens else _mechanism(_mechanisms(server, listener))
+    properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism}
+    return Context(NAME, bootstrap, properties=properties), not tokens
 
 
-def _mechanism(server: Server, listener: Listener) -> str:
-    effective = server.context.service.state.resolver.effective
-    enabled = listener.endpoint.setting(effective, "sasl.enabled.mechanisms") or ""
-    names = [each.strip() for each in enabled.split(",")]
+def _mechanisms(server: Server, listener: Listener) -> list[str]:
+    """The enabled mechanisms of a listener; none if it has no SASL."""
+    if not listener.endpoint.protocol.startswith("SASL"):
+        return []
+    enabled = listener.endpoint.setting(server.context.service.state.resolver.effective, "sasl.enabled.mechanisms")
+    return [each.strip() for each in (enabled or "").split(",")]
+
+
+def _mechanism(names: list[str]) -> str:
     found = next((each for each in _MECHANISMS if each in names), None)
     if found is None:
         raise ConfigurationError(f"--console: people log in with {', '.join(_MECHANISMS)}, none of which is enabled")

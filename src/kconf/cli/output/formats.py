@@ -1,6 +1,6 @@
 """The output formats of every command: table, JSON and CSV. `-o, --output` chooses one of `FORMATS`.
 
-With JSON there is one object on stdout, whatever happens: `{"version": 1, "command": …, <facts>, "items": [{…, "error":
+With JSON there is always one object on stdout: `{"version": 1, "command": …, <facts>, "items": [{…, "error":
 null, "message": null}], "notes": […], "error": null, "message": null}`. An item's `error` is Kafka's error name; the
 last `error` is what stopped the whole command. A command that has no end, such as `watch`, uses `ItemStream`: one line
 per item, in JSON one object per line.

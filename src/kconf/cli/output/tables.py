@@ -17,7 +17,7 @@ from kconf.util.visible_text import visible
 _GAP = "  "
 _BELOW = "    "
 _MANY = 5  # from this number of columns on, a last column of sentences may be printed below its row
-_LEAST = 8  # minimum characters of a column, however narrow the terminal
+_LEAST = 8  # minimum characters of a column, on any terminal
 _SHORT_NAME = 20  # characters of a name that is not split while another column can be printed below its row
 _TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stay next to each other
 _LETTER = re.compile(r"[^\W\d_]")

@@ -1,4 +1,4 @@
-"""The SASL mechanism of Java client properties: `sasl.mechanism`, `sasl.jaas.config`, `sasl.oauthbearer.*`."""
+"""Reads the SASL mechanism from Java client properties: `sasl.mechanism`, `sasl.jaas.config`, `sasl.oauthbearer.*`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kconf.security.jaas import LoginModule, parse
 
 
 def sasl_from_properties(given: Mapping[str, str]) -> Sasl:
-    """The mechanism and credentials that client properties configure."""
+    """The mechanism and credentials in client properties."""
     mechanism = given.get("sasl.mechanism", "GSSAPI").strip()
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"):
         raise ConfigurationError(
@@ -34,7 +34,7 @@ def sasl_from_properties(given: Mapping[str, str]) -> Sasl:
 
 
 def _oauth(module: LoginModule, given: Mapping[str, str]) -> OAuthBearer:
-    """Client credentials if a token endpoint is configured, else Kafka's unsecured tokens for development."""
+    """Client credentials if a token endpoint is configured, otherwise Kafka's unsecured tokens for development."""
     from kconf.client.auth.oauth import ClientCredentials, unsecured
 
     extensions = {

@@ -1,4 +1,4 @@
-"""Sources of bearer tokens: an OIDC token endpoint, AWS's signer, or unsecured tokens for tests."""
+"""Sources of bearer tokens: an OIDC token endpoint, AWS MSK IAM, or unsecured tokens for tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from urllib.request import Request, urlopen
 from kconf.client.auth.sasl import OAuthBearer, Token
 from kconf.errors import AuthenticationFailed, ConfigurationError
 
-_REFRESH_AFTER = 0.8  # of a token's lifetime
-_DEFAULT_LIFETIME = 300.0  # seconds, if the endpoint gives none: RFC 6749 only recommends expires_in
+_REFRESH_AFTER = 0.8  # fraction of a token's lifetime
+_DEFAULT_LIFETIME = 300.0  # seconds, if the endpoint returns no expires_in (RFC 6749 only recommends it)
 
 
 class ClientCredentials:
-    """OIDC client credentials (KIP-768): a callable that fetches a token and caches it for most of its lifetime."""
+    """OIDC client credentials (KIP-768). A callable that fetches a token and caches it for most of its lifetime."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ClientCredentials:
 
     def _fetch(self) -> tuple[str, float]:
         form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
-        # RFC 6749 2.3.1: both are form-encoded before they are joined.
+        # RFC 6749 2.3.1: id and secret are form-encoded before they are joined.
         basic = b64encode(f"{quote_plus(self._client_id)}:{quote_plus(self._secret)}".encode()).decode()
         headers = {"Authorization": f"Basic {basic}", "Accept": "application/json"}
         try:
@@ -70,7 +70,7 @@ class ClientCredentials:
         return body["access_token"], self._lifetime(body.get("expires_in"))
 
     def _lifetime(self, expires_in: object) -> float:
-        """Seconds. Some providers send a number as a string, and null where there is none."""
+        """The lifetime in seconds. Some providers send a number as a string, or null."""
         if expires_in is None:
             return _DEFAULT_LIFETIME
         try:
@@ -83,7 +83,7 @@ class ClientCredentials:
 
 
 def _detail(error: HTTPError) -> str:
-    """RFC 6749 5.2: the error code; nothing else of the response is shown."""
+    """The error code of the response (RFC 6749 5.2). Nothing else of it is shown."""
     try:
         with error:
             code = json.loads(error.read(1 << 16)).get("error")
@@ -93,7 +93,10 @@ def _detail(error: HTTPError) -> str:
 
 
 class MskIam(OAuthBearer):
-    """AWS MSK with IAM. Needs the extra `kconf[msk]`; the region is that of the broker's name, or AWS_REGION."""
+    """AWS MSK IAM. Requires the extra `kconf[msk]`.
+
+    The region is taken from the broker's host name, or from AWS_REGION.
+    """
 
     def __init__(self, *, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> None:
         super().__init__(lambda: "")
@@ -106,7 +109,7 @@ class MskIam(OAuthBearer):
         try:
             from aws_msk_iam_sasl_signer import MSKAuthTokenProvider as Signer  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
-            raise ConfigurationError("AWS MSK IAM needs another package: pip install 'kconf[msk]'") from None
+            raise ConfigurationError("AWS MSK IAM needs an extra package: pip install 'kconf[msk]'") from None
         region = self._region or msk_region(host)
         try:
             if self._role:
@@ -115,15 +118,15 @@ class MskIam(OAuthBearer):
                 token, _ = Signer.generate_auth_token_from_profile(region, self._profile)
             else:
                 token, _ = Signer.generate_auth_token(region)
-        except Exception as error:  # botocore's errors have no common base that could be imported here
+        except Exception as error:  # botocore's errors have no common base class
             raise AuthenticationFailed(
-                f"AWS returned no token ({type(error).__name__}): are there credentials?"
+                f"AWS returned no token ({type(error).__name__}); check the AWS credentials"
             ) from error
         return Token(token)
 
 
 def msk_region(host: str) -> str:
-    """`b-1.name.x1y2.c3.kafka.eu-west-1.amazonaws.com` contains the region."""
+    """The AWS region in a host name such as `b-1.name.x1y2.c3.kafka.eu-west-1.amazonaws.com`."""
     found = re.search(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com", host)
     region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region:

@@ -1,4 +1,4 @@
-"""SASL mechanisms of a client: PLAIN, SCRAM, OAUTHBEARER. None shows a secret in its repr."""
+"""SASL mechanisms of a client: PLAIN, SCRAM, OAUTHBEARER. Their repr contains no secrets."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from kconf.errors import AuthenticationFailed, ConfigurationError
 _NONCE_BYTES = 24
 
 SaslExchange = Generator[bytes, bytes, None]
-"""Yields the client's messages, is sent the broker's, and returns once the client accepts the login."""
+"""Yields the client's messages, receives the broker's, and returns when the login succeeded."""
 
 
 class Sasl(ABC):
-    """A mechanism with its credentials. One that `blocks` may fetch a token; AdminClient starts it in a thread."""
+    """A mechanism with its credentials.
+
+    If `blocks` is set, it may fetch a token, so AdminClient starts it in a thread.
+    """
 
     mechanism: str
     blocks = False
 
     @abstractmethod
     def exchange(self, host: str) -> SaslExchange:
-        """The messages of one login on a broker of this host."""
+        """The messages of one login to a broker on this host."""
 
 
 class Plain(Sasl):
-    """Sends the password itself: use it with TLS only."""
+    """PLAIN: sends the password itself. Use it only with TLS."""
 
     mechanism = "PLAIN"
 
@@ -45,7 +48,7 @@ class Plain(Sasl):
 
 
 class Scram(Sasl):
-    """Both sides prove that they know the password. `mechanism` is SCRAM-SHA-256 or SCRAM-SHA-512."""
+    """SCRAM: both sides prove that they know the password. `mechanism` is SCRAM-SHA-256 or SCRAM-SHA-512."""
 
     def __init__(
         self, username: str, password: str, mechanism: str = "SCRAM-SHA-512", *, token_auth: bool = False
@@ -88,7 +91,7 @@ class Token(NamedTuple):
 
 
 class OAuthBearer(Sasl):
-    """A token from a callable, which is called for every new connection and may cache its token. See also oauth.py."""
+    """A token from a callable, which is called for every new connection and may cache the token. See oauth.py."""
 
     mechanism = "OAUTHBEARER"
     blocks = True
@@ -110,6 +113,6 @@ class OAuthBearer(Sasl):
     def _exchange(self, token: Token) -> SaslExchange:
         pairs = {"auth": f"Bearer {token.value}", **token.extensions}
         refusal = yield ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
-        if refusal:  # RFC 7628: the server fails the login once the client has acknowledged the reason
+        if refusal:  # RFC 7628: the server fails the login after the client has acknowledged the error
             yield b"\x01"
             raise AuthenticationFailed(f"OAUTHBEARER: the token was refused: {refusal.decode(errors='replace')}")

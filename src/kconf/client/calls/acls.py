@@ -1,4 +1,4 @@
-"""ACLs: describe, create, delete. Responses to the last two are matched by position."""
+"""Describe, create and delete ACLs. Create and delete responses are matched by position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAGS_FROM = 2  # the first flexible version of CreateAcls and DeleteAcls
 
 
 def _min_version(patterns: Iterable[PatternType], types: Iterable[AclType]) -> int:
-    """Version 0 has no patterns, and USER came with version 3."""
+    """The lowest version for these types: version 0 has only literal patterns, and USER was added in version 3."""
     if AclType.USER in types:
         return 3
     return 0 if all(each is PatternType.LITERAL for each in patterns) else 1
@@ -43,7 +43,7 @@ class DescribeAcls(ClusterCall[list[AclBinding]]):
 
 
 class CreateAcls(PerItemCall[AclBinding, None]):
-    """Creating an ACL that exists is not an error."""
+    """Creating an ACL that already exists is not an error."""
 
     name = "CreateAcls"
     hint = _PATTERNS
@@ -84,7 +84,7 @@ class CreateAcls(PerItemCall[AclBinding, None]):
 
 
 class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
-    """Returns what was deleted, by filter. A filter without matches is not an error."""
+    """Returns the deleted ACLs by filter. A filter without matches is not an error."""
 
     name = "DeleteAcls"
     hint = _PATTERNS
@@ -128,7 +128,7 @@ def _filter_fields(wanted: AclFilter) -> tuple[int, str | None, int, str | None,
 
 
 def _binding(resource: Any, pattern: int, acl: Any) -> AclBinding:
-    """An unknown number becomes UNKNOWN."""
+    """An ACL from a response. Unknown numbers become UNKNOWN."""
     return AclBinding(
         _TYPES.get(resource.resource_type, AclType.UNKNOWN),
         resource.resource_name,

@@ -1,6 +1,6 @@
-"""Values with units, such as 7d and 1GiB, as the plain numbers of the protocol.
+"""Converts values with units, such as 7d and 1GiB, to the plain numbers of the protocol.
 
-A value that is not an amount is unchanged: the server rejects it, for its resource.
+A value that cannot be converted is sent unchanged; the server rejects it for its resource.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kconf.model.quota import QuotaEntity
 
 Amount = float | str | None
-"""A quota: a number, a text with a unit, or None, which removes it."""
+"""A quota: a number, a string with a unit, or None, which removes it."""
 
 
 def plain_value(kind: ResourceType, name: str, value: str) -> str:
@@ -43,7 +43,7 @@ def plain_ops(kind: ResourceType, ops: Iterable[AlterConfigOp]) -> list[AlterCon
 
 
 def plain_quotas(alterations: Mapping[QuotaEntity, Mapping[str, Amount]]) -> dict[QuotaEntity, dict[str, float | None]]:
-    """Quotas as numbers. A text that is none raises, and nothing is sent."""
+    """Quotas as numbers. Raises an error for a string that is not a number; nothing is sent."""
     return {
         entity: {
             key: _number(entity, key, value) for key, value in mapping_of(f"alterations[{entity}]", each, str).items()

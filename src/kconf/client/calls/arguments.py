@@ -1,7 +1,7 @@
-"""Checks the arguments of AdminClient's methods before anything is sent: `InvalidRequest` names the argument.
+"""Checks the arguments of AdminClient methods before anything is sent. `InvalidRequest` names the argument.
 
-A text is iterable, and so is a named tuple: without these checks `delete_topics("kafka")` would delete topics of one
-letter.
+Strings and named tuples are iterable: without these checks, `delete_topics("kafka")` would delete the topics "k", "a"
+and "f".
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from kconf.model.resource import Resource
 T = TypeVar("T")
 
 ConfigValue = str | float
-"""The value of a config: a text, with or without a unit, a number, or a bool."""
+"""The value of a config: a string, with or without a unit, a number, or a bool."""
 
 
 def items_of(argument: str, given: Iterable[T], *kinds: type) -> list[T]:
-    """The items of an argument, which must be of one of the kinds."""
+    """The items of an argument, which must have one of these types."""
     names = " or ".join(each.__name__ for each in kinds)
     if isinstance(given, (str, bytes, *kinds)) or not isinstance(given, Iterable):
         raise InvalidRequest(f"{argument} must be a list of {names}, not {_described(given)}")
     items = list(given)
     for each in items:
         if not isinstance(each, kinds):
-            raise InvalidRequest(f"{argument} must be a list of {names}; {_described(each)} is in it")
+            raise InvalidRequest(f"{argument} must be a list of {names}, but contains {_described(each)}")
     return items
 
 
 def item_of(argument: str, given: T, kind: type) -> T:
-    """An argument that must be of a kind."""
+    """An argument of a required type."""
     if not isinstance(given, kind):
         raise InvalidRequest(f"{argument} must be {_article(kind)}, not {_described(given)}")
     return given
 
 
 def mapping_of(argument: str, given: Mapping[Any, T], kind: type) -> Mapping[Any, T]:
-    """An argument that must be a mapping from things of a kind."""
+    """An argument that must be a mapping with keys of a required type."""
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"{argument} must be a mapping from {kind.__name__}, not {_described(given)}")
     for each in given:
         if not isinstance(each, kind):
-            raise InvalidRequest(f"{argument} must be a mapping from {kind.__name__}; {_described(each)} is in it")
+            raise InvalidRequest(f"{argument} must be a mapping from {kind.__name__}, but contains {_described(each)}")
     if kind is Resource:
         resources_of(argument, given)
     return given
@@ -59,7 +59,7 @@ def resources_of(argument: str, given: Iterable[Resource]) -> list[Resource]:
 
 
 def ops_of(argument: str, resource: Resource, given: Sequence[AlterConfigOp]) -> list[AlterConfigOp]:
-    """The alterations of one resource, with numbers as texts."""
+    """The alterations of one resource, with numbers as strings."""
     where = f"{argument}[{resource}]"
     if isinstance(given, Mapping):
         raise InvalidRequest(
@@ -77,7 +77,7 @@ def ops_of(argument: str, resource: Resource, given: Sequence[AlterConfigOp]) ->
 
 
 def text_of(what: str, value: object) -> str:
-    """A config value as a text. Numbers and bools are what Kafka writes for them; the message never has the value."""
+    """A config value as a string. Numbers and bools are written as in Kafka. Errors never contain the value."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -88,10 +88,10 @@ def text_of(what: str, value: object) -> str:
 
 
 def _described(value: object) -> str:
-    """A value for a message: a text itself, of anything else only the type, since it may hold a secret."""
+    """A value for an error message. Only the type is shown unless it is a string, since it may contain a secret."""
     if isinstance(value, Resource):
         return f"one Resource ({value})"
-    return f"the text {value!r}" if isinstance(value, str) else _article(type(value))
+    return f"the string {value!r}" if isinstance(value, str) else _article(type(value))
 
 
 def _article(kind: type) -> str:

@@ -1,8 +1,8 @@
-"""A call: one method of the AdminClient as a value, without I/O.
+"""A call represents one method call of the AdminClient, without I/O.
 
-A call has items (resources, topics, entities; a call for the whole cluster has one, None). It knows which broker each
-item is for, how to write a request for some of them in a version, and how to read a response into one outcome per
-item. Batching, routing, retries and merging are the same for all calls (transport/call_runner.py).
+A call has items: resources, topics or entities; a call for the whole cluster has the single item None. It determines
+the broker of each item, writes requests for some of the items, and reads responses into one outcome per item. Batching,
+routing, retries and merging are the same for all calls (transport/call_runner.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 ANY: Final = -1
 CONTROLLER: Final = -2
 EVERY: Final = -3
-"""Routes of an item. A route of zero or more is a broker id."""
+"""Special routes of an item. A route of 0 or more is a broker id."""
 
 RETRIABLE: Final = frozenset(
     {
@@ -41,7 +41,7 @@ _NO_FEATURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType({})
 
 
 class NodeVersions(NamedTuple):
-    """The name of a node, and the ranges of versions that it supports per API key and per feature."""
+    """The name of a node, and its version ranges by API key and by feature."""
 
     name: str
     versions: Mapping[int, tuple[int, int]]
@@ -49,22 +49,22 @@ class NodeVersions(NamedTuple):
 
     @property
     def is_kconf(self) -> bool:
-        """Whether it has kconf's extensions. Other brokers would ignore the tagged fields, and do not get them."""
+        """Whether the node has kconf's extensions. Other brokers would ignore their tagged fields."""
         return LIST_CONFIG_CHANGES in self.versions
 
 
 class CallResult(NamedTuple):
-    """An outcome per item, and how long the broker throttles the connection."""
+    """One outcome per item, and the throttle time of the connection."""
 
     outcomes: Mapping[Any, Any]
     throttle_ms: int = 0
 
 
 class Call(ABC, Generic[K, V, T]):
-    """`min_version` is the oldest version that can express the call, `hint` is added to the error if a broker is older.
+    """`min_version` is the lowest version that supports the call. `hint` is added to the error if a broker is older.
 
     A call that is not `repeatable` is not retried if its request may have arrived and the response was lost. With
-    `node`, every request goes to this broker, whatever the items are.
+    `node`, every request goes to this broker.
     """
 
     name: ClassVar[str]
@@ -98,7 +98,7 @@ class Call(ABC, Generic[K, V, T]):
         return self.route
 
     def conflict_key(self, item: K) -> Hashable:
-        """Items with the same key must not be in one request; None never conflicts."""
+        """Items with the same key must not be in one request. None never conflicts."""
         return None
 
     def group(self, item: K) -> Hashable:
@@ -106,7 +106,7 @@ class Call(ABC, Generic[K, V, T]):
         return None
 
     def fallback(self) -> Call[K, V, T] | None:
-        """Another call for the same, for brokers without this API."""
+        """An alternative call for brokers without this API, or None."""
         return None
 
     def body(self, version: int, frame: bytes, start: int) -> Any:
@@ -136,7 +136,7 @@ class ClusterCall(Call[None, T, T]):
 
 
 def api_error(code: int, message: str | None) -> ApiError:
-    """The error of a response; an unknown code becomes -1, with its number in the message."""
+    """The error of a response. An unknown code becomes -1, with its number in the message."""
     try:
         return ApiError(ErrorCode(code), message or None)
     except ValueError:
@@ -144,7 +144,7 @@ def api_error(code: int, message: str | None) -> ApiError:
 
 
 def distinct(names: Iterable[K], what: str) -> list[K]:
-    """The items of a call, each of which may be given only once."""
+    """The items of a call. Raises an error for repeated items."""
     listed = list(names)
     if len(set(listed)) < len(listed):
         twice = sorted({str(each) for each in listed if listed.count(each) > 1})

@@ -1,7 +1,7 @@
-"""The journal of a kconf cluster: changes, configs at a revision, and the audit log. Kafka has no such APIs.
+"""Reads the journal of a kconf cluster: changes, configs at a revision, and the audit log. Kafka has no such APIs.
 
-`FeedPosition` is the position of a watch. It moves only with a response, so a lost connection neither skips nor
-repeats a change.
+`FeedPosition` is the position of a watch. It moves only with a response, so a lost connection neither skips nor repeats
+a change.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _KINDS = {each.value: each for each in ChangeKind}
 
 
 class ChangePage(NamedTuple):
-    """Revisions in order. The next page is after `next_after`; `current` is the newest, `oldest` the first retained.
+    """Revisions in order. The next page starts after `next_after`; `current` is the newest, `oldest` the first
+    retained.
 
-    `epoch` counts the stores that the cluster has been moved through; 0 if the server does not say it.
+    `epoch` increases when the cluster is copied to another store. 0 if the server does not return it.
     """
 
     revisions: Sequence[Revision]
@@ -39,14 +40,14 @@ class ChangePage(NamedTuple):
 
 
 class OverridesAt(NamedTuple):
-    """The overrides of a resource. A sensitive value is None; whether it existed is known for topics only."""
+    """The overrides of a resource. Sensitive values are None. `exists` is known only for topics."""
 
     overrides: Mapping[str, str | None]
     existed: bool
 
 
 class DescribedAt(Results[Resource, OverridesAt]):
-    """Resources as they were at `revision`."""
+    """The overrides of resources at `revision`."""
 
     __slots__ = ("revision",)
 
@@ -156,7 +157,7 @@ class ListAttempts(ClusterCall[list[AuditEntry]]):
 
 
 class FeedPosition:
-    """The position of a watch, and the revisions that it received and did not return yet."""
+    """The position of a watch, and the received revisions that are not returned yet."""
 
     def __init__(self, after: int | None, about: Iterable[Resource | ResourceType], settings: ClientSettings) -> None:
         self.after: int | None = after
@@ -183,7 +184,7 @@ class FeedPosition:
         return revision
 
     def backoff(self, jitter: float) -> float:
-        """Seconds until the next attempt, after another one failed."""
+        """Seconds until the next attempt, after a failure."""
         self._failures += 1
         return self._settings.retries.delay(self._failures, jitter)
 

@@ -45,7 +45,7 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
 
     name = "AlterClientQuotas"
     hint = _HINT
-    batch_factor = 4  # the controller commits a request as a whole, whatever its size
+    batch_factor = 4  # the controller commits each request atomically
 
     def __init__(
         self,

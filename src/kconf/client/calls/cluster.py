@@ -1,4 +1,4 @@
-"""The nodes of a cluster, for routing (`ListNodes`, `ListControllers`) and for callers; its groups and features."""
+"""Describes the nodes, groups and features of a cluster. `ListNodes` and `ListControllers` are for routing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ListNodes(ClusterCall[ClusterNodes]):
 
 
 class ListControllers(ClusterCall[ClusterNodes]):
-    """The same for KRaft controllers, which do not support Metadata (KIP-919)."""
+    """The nodes of KRaft controllers, which do not support Metadata (KIP-919)."""
 
     name = "DescribeCluster"
     min_version = 1
@@ -110,14 +110,14 @@ class _ClusterByMetadata(ClusterCall[ClusterDescription]):
 
 
 def operations_of(bits: int) -> frozenset[Operation] | None:
-    """Bit n is operation n; an unknown one is left out."""
+    """The operations in a bit field. Unknown operations are left out."""
     if bits == _NOT_REQUESTED:
         return None
     return frozenset(each for each in Operation if bits >> each & 1)
 
 
 class ListGroups(Call[int, list[GroupListing], list[GroupListing]]):
-    """Every broker knows the groups that it coordinates."""
+    """Lists the groups of all brokers. Every broker knows the groups that it coordinates."""
 
     name = "ListGroups"
     route = EVERY
@@ -152,7 +152,7 @@ class ListGroups(Call[int, list[GroupListing], list[GroupListing]]):
 
 
 class DescribeFeatures(ClusterCall[FeatureDescription]):
-    """ApiVersions as a call of its own: the features of a cluster, and the APIs of the node that answers."""
+    """ApiVersions: the features of a cluster, and the APIs of the node that responds."""
 
     name = "ApiVersions"
 

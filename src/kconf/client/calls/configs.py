@@ -1,4 +1,4 @@
-"""Configs: describe, replace, alter, list. Requests for the configs and loggers of one broker go to that broker."""
+"""Describe, replace, alter and list configs. Requests for the configs and loggers of a broker go to that broker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REVISION_TAG: Final = 40003
 _STALE_TAG: Final = 40005
 
 Keys = Mapping[Resource, Sequence[str]] | Iterable[str]
-"""The keys to describe: of each resource, or the same of all."""
+"""The keys to describe: by resource, or the same for all."""
 
 ALTER_CONFIGS_IS_DEPRECATED: Final = (
     "alter_configs is deprecated (KIP-339): it removes every key that is not given; use incremental_alter_configs"
@@ -37,9 +37,9 @@ NO_INCREMENTAL = "before Kafka 2.3, only alter_configs exists, which replaces al
 
 
 class DescribedConfigs(Results[Resource, View]):
-    """The entries of each resource. `revision` is the one they were read at; only kconf servers return it.
+    """The entries of each resource. `revision` is the revision of the state; only kconf servers return it.
 
-    `stale`: a server said that it may miss changes of other servers, since it has no session with the store.
+    `stale`: the server may miss changes by other servers, since it has no session with ZooKeeper.
     """
 
     __slots__ = ("revision", "stale")
@@ -55,7 +55,7 @@ class DescribedConfigs(Results[Resource, View]):
 
 
 def node_of(resource: Resource) -> int:
-    """The only broker that can answer for a resource, or ANY."""
+    """The broker that must answer for a resource, or ANY."""
     if resource.type in _OF_ONE_BROKER and _INTEGER.fullmatch(resource.name):
         number = int(resource.name)
         return number if number >= 0 else ANY
@@ -75,9 +75,9 @@ def _keys_of(resources: Sequence[Resource], keys: Keys | None) -> Mapping[Resour
 
 
 def _check_known(names: Sequence[str], outcomes: Mapping[Resource, View | ApiError]) -> None:
-    """Raise for a name that no resource has as a key: the brokers leave it out without an error.
+    """Raise an error for a key that no resource has, since brokers ignore it without an error.
 
-    The default of all brokers has only the keys that are set there, which does not tell whether a key exists.
+    The cluster-wide default only lists keys that are set, so it does not show whether a key exists.
     """
     views = {resource: each for resource, each in outcomes.items() if not isinstance(each, ApiError)}
     if not names or len(views) < len(outcomes) or all(each == Resource.brokers() for each in views):
@@ -92,8 +92,8 @@ def _check_known(names: Sequence[str], outcomes: Mapping[Resource, View | ApiErr
     for name in missing:
         if not any(known_key(kind, name) for kind in kinds):
             near = next(filter(None, (similar_key(kind, name) for kind in kinds)), None)
-            meant = f"; did you mean {near}?" if near else ""
-            raise InvalidRequest(f"keys: {', '.join(each.word for each in kinds)} has no key {name!r}{meant}")
+            suggestion = f"; did you mean {near}?" if near else ""
+            raise InvalidRequest(f"keys: {', '.join(each.word for each in kinds)} has no key {name!r}{suggestion}")
 
 
 class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
@@ -119,7 +119,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         return node_of(item)
 
     def group(self, item: Resource) -> Hashable:
-        """A broker that does not know a type fails the whole request, so newer types have requests of their own."""
+        """Newer resource types get separate requests, since an unknown type fails the whole request."""
         return None if item.type in (ResourceType.TOPIC, ResourceType.BROKER) else item.type
 
     def write(self, node: NodeVersions, version: int, items: Sequence[Resource]) -> object:
@@ -133,7 +133,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         try:
             return self._read(version, frame, start)
         except (struct.error, IndexError):
-            raise RemoteProtocolError(f"DescribeConfigsResponse v{version} is cut off") from None
+            raise RemoteProtocolError(f"DescribeConfigsResponse v{version} is truncated") from None
         except Malformed as error:
             raise RemoteProtocolError(f"DescribeConfigsResponse v{version} {error}") from None
 
@@ -163,7 +163,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         if flexible:
             self._tags(data, p)
         elif p > len(data):
-            raise Malformed("is cut off")
+            raise Malformed("is truncated")
         return CallResult(outcomes, throttle)
 
     def _reader(self, version: int, kind: int) -> EntryReader:
@@ -183,11 +183,11 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             self._stale = self._stale or (tag == _STALE_TAG and data[p : p + size] == b"\x01")
             p += size
         if p > len(data):
-            raise Malformed("is cut off")
+            raise Malformed("is truncated")
 
     def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribedConfigs:
         _check_known(self._listed, outcomes)
-        # Responses may come from several snapshots. Compare-and-set is only safe with the oldest.
+        # Responses may come from several snapshots. Compare-and-set is safe only with the oldest.
         return DescribedConfigs(outcomes, min(self._revisions, default=None), stale=self._stale)
 
 
@@ -207,10 +207,10 @@ def _text(data: bytes, p: int, flexible: bool) -> tuple[str | None, int]:
 
 
 class AlterConfigs(PerItemCall[Resource, None]):
-    """Replaces all values of a resource: keys that are not given are removed."""
+    """Replaces all configs of a resource: keys that are not given are removed."""
 
     name = "AlterConfigs"
-    batch_factor = 4  # the controller commits a request as a whole, whatever its size
+    batch_factor = 4  # the controller commits each request atomically
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
         super().__init__(mapping_of("configs", configs, Resource))
@@ -242,7 +242,7 @@ class AlterConfigs(PerItemCall[Resource, None]):
 
 
 class IncrementalAlterConfigs(PerItemCall[Resource, None]):
-    """KIP-339. With an expected revision (kconf only) a resource that has changed since is not altered."""
+    """KIP-339. With an expected revision (kconf only), a resource that has changed since then is not altered."""
 
     name = "IncrementalAlterConfigs"
     batch_factor = 4
@@ -266,7 +266,7 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:
             raise InvalidRequest(f"`expected` contains resources that are not altered: {', '.join(sorted(stray))}")
-        # A retry of a request that was carried out would fail, since it changed the revision.
+        # A retry after success would fail, since the revision has changed.
         self.repeatable = not self._expected
         self.min_version = 1 if self._expected else 0
 
@@ -299,7 +299,7 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
 
 
 def updates(configs: Mapping[Resource, Mapping[str, str]]) -> dict[Resource, list[AlterConfigOp]]:
-    """KIP-248's incremental update: an empty value removes a key, keys that are not given are unchanged."""
+    """KIP-248's incremental update: an empty value removes a key. Keys that are not given are unchanged."""
     return {
         resource: [
             AlterConfigOp(OpType.SET, key, value) if value not in ("", None) else AlterConfigOp(OpType.DELETE, key)
@@ -321,7 +321,7 @@ def _altered(call: PerItemCall[Resource, None], version: int, frame: bytes, star
 
 
 class ListConfigResources(ClusterCall[list[Resource]]):
-    """Resources that have configs. Before Kafka 4.1, brokers list client-metrics subscriptions only."""
+    """Resources that have configs. Before Kafka 4.1, brokers list only client metrics subscriptions."""
 
     name = "ListConfigResources"
 
@@ -350,7 +350,10 @@ class ListConfigResources(ClusterCall[list[Resource]]):
 def alter_configs_call(
     configs: Mapping[Resource, Mapping[str, str]], validate_only: bool, incremental_update: bool
 ) -> PerItemCall[Resource, None]:
-    """AlterConfigs. With `incremental_update` it is IncrementalAlterConfigs, since Kafka never had KIP-248's flag."""
+    """The call for alter_configs.
+
+    With `incremental_update`, IncrementalAlterConfigs, since Kafka never had KIP-248's flag.
+    """
     if incremental_update:
         return IncrementalAlterConfigs(updates(configs), validate_only=validate_only)
     return AlterConfigs(configs, validate_only=validate_only)

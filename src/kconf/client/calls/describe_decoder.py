@@ -1,9 +1,9 @@
 """Decodes the entries of DescribeConfigs responses, with a cache.
 
-Most topics have the same entries, so the same bytes occur again and again. An encoded struct ends at a known position:
-bytes that start with the bytes of a struct that was decoded before have the same meaning, and comparing them is faster
-than decoding them. This is done for all entries of a resource together and for each entry, which usually follows the
-same one as before. The cache is bounded and lives as long as the call.
+Most topics have the same entries, so the same bytes occur many times. If data starts with the bytes of a struct that
+was decoded before, it has the same meaning, and comparing bytes is faster than decoding. This is done for all entries
+of a resource together, and for each entry, which usually follows the same one as before. The cache is bounded and lives
+as long as the call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _CachedEntry:
 
 
 class EntryReader:
-    """Reads the entries of one resource after the other, in one version (and for v0, of one type)."""
+    """Reads the entries of resources, in one version (and for v0, of one type)."""
 
     def __init__(self, version: int, resource_type: int) -> None:
         self._version, self._type = version, resource_type
@@ -56,7 +56,7 @@ class EntryReader:
         self._bytes = 0
 
     def view(self, data: bytes, start: int) -> tuple[View, int]:
-        """The entries whose array begins at `start`, and the position behind it."""
+        """The entries of the array at `start`, and the position after it."""
         for number, (raw, view) in enumerate(self._views):
             if data.startswith(raw, start):
                 if number:
@@ -65,7 +65,7 @@ class EntryReader:
         try:
             entries, end = self._entries(data, start)
         except (struct.error, IndexError):
-            raise RemoteProtocolError(f"DescribeConfigsResponse v{self._version} is cut off") from None
+            raise RemoteProtocolError(f"DescribeConfigsResponse v{self._version} is truncated") from None
         except Malformed as error:
             raise RemoteProtocolError(f"DescribeConfigsResponse v{self._version} {error}") from None
         entries.sort(key=_by_name)
@@ -135,7 +135,7 @@ def source_of(number: int) -> Source:
 
 
 def _source_v0(is_default: bool, resource_type: int) -> Source:
-    """As Java derives it, since version 0 has only a flag."""
+    """The source of an entry in version 0, which has only a flag. As in Java's client."""
     if is_default:
         return Source.DEFAULT
     if resource_type == ResourceType.TOPIC:

@@ -1,8 +1,8 @@
-"""Effective quotas (KIP-248) of a user with a client id, with the level of each and the quotas that it overrides.
+"""Effective quotas (KIP-248) of users and client ids, with the level of each and the quotas that it overrides.
 
-A kconf server has an API for this. With Kafka the client resolves the stored quotas: one strict filter per entity of a
-level, or all quotas at once if there would be too many requests. Both give the same result. KIP-248 has users and
-clients only; an IP address has no levels (describe_client_quotas returns its quota).
+A kconf server has an API for this. With Kafka, the client resolves the stored quotas: it requests each level with a
+strict filter, or all quotas at once if there would be too many requests. The result is the same. KIP-248 has only users
+and clients; IP addresses have no levels (use describe_client_quotas).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _MAX_REQUESTS: Final = 40  # five pairs; for more, all quotas are requested once
 
 
 def _refusal(entity: QuotaEntity, keys: Iterable[str]) -> ApiError | None:
-    """The error of what KIP-248 cannot express, which is not sent."""
+    """The error for an alteration that KIP-248 does not support, or None."""
     if not entity.parts or any(kind not in _NUMBERS for kind, _ in entity.parts):
         return ApiError(
             ErrorCode.INVALID_REQUEST, f"these quotas apply to a user, a client-id or both, not to {entity}"
         )
-    if any(name == "" for _, name in entity.parts):  # in the protocol it would be the default
+    if any(name == "" for _, name in entity.parts):  # in the protocol, an empty name is the default
         return ApiError(ErrorCode.INVALID_REQUEST, f"a name must not be empty ({entity}); None means the default")
     unknown = [key for key in keys if key not in QUOTA_TYPES]
     if unknown:
@@ -66,7 +66,7 @@ def _entity(resource: Any) -> QuotaEntity:
 
 
 class _PrecheckedCall(PerItemCall[QuotaEntity, Any]):
-    """Sends only the valid entities; the others have their error in the result."""
+    """Sends only the valid entities. The others get their error in the result."""
 
     def __init__(self, wanted: Mapping[QuotaEntity, Iterable[str]]) -> None:
         self._refused = {each: found for each, keys in wanted.items() if (found := _refusal(each, keys))}
@@ -101,7 +101,7 @@ class DescribeQuotas(_PrecheckedCall):
         return CallResult(outcomes, body.throttle_time_ms)
 
     def on_kafka(self) -> ResolveQuotas:
-        """The same for a broker that returns only stored quotas."""
+        """The same call for brokers that return only stored quotas."""
         return ResolveQuotas(self)
 
 
@@ -118,7 +118,7 @@ def _effective(quotas: Sequence[Any]) -> Effective:
 
 
 class ResolveQuotas(Call[QuotaEntity | None, Stored, Results[QuotaEntity, Effective]]):
-    """Requests the stored quotas of every level, or all (None) if that takes fewer requests."""
+    """Reads the stored quotas of every level, or all (None) if that takes fewer requests."""
 
     name = "DescribeClientQuotas"
     hint = DescribeClientQuotas.hint
@@ -143,14 +143,14 @@ class ResolveQuotas(Call[QuotaEntity | None, Stored, Results[QuotaEntity, Effect
         stored: Quotas = {}
         for each in outcomes.values():
             if isinstance(each, ApiError):
-                raise each.error()  # no quota is certain if one level is unknown
+                raise each.error()  # if one level is unknown, the effective quota is unknown
             stored.update({entity: dict(values) for entity, values in each.items()})
         quotas, call = StoredQuotas(stored), self._call
         return call.finish({each: quotas.effective(*who(each), call.keys) for each in call.items})
 
 
 class AlterQuotas(_PrecheckedCall):
-    """`alterations` has the keys to set, or to remove if the value is None or NaN; other keys are unchanged."""
+    """`alterations` has the keys to set, or to remove if the value is None or NaN. Other keys are unchanged."""
 
     name = "AlterQuotas"
     batch_factor = AlterClientQuotas.batch_factor
@@ -163,7 +163,7 @@ class AlterQuotas(_PrecheckedCall):
         self.alterations = {entity: _without_nan(each) for entity, each in plain.items()}
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
-        # Kafka's API for the same, which has no reason.
+        # Kafka's API for the same, without a reason.
         self._fallback = AlterClientQuotas(
             {each: self.alterations[each] for each in self.items}, validate_only=validate_only
         )
@@ -193,7 +193,7 @@ class AlterQuotas(_PrecheckedCall):
 
 
 def _outcome(resource: Any, validate_only: bool) -> ApiError | None:
-    """The first error of an entity's quotas. Where others were still altered (KIP-248), it says so."""
+    """The first error of an entity's quotas. It also mentions quotas that were altered (KIP-248)."""
     failed = [each for each in resource.quotas if each.error_code]
     if not failed:
         return None
@@ -212,7 +212,7 @@ def _key_name(quota: Any) -> str:
 
 
 class WhatIf(ClusterCall[list[QuotaDifference]]):
-    """Who would get a different quota, of the clients that a kconf server has seen recently."""
+    """The recently seen clients of a kconf server that would get a different quota."""
 
     name = "AlterQuotas"
 
@@ -236,7 +236,7 @@ class WhatIf(ClusterCall[list[QuotaDifference]]):
         return CallResult({None: refused or [_difference(each) for each in resource.shifts]}, body.throttle_time_ms)
 
     def resolved(self, stored: Stored, pairs: Iterable[Pair] | None) -> list[QuotaDifference]:
-        """The same from stored quotas: for these users and client ids, or for those that have quotas."""
+        """The same from stored quotas, for these users and client ids, or for those that have quotas."""
         from kconf.engine.quotas.what_if import what_if
 
         quotas, alteration = StoredQuotas(stored), ClientQuotaAlteration(self._entity, tuple(self._checked()))

@@ -1,5 +1,6 @@
-"""The requests that KIP-21 and KIP-248 proposed and Kafka never shipped: AlterConfig, DescribeConfig and the list of
-configured users and clients. Only kconf servers have them.
+"""Requests that KIP-21 and KIP-248 proposed and Kafka never shipped. Only kconf servers support them.
+
+These are AlterConfig, DescribeConfig and the list of configured users and clients.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class AlterEntityConfigs(PerItemCall[ConfigEntity, None]):
 
 
 class DescribeEntityConfigs(PerItemCall[ConfigEntity, dict[str, str]]):
-    """What is set at each entity itself."""
+    """The configs that are set on each entity itself."""
 
     name = "DescribeConfig"
     hint = f"{_HINT}; use describe_configs and describe_client_quotas"
@@ -108,7 +109,7 @@ class ListConfigEntities(ClusterCall[list[QuotaEntity]]):
         return CallResult({None: [each for each in found if self._is_wanted(each)]}, body.throttle_time_ms)
 
     def _is_wanted(self, entity: QuotaEntity) -> bool:
-        """The protocol takes "." for every name, so a name that is exactly that is looked for here."""
+        """Filter by name here if the name is ".", which in the protocol means all names."""
         parts = dict(entity.parts)
         exact = [each for each in self._wanted if each.match == MatchType.EXACT]
         return all(parts.get(each.entity_type) == each.name for each in exact)

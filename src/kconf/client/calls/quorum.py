@@ -1,4 +1,4 @@
-"""How far the metadata log of a KRaft cluster is committed: the leader's word, which any broker passes on."""
+"""Reads the end of the committed metadata log of a KRaft cluster. Any broker forwards the request to the leader."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 class DescribeLogEnd(ClusterCall[int | None]):
-    """The offset after the last committed record; None while a new leader does not know it. It takes DESCRIBE on the
-    cluster."""
+    """The offset after the last committed record, or None while a new leader does not know it.
+
+    Requires DESCRIBE on the cluster.
+    """
 
     name = "DescribeQuorum"
     hint = "only KRaft clusters have a metadata log"

@@ -1,4 +1,4 @@
-"""SCRAM credentials (KIP-554). The password never leaves the client, which sends it salted and hashed."""
+"""SCRAM credentials (KIP-554). The client sends the salted and hashed password, never the password itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CredentialKey = tuple[str, int]
 
 
 class DescribeUserScramCredentials(PerItemCall[str, tuple[CredentialInfo, ...]]):
-    """Of the named users, or (None) of all that have a credential."""
+    """Describes the credentials of the given users, or of all users if None."""
 
     name = "DescribeUserScramCredentials"
     hint = _HINT
@@ -92,7 +92,10 @@ class AllUserScramCredentials(
 
 
 class AlterUserScramCredentials(Call[CredentialKey, None, Results[str, None]]):
-    """One result per user. A request may name a user only once, so two mechanisms of a user are two requests."""
+    """One result per user.
+
+    A request may contain a user only once, so two mechanisms of a user are sent in two requests.
+    """
 
     name = "AlterUserScramCredentials"
     route = CONTROLLER
@@ -160,7 +163,7 @@ def scram_upsertion(
     iterations: int = MIN_ITERATIONS,
     salt: bytes | None = None,
 ) -> UserScramCredentialUpsertion:
-    """A credential to set. Without a salt a random one is used. The result does not contain the password."""
+    """A credential to set, with a random salt unless one is given. The result does not contain the password."""
     from kconf.security.scram import salted_password
 
     salt = urandom(_SALT_BYTES) if salt is None else salt
@@ -175,5 +178,5 @@ def describe_scram_call(
     Call[None, dict[str, tuple[CredentialInfo, ...] | ApiError], Results[str, tuple[CredentialInfo, ...]]]
     | PerItemCall[str, tuple[CredentialInfo, ...]]
 ):
-    """None means all users, and an empty list none; in the protocol an empty list means all."""
+    """The call to describe credentials. None means all users, and an empty list no users."""
     return AllUserScramCredentials() if users is None else DescribeUserScramCredentials(users)

@@ -10,7 +10,7 @@ from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, api_e
 
 
 class DelegationToken(NamedTuple):
-    """`expires` and `latest` are milliseconds since 1970: renewing moves `expires`, but not beyond `latest`."""
+    """A token. `expires` and `latest` are milliseconds since 1970. It can be renewed until `latest`."""
 
     id: str
     hmac: bytes
@@ -26,7 +26,7 @@ class DelegationToken(NamedTuple):
 
 
 class CreateDelegationToken(ClusterCall[DelegationToken]):
-    """`owner` is a principal, `User:alice`; None: the caller itself."""
+    """Creates a token. `owner` is a principal such as `User:alice`, or None for the caller."""
 
     name = "CreateDelegationToken"
     hint = "a token for another user needs Kafka 3.3"
@@ -52,7 +52,7 @@ class CreateDelegationToken(ClusterCall[DelegationToken]):
 
 
 class RenewDelegationToken(ClusterCall[int]):
-    """The result is when it expires now."""
+    """Renews a token. Returns its new expiry time."""
 
     name = "RenewDelegationToken"
 

@@ -1,4 +1,4 @@
-"""Topics: create, delete, add partitions, list, describe. The first three go to the controller."""
+"""Create, delete, extend, list and describe topics. Changes go to the controller."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
 
 
 def _plain(topic: NewTopic) -> NewTopic:
-    """With values as the protocol has them, without units."""
+    """A topic with config values as in the protocol, without units."""
     what = f"topics: {item_of('topics: the name of a topic', topic.name, str)}"
     for count in (topic.partitions, topic.replication_factor):
         item_of(f"{what}: a number of partitions or replicas", count, int)
@@ -92,7 +92,7 @@ def _text(topic: str, key: str, value: object) -> str:
 
 
 def _details(topic: Any, version: int) -> TopicDetails | ApiError:
-    """KIP-525. Without permission to describe configs there are none, and no counts."""
+    """The details of a created topic (KIP-525), which require DescribeConfigs."""
     if topic.topic_config_error_code:
         return api_error(topic.topic_config_error_code, "not authorized to describe the configs of this topic")
     if topic.num_partitions < 0:
@@ -118,7 +118,7 @@ def _details(topic: Any, version: int) -> TopicDetails | ApiError:
 
 
 class DeleteTopics(PerItemCall[TopicName, None]):
-    """By name or by id."""
+    """Deletes topics by name or by id."""
 
     name = "DeleteTopics"
     route = CONTROLLER
@@ -132,7 +132,7 @@ class DeleteTopics(PerItemCall[TopicName, None]):
             self.hint = "topics can be deleted by ID since Kafka 2.8"
 
     def group(self, item: TopicName) -> bool:
-        return isinstance(item, UUID)  # a response has both the name and the id
+        return isinstance(item, UUID)  # responses contain both name and id
 
     def write(self, node: NodeVersions, version: int, items: Sequence[TopicName]) -> object:
         from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -242,7 +242,7 @@ class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
             self.hint = "topics can be described by ID since Kafka 3.1"
 
     def group(self, item: TopicName) -> bool:
-        return isinstance(item, UUID)  # a broker ignores names in a request with ids
+        return isinstance(item, UUID)  # brokers ignore names in a request with ids
 
     def write(self, node: NodeVersions, version: int, items: Sequence[TopicName]) -> object:
         from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

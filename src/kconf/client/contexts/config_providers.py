@@ -16,45 +16,64 @@ if TYPE_CHECKING:
     from kconf.client.contexts.context import Context
 
 _REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
-_COMMAND_TIMEOUT: Final = 60.0  # seconds: the user may have to unlock a password store
+_LOGIN: Final = ("sasl.jaas.config", "sasl.oauthbearer.", "sasl.login.")
+"""Prefixes of properties with the context's credentials."""
+_COMMAND_TIMEOUT: Final = 60.0  # seconds; the user may have to unlock a password store
 
 
 def client_properties(context: Context) -> dict[str, str]:
     """Java client properties of a context, with all references resolved."""
-    given: dict[str, str] = {}
-    if context.properties_file is not None:
-        from kconf.client.properties import read_file
-
-        given.update(read_file(context.properties_file))
-    given.update(context.properties)
     resolver = _Resolver(context)
-    found = {key: resolver.resolve(value, key) for key, value in given.items()}
+    found = {key: resolver.resolve(value, key) for key, value in _given(context).items()}
     if context.user is not None and "sasl.jaas.config" not in found:
         found["sasl.jaas.config"] = _jaas(found, resolver.resolve(context.user, "user"), resolver.password())
     return found
 
 
 def user_properties(context: Context, user: str, password: str) -> dict[str, str]:
-    """Properties of a client that logs in as this user, with none of the context's own credentials.
+    """Properties of a client that logs in as this user, without the context's own credentials.
 
     User and password are taken literally: a reference in them is not resolved.
     """
     found = client_properties(_without_login(context))
     if not found.get("security.protocol", "").strip().upper().startswith("SASL"):
         raise ConfigurationError(
-            f"{context.name or context.bootstrap} has no logins: its security.protocol has no SASL"
+            f"{context.name or context.bootstrap} does not support logins: its security.protocol is not SASL"
         )
     return {**found, "sasl.jaas.config": _jaas(found, user, password)}
 
 
-def _without_login(context: Context) -> Context:
+def takes_tokens(context: Context) -> bool:
+    """Whether clients of the context log in with bearer tokens of an OIDC provider."""
+    given = _given(context)
+    is_sasl = given.get("security.protocol", "").strip().upper().startswith("SASL")
+    handler = given.get("sasl.login.callback.handler.class", "").lower()
+    return is_sasl and given.get("sasl.mechanism", "").strip() == "OAUTHBEARER" and "iam" not in handler
+
+
+def token_properties(context: Context) -> dict[str, str]:
+    """Properties of a client that logs in with a user's token, without the context's own credentials."""
+    found = client_properties(_without_login(context))
+    if not takes_tokens(context):
+        raise ConfigurationError(
+            f"{context.name or context.bootstrap} does not accept tokens: it does not use OAUTHBEARER"
+        )
+    return found
+
+
+def _given(context: Context) -> dict[str, str]:
+    """The properties, with unresolved references."""
     given: dict[str, str] = {}
     if context.properties_file is not None:
         from kconf.client.properties import read_file
 
         given.update(read_file(context.properties_file))
     given.update(context.properties)
-    given.pop("sasl.jaas.config", None)
+    return given
+
+
+def _without_login(context: Context) -> Context:
+    given = {key: value for key, value in _given(context).items() if not key.startswith(_LOGIN)}
     return context._replace(properties_file=None, properties=given, user=None, password=None, password_command=None)
 
 
@@ -67,7 +86,7 @@ def controllers(context: Context) -> str:
 
 
 def controller_properties(context: Context) -> dict[str, str]:
-    """Properties of a client for the controllers: those of their own file, or else the ones of the context."""
+    """Properties of a client for the controllers: from their own file, or those of the context."""
     if context.controller_properties is None:
         return client_properties(context)
     from kconf.client.properties import read_file
@@ -166,5 +185,5 @@ def _jaas(properties: Mapping[str, str], user: str, password: str) -> str:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a value contains a reference instead of a secret; a JAAS config may have one among other options."""
+    """Whether a value contains a reference instead of a secret. A JAAS config may contain one among other options."""
     return re.search(_REFERENCE, text) is not None

@@ -1,4 +1,4 @@
-"""Contexts: the clusters that a user works with, by name. No value is resolved here (config_providers.py)."""
+"""Contexts: the clusters that a user works with, by name. References are resolved in config_providers.py."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 
 
 class Context(NamedTuple):
-    """A cluster, how to reach it, and which changes are allowed. A context made of command-line options has no name.
+    """A cluster, its address and credentials, and which changes are allowed.
 
-    `properties` are Java client properties, which override those of the file `properties_file`. Paths are absolute.
-    `journal` is the directory that changes are recorded in, `lake` the one with the tables of the pipeline.
-    `controllers` are addresses of KRaft controllers, `controller_properties` a file with the credential for them, which
-    is used to follow the metadata log and for nothing else.
+    A context from command-line options has no name. `properties` are Java client properties, which override those of
+    the file `properties_file`. Paths are absolute. `journal` is the directory in which changes are recorded, `lake` the
+    one with the tables of the pipeline. `controllers` are addresses of KRaft controllers, and `controller_properties`
+    is a file with their credential, which is used only to follow the metadata log.
     """
 
     name: str = ""
@@ -42,7 +42,7 @@ class Context(NamedTuple):
 
 
 class Contexts(NamedTuple):
-    """The contents of the file of contexts."""
+    """The content of the contexts file."""
 
     path: str
     current: str | None = None
@@ -59,16 +59,18 @@ class Contexts(NamedTuple):
         return found
 
     def chosen(self) -> Context:
-        """The current context. Only a user without contexts gets the default address: it may be another cluster."""
+        """The current context. The default address is used only if there are no contexts."""
         if self.current is not None:
             return self.named(self.current)
         if self.contexts:
             names = ", ".join(self.contexts)
-            raise ConfigurationError(f"no context is chosen; -C NAME or kconf context use NAME chooses one of {names}")
+            raise ConfigurationError(
+                f"no context is selected; use -C NAME or kconf context use NAME with one of {names}"
+            )
         return Context()
 
     def matching(self, pattern: str) -> list[Context]:
-        """The context of that name, or those whose names match a glob, in their order."""
+        """The context of that name, or those whose names match a glob, in file order."""
         if pattern in self.contexts or not is_glob(pattern):
             return [self.named(pattern)]
         from fnmatch import fnmatchcase

@@ -33,7 +33,7 @@ _PATHS: Final = ("policy", "journal", "lake", "controller_properties")
 
 
 def read_contexts(data: bytes, path: str) -> Contexts:
-    """The contexts of a file's bytes; `ConfigurationError` has every mistake as `path:line:column: sentence`."""
+    """Parse a contexts file. Raises ConfigurationError with all errors, as `path:line:column: message`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -111,13 +111,13 @@ class _ContextsReader(YamlReader):
         return str(node.value)
 
     def _path(self, node: YamlNode, what: str) -> str:
-        """A path, from the file's own directory on; an address with a scheme stays as it is."""
+        """A path, relative to the file's directory. A URL is not changed."""
         text = self.text(node, what)
         return text if "://" in text else os.path.join(self.directory, os.path.expanduser(text))
 
 
 def with_current(text: str, name: str) -> str:
-    """The file's text with another current context; comments and order stay."""
+    """The text of the file with another current context. Comments and order are preserved."""
     root = compose(text, "contexts")
     for key, value in root.value if root is not None else ():
         if key.value == "current":
@@ -126,7 +126,7 @@ def with_current(text: str, name: str) -> str:
 
 
 def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
-    """The file's text with one more context, or with another in place of the one of that name."""
+    """The text of the file with a context added or replaced."""
     root = compose(text, "contexts")
     contexts = next((value for key, value in root.value if key.value == "contexts"), None) if root else None
     if contexts is None or contexts.id != "mapping" or not contexts.value:
@@ -147,7 +147,7 @@ def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
 
 
 def without_context(text: str, name: str) -> str:
-    """The file's text without a context, and without `current` if that was it; comments and order stay."""
+    """The text of the file without a context, also if it is `current`. Comments and order are preserved."""
     root = compose(text, "contexts")
     fields = {key.value: (key, value) for key, value in root.value} if root is not None else {}
     contexts = fields["contexts"][1]
@@ -166,7 +166,7 @@ def without_context(text: str, name: str) -> str:
 
 
 def _end(text: str, node: YamlNode) -> int:
-    """The end of the last line of a node; comments after it do not belong to it."""
+    """The end of the last line of a node, without comments after it."""
     while node.id != "scalar" and node.value:
         node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
     place = int(node.end_mark.index)
@@ -192,4 +192,4 @@ def write_file(path: str, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from None
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None

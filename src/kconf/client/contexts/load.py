@@ -1,4 +1,4 @@
-"""Finds and reads the file of contexts: `~/.config/kconf/config.yaml`, or `$XDG_CONFIG_HOME`, or `$KCONF_CONFIG`."""
+"""Finds and reads the contexts file: `~/.config/kconf/config.yaml`, `$XDG_CONFIG_HOME/kconf/…` or `$KCONF_CONFIG`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def config_path() -> str:
 
 
 def load_contexts(path: str | None = None) -> Contexts:
-    """The contexts of the file, none if there is no file. Warns if other users can read it."""
+    """The contexts of the file, or none if it does not exist. Warns if other users can read it."""
     path = path or config_path()
     try:
         with open(path, "rb") as file:
@@ -28,9 +28,9 @@ def load_contexts(path: str | None = None) -> Contexts:
     except FileNotFoundError:
         return Contexts(path)
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         sys.stderr.write(f"kconf: {path} is readable by other users; run chmod 600 {path}\n")
-    from kconf.client.contexts.file import read_contexts  # imported late: it needs a YAML parser
+    from kconf.client.contexts.file import read_contexts  # a local import: it needs a YAML parser
 
     return read_contexts(data, path)

@@ -1,7 +1,7 @@
-"""The parts of a client journal: where it is stored, and how one kind of call is recorded.
+"""The interfaces of a client journal: where it is stored, and how a kind of call is recorded.
 
-Recorders are generators without I/O, so that AdminClient and SyncAdminClient share them: they yield the calls to make
-and are sent their results.
+Recorders are generators without I/O, so that AdminClient and SyncAdminClient share them: they yield the calls to
+execute and receive their results.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kconf.model.journal import Change, RequestContext
 T = TypeVar("T")
 
 CallSequence = Generator[Call[Any, Any, Any], Any, T]
-"""Yields the calls to make, and is sent their results."""
+"""Yields the calls to execute, and receives their results."""
 
 UNREADABLE = "unseen"
-"""In place of a secret that is set and that no one can read. Its keyed hash reveals nothing."""
+"""The placeholder of a secret that is set but cannot be read. Its keyed hash reveals nothing."""
 
 
 class PendingChange(NamedTuple):
@@ -30,27 +30,27 @@ class PendingChange(NamedTuple):
 
 
 class RefusedChange(NamedTuple):
-    """A change that was requested and not made."""
+    """A change that was requested but not made."""
 
     change: Change
     failure: ApiError
 
 
 class Journal(Protocol):
-    """Where changes are recorded; files.py stores them in files."""
+    """Records changes. files.py stores them in files."""
 
     @property
     def reason(self) -> str | None:
-        """The reason of changes whose call gives none."""
+        """The reason for changes whose call has none."""
 
     def begin(self, cluster: str, caller: RequestContext, changes: Sequence[Change], log_begin: int | None) -> Any:
-        """Record what is about to be requested. Returns an entry for `end`.
+        """Record the changes that are about to be requested. Returns an entry for `end`.
 
-        `log_begin` is the end of the cluster's metadata log before the request; None: unknown.
+        `log_begin` is the end of the cluster's metadata log before the request, or None if unknown.
         """
 
     def answered(self, entry: Any) -> Any:
-        """The same entry, with the time of the response, which is now."""
+        """The entry with the current time as the time of the response."""
 
     def end(
         self,
@@ -60,21 +60,21 @@ class Journal(Protocol):
         unknown: Sequence[Change],
         log_end: int | None = None,
     ) -> None:
-        """Record the outcome. `log_end` is the end of the metadata log after the response; None: unknown."""
+        """Record the outcome. `log_end` is the end of the metadata log after the response, or None if unknown."""
 
 
 class CallRecorder(Protocol):
-    """How one kind of call is recorded."""
+    """Records one kind of call."""
 
     def before(self) -> CallSequence[list[PendingChange]]:
-        """What the call would change."""
+        """The changes that the call would make."""
 
     def after(self, done: Sequence[PendingChange], result: Any) -> CallSequence[list[Change]]:
-        """What the call has changed, with what its result and the cluster show now."""
+        """The changes that the call made, completed from its result and the cluster."""
 
 
 class PlannedChangesRecorder:
-    """Base of recorders whose changes are fully known before the call."""
+    """Base class of recorders whose changes are fully known before the call."""
 
     def after(self, done: Sequence[PendingChange], result: Any) -> CallSequence[list[Change]]:
         yield from ()

@@ -28,14 +28,14 @@ from kconf.model.resource import ResourceType
 from kconf.model.scram import shown_iterations
 from kconf.util.atomic_files import PartialFile, cluster_directory, create, private_directory
 
-EPOCH: Final = 0  # these changes have no server
+EPOCH: Final = 0  # these changes were not made through a kconf server
 ORIGIN: Final = "client"
 _KEY: Final = "client.key"
 _KEY_BYTES: Final = 32
 
 
 class JournalFileEntry(NamedTuple):
-    """One call that has begun; `answered` is when its response came, in milliseconds."""
+    """One call that has begun. `answered` is the time of its response in milliseconds."""
 
     cluster: str
     number: int
@@ -46,7 +46,7 @@ class JournalFileEntry(NamedTuple):
 
 
 class ClientJournal:
-    """A directory of such files. Several processes on several machines may share it."""
+    """A directory of journal files. Several processes on several machines may share it."""
 
     def __init__(self, directory: str | os.PathLike[str], *, reason: str | None = None) -> None:
         self.directory = Path(directory)
@@ -101,7 +101,7 @@ class ClientJournal:
         outcome: str,
         **facts: int | None,
     ) -> list[dict[str, Any]]:
-        """`facts` are fields that a line has only if they are known."""
+        """The lines of a file. `facts` are optional fields."""
         changes = [_redacted(each, self._key()) for each in changes]
         revision = Revision(number, number // 1000, caller, changes, ORIGIN, number)
         more: dict[str, Any] = {"os_user": self._user, "outcome": outcome}
@@ -129,7 +129,7 @@ class ClientJournal:
                     create(path, token_bytes(_KEY_BYTES))
             key = path.read_bytes()
         except OSError as error:
-            raise StoreUnavailable(f"the journal in {self.directory} cannot be written: {error.strerror}") from None
+            raise StoreUnavailable(f"cannot write the journal in {self.directory}: {error.strerror}") from None
         if len(key) != _KEY_BYTES:
             raise StoreMismatch(f"{path} is not a key: it has {len(key)} bytes, not {_KEY_BYTES}")
         return key
@@ -143,11 +143,11 @@ class ClientJournal:
                     file.write(to_json(line).encode() + b"\n")
                 return file.publish(name)
         except OSError as error:
-            raise StoreUnavailable(f"the journal in {directory} cannot be written: {error.strerror}") from None
+            raise StoreUnavailable(f"cannot write the journal in {directory}: {error.strerror}") from None
 
 
 def _redacted(change: Change, key: bytes) -> Change:
-    """Without secrets. Of a credential the iterations stay, since the cluster shows them too."""
+    """Redact secrets. The iterations of a credential are kept, since the cluster shows them too."""
     redacted = redact_change(change, key)
     if change.resource.type is not ResourceType.SCRAM or not change.sensitive:
         return redacted
@@ -161,7 +161,7 @@ def _with_iterations(text: str | None, credential: str | None) -> str | None:
 
 
 class JournalContents(NamedTuple):
-    """The lines of a cluster: changes in order, refused attempts, and changes whose outcome is unknown."""
+    """The content of a cluster's journal: changes in order, refused attempts, and changes whose outcome is unknown."""
 
     changes: list[dict[str, Any]]
     attempts: list[dict[str, Any]]
@@ -169,7 +169,7 @@ class JournalContents(NamedTuple):
 
 
 def read_journal(directory: str | os.PathLike[str], cluster: str) -> JournalContents:
-    """Read a client journal, an archive, or both in one directory. `StoreMismatch` names a bad line."""
+    """Read a client journal, an archive, or both in one directory. Raises StoreMismatch for an invalid line."""
     found = JournalContents([], [], [])
     folder = cluster_directory(directory, cluster)
     try:
@@ -177,7 +177,7 @@ def read_journal(directory: str | os.PathLike[str], cluster: str) -> JournalCont
     except FileNotFoundError:
         return found
     except OSError as error:
-        raise StoreUnavailable(f"the journal in {folder} cannot be read: {error.strerror}") from None
+        raise StoreUnavailable(f"cannot read the journal in {folder}: {error.strerror}") from None
     for name in names:
         into = found.unknown if name.startswith("begun-") else found.attempts if name.startswith("attempts-") else None
         if name.endswith(".jsonl") or (name.endswith(".json") and into is found.unknown):
@@ -188,9 +188,9 @@ def read_journal(directory: str | os.PathLike[str], cluster: str) -> JournalCont
 
 def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        texts = path.read_text(encoding="utf-8").split("\n")  # no other: a value may hold a U+2028
+        texts = path.read_text(encoding="utf-8").split("\n")  # only \n: a value may contain U+2028
     except OSError as error:
-        raise StoreUnavailable(f"{path} cannot be read: {error.strerror}") from None
+        raise StoreUnavailable(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise StoreMismatch(f"{path} is not a journal: it is not UTF-8") from None
     for number, text in enumerate(texts[:-1] if not texts[-1] else texts, 1):
@@ -198,7 +198,7 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
             line: dict[str, Any] = json.loads(text)
             newer = line["format"] > FORMAT
         except (ValueError, KeyError, TypeError):
-            raise StoreMismatch(f"{path}:{number}: not a line of a journal") from None
+            raise StoreMismatch(f"{path}:{number}: not a valid journal line") from None
         if newer:
             raise StoreMismatch(f"{path} was written by a newer version of kconf")
         yield line

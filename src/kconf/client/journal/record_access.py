@@ -46,9 +46,9 @@ class AlterQuotasRecorder(PlannedChangesRecorder):
 
 
 class AlterScramCredentialsRecorder(PlannedChangesRecorder):
-    """Of an existing credential only the iterations are known; a new one is redacted, as all secrets.
+    """Records SCRAM credentials. Only the iterations of an existing credential are known; a new one is redacted.
 
-    If it is not known whether there is one, it counts as existing: a rollback does not remove it then.
+    If it is unknown whether a credential exists, it counts as existing, so that a rollback does not remove it.
     """
 
     def __init__(self, call: AlterUserScramCredentials) -> None:
@@ -93,7 +93,7 @@ class CreateAclsRecorder(PlannedChangesRecorder):
 
 
 class DeleteAclsRecorder(PlannedChangesRecorder):
-    """Each ACL that the filters match, once."""
+    """Records each ACL that matches the filters, once."""
 
     def __init__(self, call: DeleteAcls) -> None:
         self.filters = call.items

@@ -1,4 +1,4 @@
-"""Records changes of configs. What they would change is read from the cluster.
+"""Records changes of configs. The values before a change are read from the cluster.
 
 A change is recorded as in a server's journal. A value that cannot be read is recorded as not set.
 """
@@ -34,7 +34,7 @@ class IncrementalAlterConfigsRecorder(PlannedChangesRecorder):
 
 
 class AlterConfigsRecorder(PlannedChangesRecorder):
-    """Keys that are not given are removed."""
+    """Records AlterConfigs, which removes keys that are not given."""
 
     def __init__(self, call: AlterConfigs) -> None:
         self.configs = call.configs
@@ -56,7 +56,7 @@ class AlterConfigsRecorder(PlannedChangesRecorder):
 def read_entries(
     resources: Mapping[Resource, object], keys: Mapping[Resource, Sequence[str]] | None = None
 ) -> CallSequence[dict[Resource, dict[str, Entry]]]:
-    """The entries of resources by name, as far as they can be read."""
+    """The entries of resources by name, without resources that cannot be read."""
     try:
         views: DescribedConfigs = yield DescribeConfigs(resources, keys=keys)
     except KafkaError:
@@ -69,7 +69,7 @@ def read_entries(
 
 
 def config_change(resource: Resource, op: AlterConfigOp, entry: Entry | None) -> Change | None:
-    """The change that an operation would make; None if it changes nothing."""
+    """The change that an operation would make, or None if it changes nothing."""
     is_own = entry is not None and entry.source == own_source(resource)
     key = _key(resource.type, op.key, entry)
     sensitive = entry.sensitive if entry is not None else key is None or key.sensitive
@@ -90,7 +90,7 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, before: str | None) -> str 
     try:
         return combined(op.op, key, op.key, before, op.value or "")
     except KafkaError:
-        return op.value  # the cluster will refuse it
+        return op.value  # the cluster will refuse the operation
 
 
 def _key(kind: ResourceType, name: str, entry: Entry | None) -> ConfigKey | None:

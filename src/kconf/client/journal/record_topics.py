@@ -1,4 +1,4 @@
-"""Records topics that are created, get partitions or are deleted. Only the cluster knows their ids and replicas."""
+"""Records the creation, extension and deletion of topics. Topic ids and replicas are read from the cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_READS: Final = 7  # within about three seconds
 
 
 class CreateTopicsRecorder:
-    """A change for the topic, and one for each of its configs."""
+    """Records a change for the topic, and one for each of its configs."""
 
     def __init__(self, call: CreateTopics) -> None:
         self.topics = call.topics
@@ -41,11 +41,11 @@ class CreateTopicsRecorder:
         return found
 
     def after(self, done: Sequence[PendingChange], result: Results[str, CreatedTopic]) -> CallSequence[list[Change]]:
-        """The response has the ids, so that none is lost if the brokers' metadata lags for longer than we wait."""
+        """Complete the changes. The ids are in the response, in case the brokers' metadata lags."""
         created = {str(each.item): result[str(each.item)] for each in done}
 
         def is_this(topic: TopicDescription) -> bool:
-            return created[topic.name].topic_id.int in (0, topic.topic_id.int)  # zero from an old broker
+            return created[topic.name].topic_id.int in (0, topic.topic_id.int)  # zero for older brokers
 
         confirmed = [
             each._replace(change=each.change._replace(after=_as_created(each.change.after, created[str(each.item)])))
@@ -75,7 +75,7 @@ class CreatePartitionsRecorder:
 
 
 class DeleteTopicsRecorder(PlannedChangesRecorder):
-    """A change for each override and one for the topic: a new topic of that name inherits no configs."""
+    """Records a change for each override and one for the topic, since a new topic of that name has no configs."""
 
     def __init__(self, call: DeleteTopics) -> None:
         self.items = call.items
@@ -98,7 +98,7 @@ class DeleteTopicsRecorder(PlannedChangesRecorder):
 
 
 class AwaitTopics(DescribeTopics):
-    """Describes topics until a broker shows the change: its metadata may lag behind the controller."""
+    """Describes topics until a broker shows the change, since its metadata may lag behind the controller."""
 
     def __init__(self, topics: Iterable[str], is_done: IsDone) -> None:
         super().__init__(topics)
@@ -147,7 +147,7 @@ def _as_described(done: Sequence[PendingChange], is_done: IsDone) -> CallSequenc
 
 
 def _as_created(wanted: str | None, topic: CreatedTopic) -> str:
-    """The topic that was requested, with what the response says of it: its id, and counts left to defaults."""
+    """The requested topic, with its id and default counts from the response."""
     facts = json.loads(wanted or "{}")
     if not isinstance(topic.details, ApiError):
         facts |= {"partitions": topic.num_partitions, "replication": topic.replication_factor}

@@ -1,10 +1,11 @@
-"""Records what a client changes on a cluster without a journal: the state before, the request, the outcome.
+"""Records what a client changes on a cluster without a journal: the previous state, the request, and the outcome.
 
-The changes of a call are read from the cluster and recorded before the call is made, so that a crash in between leaves
-a trace. A kconf server has a journal of its own, so nothing is recorded for it; neither are dry runs.
+The previous state is read from the cluster and recorded before the call is executed, so that a crash in between leaves
+a record. kconf servers have their own journal, so nothing is recorded for them. Dry runs are not recorded.
 
-Of a KRaft cluster the journal also has between which offsets of the metadata log the change must be, if the client may
-ask: the end of the log before the request and after the response. So a follower can say exactly which change it made.
+For a KRaft cluster, the journal also contains the range of metadata log offsets in which the change must be: the end of
+the log before the request and after the response, if the client is authorized to read it. With this range, a follower
+can determine exactly which change in the log was made by the client.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _UNCERTAIN = (ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT)
 
 
 class IdentifyCluster(DescribeCluster):
-    """Which cluster this is, and whether it has a journal of its own."""
+    """Reads the cluster id, and whether the cluster has its own journal."""
 
     is_kconf = False
 
@@ -56,7 +57,7 @@ def is_recorded(call: Call[Any, Any, Any]) -> bool:
 
 
 def record_call(call: Call[Any, Any, T], journal: Journal, settings: ClientSettings) -> CallSequence[T]:
-    """Make a call that changes something, and record it."""
+    """Execute a call that changes something, and record it."""
     identify = IdentifyCluster(authorized_operations=False, fenced=False, controllers=settings.bootstrap.controllers)
     cluster: ClusterDescription = yield identify
     if identify.is_kconf:
@@ -82,14 +83,14 @@ def record_call(call: Call[Any, Any, T], journal: Journal, settings: ClientSetti
     try:
         made = yield from recorder.after(done, result)
     except KafkaError:
-        made = [each.change for each in done]  # it was done, even if its details cannot be read
+        made = [each.change for each in done]  # the call succeeded, even if its details cannot be read
     certain = [each for each in refused if each.failure.code not in _UNCERTAIN]
     journal.end(entry, made, certain, unknown, log_end)
     return result  # type: ignore[no-any-return]
 
 
 def _log_end() -> CallSequence[int | None]:
-    """The end of the metadata log; None if there is none, or it cannot be read."""
+    """The end of the metadata log, or None if there is none or it cannot be read."""
     try:
         return (yield DescribeLogEnd())  # type: ignore[no-any-return]
     except KconfError:
@@ -97,7 +98,7 @@ def _log_end() -> CallSequence[int | None]:
 
 
 def _record_error(error: KconfError, journal: Journal, entry: Any, changes: Sequence[Change]) -> None:
-    """A call that failed as a whole: it was refused, or its outcome is unknown."""
+    """Record a call that failed as a whole: it was refused, or its outcome is unknown."""
     is_unknown = isinstance(error, RequestTimedOut | ConnectionFailed) and error.sent
     if is_unknown or not isinstance(error, KafkaError):
         journal.end(entry, [], [], changes)

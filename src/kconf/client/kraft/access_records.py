@@ -1,6 +1,6 @@
-"""SCRAM credentials and ACLs as the metadata log has them: which key of which resource a record sets, and to what.
+"""Converts SCRAM and ACL records of the metadata log to keys and values of resources.
 
-The stored keys of a SCRAM credential leave this module only as the text that the image digests and drops.
+The image hashes the text of a SCRAM credential and does not store it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _MECHANISMS: Final = {int(each): each for each in Mechanism}
 
 
 class KeyValue(NamedTuple):
-    """A key of a resource and its value (None: not set). `shown` is the part of a secret that is none."""
+    """A key of a resource and its value, or None if it is not set.
+
+    `shown` is the part of a credential that is not secret.
+    """
 
     resource: Resource
     key: str
@@ -33,7 +36,7 @@ class KeyValue(NamedTuple):
 
 
 def scram_credential(record: UserScramCredentialRecord | RemoveUserScramCredentialRecord) -> KeyValue | None:
-    """The credential that a record sets or removes; None if its mechanism is not known."""
+    """The credential that a record sets or removes, or None if its mechanism is unknown."""
     mechanism = _MECHANISMS.get(record.mechanism)
     if mechanism is None:
         return None
@@ -46,7 +49,7 @@ def scram_credential(record: UserScramCredentialRecord | RemoveUserScramCredenti
 
 
 def acl_of(record: AccessControlEntryRecord) -> AclBinding:
-    """Raises ValueError if it has numbers that are not known."""
+    """The ACL in a record. Raises ValueError if it contains unknown numbers."""
     return acl_binding(
         record.resource_type,
         record.resource_name,
@@ -61,7 +64,7 @@ def acl_of(record: AccessControlEntryRecord) -> AclBinding:
 def acl_binding(
     resource_type: int, name: str, principal: str, operation: int, permission: int, pattern: int, host: str
 ) -> AclBinding:
-    """An ACL from its numbers, in the order of its fields."""
+    """An ACL from the numbers of its fields."""
     return AclBinding(
         AclType(resource_type),
         name,

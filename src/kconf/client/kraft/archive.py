@@ -1,13 +1,13 @@
-"""The changes of a followed cluster as files, in the format of the archive.
+"""Writes the changes of a followed cluster to files, in the archive's format.
 
 DIR/<cluster id>/log-<first offset>-<end offset>.jsonl       what was committed from the first offset to before the end
 DIR/<cluster id>/log-gap-<first offset>-<end offset>.jsonl   a part of the log that was gone before it was read: the
                                                              difference between the states before and after it
 DIR/<cluster id>/.follow.json                                the checkpoint to continue from
 
-A line is named by the cluster, the epoch of the log and the offset, so that several followers of one cluster write the
-same lines. The ranges of the files follow each other without a hole: what is missing shows. A file is published before
-the checkpoint is replaced; what is read again after a crash in between is not written again.
+A line is identified by the cluster, the epoch of the log and the offset, so several followers of one cluster write the
+same lines. The ranges of the files are contiguous, so a missing file is detected. A file is published before the
+checkpoint is replaced; after a crash in between, what is read again is not written again.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _CHECKPOINT: Final = ".follow.json"
 _LOCK: Final = ".follow"
 _HIDDEN: Final = ".log"
 IDLE_CHECKPOINT: Final = 300.0
-"""Seconds after which a follower notes its position though nothing has changed."""
+"""Seconds after which a follower writes its position even if nothing has changed."""
 _NAME: Final = re.compile(r"log-(gap-)?(\d{20})-(\d{20})\.jsonl")
 
 
 class LogSegment(NamedTuple):
-    """A file, from its name: the offsets that it covers."""
+    """A file and the offsets that it covers, from its name."""
 
     path: Path
     begin: int
@@ -45,7 +45,7 @@ class LogSegment(NamedTuple):
 
 
 def log_segment(path: Path) -> LogSegment | None:
-    """A file by its name; None if it is not one of a follower."""
+    """Parse a file name. None if it is not a file of a follower."""
     match = _NAME.fullmatch(path.name)
     return None if match is None else LogSegment(path, int(match[2]), int(match[3]), match[1] is not None)
 
@@ -57,7 +57,7 @@ def log_segments(directory: Path) -> list[LogSegment]:
 
 
 def followed_until(directory: Path) -> int | None:
-    """When the follower of a cluster last noted its position, in milliseconds; None: the cluster is not followed."""
+    """When the follower of a cluster last wrote its position, in milliseconds. None if the cluster is not followed."""
     try:
         return (directory / _CHECKPOINT).stat().st_mtime_ns // 1_000_000
     except OSError:
@@ -74,7 +74,7 @@ def missing_ranges(segments: Sequence[LogSegment]) -> Iterator[tuple[int, int]]:
 
 
 class LogArchive:
-    """One cluster's directory, locked by one process. `archived` is the offset after the last archived one."""
+    """The directory of one cluster, locked by one process. `archived` is the offset after the last archived one."""
 
     def __init__(self, directory: Path, cluster: str) -> None:
         self.directory = cluster_directory(directory, cluster)
@@ -82,7 +82,7 @@ class LogArchive:
         self.written = 0
         self._cluster = cluster
         self._lock: FileLock | None = None
-        self._pending: list[tuple[int, Revision]] = []  # with the epoch of the log
+        self._pending: list[tuple[int, Revision]] = []  # revisions with the epoch of the log
         self._begin = 0
 
     @property
@@ -101,7 +101,7 @@ class LogArchive:
             checkpoint = self._checkpoint()
         except OSError as error:
             self.close()
-            raise StoreUnavailable(f"the archive in {self.directory} cannot be used: {error.strerror}") from None
+            raise StoreUnavailable(f"cannot use the archive in {self.directory}: {error.strerror}") from None
         except BaseException:
             self.close()
             raise
@@ -122,8 +122,7 @@ class LogArchive:
         return checkpoint
 
     def add(self, events: Iterable[LogEvent]) -> None:
-        """Store what a follower reports. A gap is written immediately, and so are waiting changes when a new log
-        begins."""
+        """Add events of a follower. A gap is written immediately, and so are waiting changes when a new log begins."""
         for event in events:
             if isinstance(event, LogChanges):
                 wanted = [each for each in event.revisions if each.number >= self._begin]
@@ -137,7 +136,7 @@ class LogArchive:
                 )
 
     def flush(self, checkpoint: Checkpoint) -> None:
-        """Write what waits, and then where to continue. `checkpoint` has everything that was added."""
+        """Write the waiting revisions, then the checkpoint. `checkpoint` must include everything that was added."""
         end = checkpoint.offset
         if self._pending and end > self._begin:
             inside = [each for each in self._pending if each[1].number < end]
@@ -149,10 +148,10 @@ class LogArchive:
                 file.write(to_json(checkpoint.to_json()).encode())
                 file.publish(_CHECKPOINT)
         except OSError as error:
-            raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
+            raise StoreUnavailable(f"cannot write {self.directory}: {error.strerror}") from None
 
     def _write_gap(self, gap: LogGap) -> None:
-        if gap.begin > self._begin:  # what was read before the gap has a range of its own
+        if gap.begin > self._begin:  # what was read before the gap has its own range
             self._write(f"log-{self._begin:020d}-{gap.begin:020d}.jsonl", self._pending)
             self._pending, self._begin = [], gap.begin
         begin = max(self._begin, gap.begin)
@@ -168,7 +167,7 @@ class LogArchive:
                         file.write(line)
                 file.publish(name)
         except OSError as error:
-            raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
+            raise StoreUnavailable(f"cannot write {self.directory}: {error.strerror}") from None
         self.written += 1
 
     def close(self) -> None:
@@ -178,6 +177,6 @@ class LogArchive:
 
 
 def encoded_lines(cluster: str, epoch: int, revision: Revision) -> Iterator[bytes]:
-    """A revision of the log as lines; offsets take the place of a sequence without gaps."""
+    """A revision of the log as lines. Numbers are offsets, so they are not consecutive."""
     for line in change_lines(cluster, epoch, replace(revision, sequence=revision.number)):
         yield to_json(line).encode() + b"\n"

@@ -1,6 +1,6 @@
-"""The two requests by which the metadata log is read: Fetch, and FetchSnapshot. The replica id is always -1.
+"""The two requests that read the metadata log: Fetch and FetchSnapshot. The replica id is always -1.
 
-With another replica id the leader would count the reader among the observers of the quorum.
+With any other replica id, the leader would count the reader as an observer of the quorum.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _HINT: Final = "the metadata log is served by KRaft controllers since Kafka 3.7"
 
 
 class SnapshotPosition(NamedTuple):
-    """A snapshot by its name: the offset after its last one, and its epoch."""
+    """Identifies a snapshot: its end offset and epoch."""
 
     end: int
     epoch: int
 
 
 class FetchedLog(NamedTuple):
-    """A Fetch response. `version` is the one it was asked for in."""
+    """A Fetch response. `version` is the version of the request."""
 
     version: int
     error: int
@@ -36,14 +36,14 @@ class FetchedLog(NamedTuple):
     high_watermark: int = -1
     log_start: int = -1
     snapshot: SnapshotPosition | None = None
-    diverging: int | None = None  # the offset at which the leader's log parted from ours
+    diverging: int | None = None  # the offset at which the leader's log diverged from ours
     records: bytes = b""
 
 
 class FetchLog(ClusterCall[FetchedLog]):
     name = "Fetch"
     hint = _HINT
-    min_version = 13  # which names topics by their ids; a controller refuses older ones
+    min_version = 13  # uses topic ids; controllers refuse older versions
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A position in the metadata log with the image at that position, as JSON: where a follower continues after a restart.
+"""A position in the metadata log and the image at that position, as JSON. A follower continues from it after a restart.
 
 It contains no secrets: a sensitive value is represented by the offset of the record that set it.
 """
@@ -18,7 +18,7 @@ _TYPES = {each.word: each for each in ResourceType}
 
 
 class Checkpoint(NamedTuple):
-    """`offset` is the next one to be fetched, `epoch` that of the last batch before it."""
+    """`offset` is the next offset to fetch, `epoch` that of the last batch before it."""
 
     cluster: str
     offset: int
@@ -27,7 +27,7 @@ class Checkpoint(NamedTuple):
 
     @classmethod
     def empty(cls, cluster: str) -> Checkpoint:
-        """The beginning of a log."""
+        """The start of a log."""
         return cls(cluster, 0, 0, MetadataImage())
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Checkpoint(NamedTuple):
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Checkpoint:
-        """Raises StoreMismatch if it is not one."""
+        """Parse a checkpoint. Raises StoreMismatch if it is invalid."""
         try:
             if facts["format"] != _FORMAT:
                 raise StoreMismatch("the checkpoint was written by a newer version of kconf")

@@ -1,11 +1,11 @@
-"""Follows the metadata log of a KRaft cluster: which request comes next, and what a response means.
+"""Follows the metadata log of a KRaft cluster: decides which request to send next, and interprets responses.
 
-Without sockets and clocks: `next_step` returns the next request or a pause, `receive` takes the reply and returns what
-was committed. Nothing is reported before the quorum has committed it: a leader also serves records above its high
-watermark, and those may still be cut off by the next leader.
+Uses no sockets and clocks: `next_step` returns the next request or a pause, `receive` takes the reply and returns what
+was committed. Only committed records are reported: a leader also serves records above its high watermark, which the
+next leader may truncate.
 
-Any controller may be asked first: its response names the leader and the epoch. If the leader is lost, the position
-stays, and the others are asked for the new one.
+The first request goes to any controller, whose response contains the leader and the epoch. If the leader is lost, the
+position is kept, and the other controllers are asked for the new leader.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ from kconf.model.journal import Change, Revision
 from kconf.protocol.records.batches import RecordBatch, read_batches
 
 WAIT_MS: Final = 1000
-"""How long a leader may delay a response. An idle cluster writes a record every 500 ms, so it never takes longer."""
+"""How long a leader may delay a response.
 
-_SHORT_WAIT_MS: Final = 5  # before v18 no response comes when only the high watermark moves
+In practice at most 500 ms, since an idle cluster writes a record that often.
+"""
+
+_SHORT_WAIT_MS: Final = 5  # before v18, no response is sent if only the high watermark changes
 _WATERMARK_VERSION: Final = 18
 _RETRY: Final = 0.1  # seconds
 _ELECTION: Final = 0.05
@@ -58,7 +61,7 @@ _LASTING: Final = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
     }
 )
-"""Errors that the next attempt would get again."""
+"""Errors that a retry would get again."""
 
 _A_BROKER: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
@@ -72,9 +75,9 @@ class LogChanges(NamedTuple):
 
 
 class LogGap(NamedTuple):
-    """The log does not reach back to the position: `changes` happened at offsets from `begin` to before `end`.
+    """The log no longer contains the position: `changes` were made at offsets from `begin` to before `end`.
 
-    Their order is not known, nor what was changed and changed back. `time` is that of the last of them (0: unknown).
+    Their order is unknown, and so are changes that were reverted. `time` is that of the last change, or 0 if unknown.
     """
 
     begin: int
@@ -85,13 +88,13 @@ class LogGap(NamedTuple):
 
 
 class LogReset(NamedTuple):
-    """The cluster was reformatted: what was followed so far is another log, with `end` offsets."""
+    """The cluster was reformatted. The log that was followed so far ends at `end`."""
 
     end: int
 
 
 class LogReady(NamedTuple):
-    """The image is complete: what was committed at `offset` or later is reported from now on."""
+    """The image is complete. Changes at `offset` or later are reported from now on."""
 
     offset: int
 
@@ -100,12 +103,12 @@ LogEvent = LogChanges | LogGap | LogReset | LogReady
 
 
 class LogFollower:
-    """`after`: report what follows this offset, or a checkpoint; None: what is committed from now on.
+    """`after` is an offset or a checkpoint after which changes are reported, or None to report from now on.
 
-    If an offset is given, the image at that offset is built first from what the cluster has of its log. If that is not
-    possible any more, `receive` raises JournalTrimmed; a checkpoint has the image, so that a LogGap is possible then.
-    With `rewrites`, records that set a value to what it was are reported too. `keys` gets the SCRAM keys of everything
-    that is read; with `keys_only` the image stays as it is, and nothing is reported.
+    For an offset, the image at that offset is first built from the cluster's log. If that is no longer possible,
+    `receive` raises JournalTrimmed. A checkpoint contains the image, so a LogGap is reported instead. With `rewrites`,
+    records that do not change a value are reported too. `keys` receives all SCRAM keys that are read. With `keys_only`,
+    the image does not change, and nothing is reported.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class LogFollower:
         self._controllers, self._attempts = tuple(controllers), attempts * len(controllers)
         self.image = MetadataImage()
         self.high_watermark = -1
-        self._offset = self._last_epoch = 0  # of the next fetch
+        self._offset = self._last_epoch = 0  # offset of the next fetch
         self._applied = self._applied_epoch = 0
         self._checkpoint = 0, 0  # the last position outside a transaction
         self._leader_epoch = 0
@@ -137,7 +140,7 @@ class LogFollower:
             self._last_epoch = self._applied_epoch = self._leader_epoch = after.epoch
             self._checkpoint = after.offset, after.epoch
         self._is_ready = False
-        self._asked_for_history = False
+        self._requested_history = False
         self._pending: list[RecordBatch] = []
         self._snapshot: PartialSnapshot | None = None
         self._target: Address | None = None
@@ -148,7 +151,7 @@ class LogFollower:
 
     @property
     def applied(self) -> int:
-        """The offset after the last record that the image has."""
+        """The offset after the last record that was applied to the image."""
         return self._applied
 
     @property
@@ -157,7 +160,7 @@ class LogFollower:
         return self._target if self._reached else None
 
     def checkpoint(self, cluster: str) -> Checkpoint:
-        """Where another follower can continue."""
+        """A checkpoint from which a follower can continue."""
         return Checkpoint(cluster, *self._checkpoint, self.image)
 
     def next_step(self) -> NodeRequest | Backoff:
@@ -177,7 +180,7 @@ class LogFollower:
         return NodeRequest(self._target, log, (None,))
 
     def receive(self, reply: Reply) -> list[LogEvent]:
-        """Handle a reply to the last request. Raises errors that retries cannot resolve."""
+        """Process the reply to the last request. Raises errors that a retry cannot resolve."""
         if not isinstance(reply, CallResult):
             return self._failed(reply)
         outcome = reply.outcomes[None]
@@ -224,9 +227,9 @@ class LogFollower:
         self._leader_epoch = max(self._leader_epoch, fetched.leader_epoch)
         named = None if is_stale else fetched.endpoints.get(fetched.leader)
         if fetched.error == ErrorCode.FENCED_LEADER_EPOCH and not is_stale and named in (None, self._target):
-            return  # it may be the leader itself: try again with the epoch it returned
+            return  # it may be the leader itself: retry with the returned epoch
         if named is not None and named == self._target:
-            self._pause = _ELECTION  # it is about to resign
+            self._pause = _ELECTION  # the leader is about to resign
             return
         self._snapshot = None
         self._move_on(named, 0.0 if named is not None else _ELECTION)
@@ -245,9 +248,9 @@ class LogFollower:
     def _needs_snapshot(self, position: SnapshotPosition) -> list[LogEvent]:
         wanted = self._report_from
         can_skip = self._applied > 0 or wanted is None or position.end <= wanted
-        if not can_skip and not self._asked_for_history:
-            # The whole log may still exist. Offset 0 is a separate batch, and requesting 0 returns a snapshot.
-            self._asked_for_history = True
+        if not can_skip and not self._requested_history:
+            # The whole log may still exist: offset 0 is a separate batch, and a request for 0 returns a snapshot.
+            self._requested_history = True
             self._offset, self._last_epoch = 1, self._leader_epoch
             return []
         if not can_skip and not self._is_resumed:
@@ -258,7 +261,7 @@ class LogFollower:
     def _snapshot_page(self, page: SnapshotPage) -> list[LogEvent]:
         snapshot = self._snapshot
         assert snapshot is not None
-        if page.error:  # every failure has the same code; the next Fetch shows what to do
+        if page.error:  # all failures have the same code; the next Fetch shows what to do
             self._snapshot, self._pause = None, _ELECTION
             return []
         if not snapshot.add(page):
@@ -287,7 +290,7 @@ class LogFollower:
             self._offset = self._last_epoch = 0
             self._checkpoint = 0, 0
             self.high_watermark, self._pending, self._report_from = -1, [], 0
-            self._asked_for_history = False
+            self._requested_history = False
             return [LogReset(was)]
         self._pending = [each for each in self._pending if each.next_offset <= end]
         last = self._pending[-1] if self._pending else None
@@ -297,7 +300,7 @@ class LogFollower:
 
     def _records(self, fetched: FetchedLog) -> list[LogEvent]:
         for batch in read_batches(fetched.records):
-            if batch.next_offset > self._offset:  # an offset inside a batch is answered with the whole batch
+            if batch.next_offset > self._offset:  # for an offset inside a batch, the response has the whole batch
                 self._pending.append(batch)
                 self._offset, self._last_epoch = batch.next_offset, batch.leader_epoch
         self.high_watermark = max(self.high_watermark, fetched.high_watermark)

@@ -1,8 +1,8 @@
-"""The state of a cluster as its metadata log describes it: a fold of the records, which yields what each one changed.
+"""The state of a cluster, built from the records of its metadata log. Returns what each record changed.
 
-Only what is configuration is kept: topics, configs, quotas, SCRAM credentials, ACLs. A sensitive value is never kept:
-`log:<offset>` stands for it, the offset of the record that set it, and a digest under a key of this process shows
-whether it is set to the same value again. So a change has no secret that could be logged or stored.
+The image contains only configuration: topics, configs, quotas, SCRAM credentials, ACLs. A sensitive value is replaced
+by `log:<offset>`, with the offset of the record that set it. A digest with a key of this process shows whether it is
+set to the same value again. So changes contain no secrets that could be logged or stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kconf.protocol.records.metadata import decode_record
 
 ORIGIN: Final = "log"
 IN_LOG: Final = "log:"
-"""In the place of a sensitive value, before the offset of the record that set it."""
+"""Replaces a sensitive value, followed by the offset of the record that set it."""
 _NOBODY: Final = RequestContext("")
 _DIGEST_KEY: Final = token_bytes(32)
 _CONFIG_TYPES: Final = {
@@ -56,7 +56,7 @@ class _TopicState:
 
 
 class MetadataImage:
-    """`apply` folds committed batches in order. `skipped` counts the records that are not understood."""
+    """`apply` applies committed batches in order. `skipped` counts unknown records."""
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
@@ -65,7 +65,7 @@ class MetadataImage:
         self.ghosts: dict[Resource, dict[str, str]] = {}
         self.skipped: Counter[str] = Counter()
         self._by_id: dict[bytes, _TopicState] = {}
-        self._digests: dict[tuple[Resource, str], bytes | None] = {}  # of sensitive values; None: not known
+        self._digests: dict[tuple[Resource, str], bytes | None] = {}  # digests of sensitive values; None if unknown
         self._transaction: list[tuple[Any, _Position]] | None = None
         self._changes: list[tuple[_Position, Change]] = []
         self._changed_topics: dict[bytes, _Position] = {}
@@ -79,7 +79,7 @@ class MetadataImage:
 
     @property
     def sensitive(self) -> Iterable[tuple[Resource, str]]:
-        """The keys whose values are not kept."""
+        """The keys with sensitive values."""
         return self._digests
 
     @classmethod
@@ -90,7 +90,7 @@ class MetadataImage:
         acls: Mapping[bytes, Sequence[Any]],
         sensitive: Mapping[tuple[Resource, str], bytes | None],
     ) -> MetadataImage:
-        """An image from its parts; `sensitive` has the digests of the values that are not kept, if they are known."""
+        """Create an image from its parts. `sensitive` has the digests of sensitive values, if known."""
         image = cls()
         for topic in topics:
             state = image._by_id[topic.id.bytes] = _TopicState(topic.name, topic.id.bytes)
@@ -105,18 +105,18 @@ class MetadataImage:
         return self.configs.get(resource, NO_OVERRIDES)
 
     def is_sensitive(self, resource: Resource, key: str) -> bool:
-        """Whether the value of a key that is set is not kept."""
+        """Whether a key is set to a sensitive value."""
         return (resource, key) in self._digests
 
     def digest(self, resource: Resource, key: str) -> bytes | None:
-        """Of a sensitive value, to compare with another image of this process; None: not known."""
+        """The digest of a sensitive value, to compare with another image of this process, or None if unknown."""
         return self._digests.get((resource, key))
 
     def apply(self, batch: RecordBatch, *, report: bool = True, rewrites: bool = False) -> list[Revision]:
-        """What a batch changes: a revision for each record that changes something, with its offset as its number.
+        """Apply a batch. Returns one revision per record that changes something, with the offset as its number.
 
-        Without `report` only the image changes, which takes half the time. With `rewrites`, a record that sets a value
-        to what it was is a change too; that of a broker always is.
+        Without `report`, no revisions are created, which takes half the time. With `rewrites`, records that do not
+        change a value are included; those of brokers always are.
         """
         if batch.is_control:
             return []
@@ -128,9 +128,9 @@ class MetadataImage:
 
     @classmethod
     def load(cls, batches: Iterable[RecordBatch], offset: int) -> MetadataImage:
-        """The image that a snapshot holds; `offset` is the last one that it covers.
+        """Load the image of a snapshot. `offset` is the last one that it covers.
 
-        A snapshot may hold configs of topics that do not exist (a defect of Kafka): they are in `ghosts`.
+        A snapshot may contain configs of topics that do not exist (a bug in Kafka). They are in `ghosts`.
         """
         image, at = cls(), _Position(offset, 0)
         image._reports = False
@@ -166,11 +166,11 @@ class MetadataImage:
     def _abort(self, _record: records.AbortTransactionRecord, _at: _Position) -> None:
         self._transaction = None
 
-    # Topics. Partitions arrive one by one; a topic's change is made when its batch ends.
+    # Topics. Partitions arrive one by one; the change of a topic is created at the end of its batch.
 
     def _topic(self, record: records.TopicRecord, at: _Position) -> None:
         resource = Resource(ResourceType.TOPIC, record.name)
-        self.configs.pop(resource, None)  # left by a topic that is gone
+        self.configs.pop(resource, None)  # left by a deleted topic
         self._by_id[record.topic_id] = _TopicState(record.name, record.topic_id)
         self._changed_topics[record.topic_id] = at
 
@@ -195,7 +195,7 @@ class MetadataImage:
         self._changed_topics.setdefault(topic_id, at)
 
     def _remove_topic(self, record: records.RemoveTopicRecord, at: _Position) -> None:
-        """Its configs go with it, and no other record says so."""
+        """Remove a topic and its configs, for which there are no separate records."""
         self._close_topics({record.topic_id})
         state = self._by_id.pop(record.topic_id, None)
         if state is None:
@@ -214,7 +214,9 @@ class MetadataImage:
         self._add(at, ChangeKind.TOPIC, resource, "", topic_to_json(state.topic()), None, "delete")
 
     def _close_topics(self, only: set[bytes] | None = None) -> None:
-        """Make the changes of topics that were created, grown or moved, each at the place of its first record."""
+        """Create the changes of topics that were created, extended or reassigned, at the position of their first
+        record.
+        """
         for topic_id in [each for each in self._changed_topics if only is None or each in only]:
             at, state = self._changed_topics.pop(topic_id), self._by_id[topic_id]
             old, new = self.topics.get(state.name), state.topic()
@@ -299,7 +301,7 @@ class MetadataImage:
     def _hide(
         self, at: _Position, resource: Resource, key: str, value: str | None, before: str | None, shown: str
     ) -> tuple[str, str | None]:
-        """The operation, and the placeholder of a sensitive value."""
+        """The operation and the placeholder of a sensitive value."""
         name = (resource, key)
         if value is None:
             self._digests.pop(name, None)

@@ -1,4 +1,4 @@
-"""What differs between two images of a cluster: all that is known of a part of the log that was gone."""
+"""The differences between two images of a cluster: all that is known about a part of the log that was deleted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from kconf.model.snapshot import topic_to_json
 
 
 def difference(old: MetadataImage, new: MetadataImage) -> Iterator[Change]:
-    """What changed from one image to another. The order is a possible one: a topic is created before its configs are
-    set, and its configs are removed before it is deleted. A topic with another id was deleted and created."""
+    """The changes from one image to another, in a possible order.
+
+    A topic is created before its configs are set, and its configs are removed before it is deleted. A topic with
+    another id was deleted and created again.
+    """
     for name in sorted({*old.topics, *new.topics}):
         yield from _topic(name, old, new)
     for resource in sorted({*old.configs, *new.configs}):
@@ -55,7 +58,7 @@ def _value(old: MetadataImage, new: MetadataImage, resource: Resource, key: str)
     is_sensitive = old.is_sensitive(resource, key) or new.is_sensitive(resource, key)
     if is_sensitive and before is not None and after is not None:
         known = old.digest(resource, key)
-        if known is None or known == new.digest(resource, key):  # the same, or unknown since the values are not kept
+        if known is None or known == new.digest(resource, key):  # equal or unknown
             new.configs[resource][key] = before
             return None
     if before == after:

@@ -1,7 +1,7 @@
-"""The metadata directory of a controller, read offline: `__cluster_metadata-0` with its segments and snapshots.
+"""Reads the metadata directory of a controller offline: `__cluster_metadata-0` with its segments and snapshots.
 
-The history is the oldest snapshot that is there, and then the segments from its end on. The directory does not say how
-far the log was committed, so the last records may never have been.
+The history is the oldest snapshot, followed by the segments after it. The directory does not show how far the log is
+committed, so the last records may never have been committed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _SnapshotFile(NamedTuple):
 
 
 class MetadataDirectory:
-    """`directory` is that of the log, or the log directory that it is in."""
+    """`directory` is the directory `__cluster_metadata-0`, or its parent."""
 
     def __init__(self, directory: str | Path) -> None:
         given = Path(directory)
@@ -39,7 +39,7 @@ class MetadataDirectory:
         try:
             names = sorted(folder.iterdir())
         except OSError as error:
-            raise ConfigurationError(f"{given} cannot be read: {error.strerror}") from None
+            raise ConfigurationError(f"cannot read {given}: {error.strerror}") from None
         self.folder = folder
         self._segments = [(int(found[1]), path) for path in names if (found := _SEGMENT.fullmatch(path.name))]
         snapshots = [
@@ -63,7 +63,7 @@ class MetadataDirectory:
 
     @property
     def cluster(self) -> str | None:
-        """The cluster's id, from the meta.properties beside the log; None if it is not there."""
+        """The cluster id from meta.properties next to the log, or None if there is no such file."""
         paths = [each[1] for each in self._segments] or [self._snapshot.path if self._snapshot else Path()]
         try:
             text = (paths[0].parent.parent / "meta.properties").read_text(encoding="utf-8")
@@ -73,18 +73,20 @@ class MetadataDirectory:
         return found[1].strip() if found else None
 
     def require_cluster(self) -> str:
-        """The cluster's id. Raises ConfigurationError if it is not known."""
+        """The cluster id. Raises ConfigurationError if it is unknown."""
         found = self.cluster
         if found is None:
             raise ConfigurationError(
-                f"{self.folder} does not say of which cluster it is: copy the meta.properties of the log directory to "
+                f"{self.folder} does not contain the cluster id; copy the meta.properties of the log directory to "
                 f"{self.folder.parent}"
             )
         return found
 
     def events(self) -> Iterator[LogChanges | LogGap]:
-        """The contents of the files in order; the part before the oldest snapshot is a gap. Raises
-        ConfigurationError."""
+        """The content of the files in order.
+
+        The part before the oldest snapshot is a gap. Raises ConfigurationError.
+        """
         image, begin = MetadataImage(), 0
         if self._snapshot is not None:
             begin, epoch, path = self._snapshot
@@ -106,7 +108,7 @@ class MetadataDirectory:
             except RemoteProtocolError as error:
                 raise ConfigurationError(f"{path} (starting at offset {first}) is damaged: {error}") from None
             except OSError as error:
-                raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+                raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
 
     @staticmethod
     def _load(path: Path, end: int) -> tuple[MetadataImage, int]:
@@ -115,4 +117,4 @@ class MetadataDirectory:
         except RemoteProtocolError as error:
             raise ConfigurationError(f"{path} is damaged: {error}") from None
         except OSError as error:
-            raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+            raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None

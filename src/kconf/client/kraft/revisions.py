@@ -1,4 +1,4 @@
-"""What a follower reports, as revisions of a journal that wait to be read."""
+"""Collects the events of a follower as revisions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kconf.model.journal import RequestContext, Revision
 SNAPSHOT_ORIGIN: Final = "snapshot"
 
 STEP_TIMEOUT: Final = 5.0
-"""Seconds: a leader that has not answered by then is taken for lost."""
+"""Seconds after which a leader that does not respond counts as lost."""
 
 
 class RevisionQueue:
-    """`after` is the offset of the last revision that was taken; None before the position is known."""
+    """`after` is the offset of the last revision that was taken, or None if the position is not known yet."""
 
     def __init__(self, after: int | Checkpoint | None) -> None:
         self.after = after.offset - 1 if isinstance(after, Checkpoint) else after
@@ -42,5 +42,5 @@ class RevisionQueue:
 
 
 def gap_revision(gap: LogGap) -> Revision:
-    """The changes of a gap as one revision, at the last offset of the gap: they happened somewhere before."""
+    """The changes of a gap as one revision, at the last offset of the gap."""
     return Revision(gap.end - 1, gap.time, RequestContext(""), tuple(gap.changes), SNAPSHOT_ORIGIN)

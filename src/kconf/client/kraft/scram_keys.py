@@ -1,7 +1,7 @@
-"""The SCRAM keys in a metadata log, for a server that logs the cluster's users in. Nothing else reads them.
+"""Reads the SCRAM keys in a metadata log, for a gateway that authenticates the cluster's users.
 
-They go straight from the records to a sink and are in no image, change or checkpoint. Records of other kinds are not
-decoded here.
+The keys are passed directly from the records to a sink and are not in any image, change or checkpoint. Other records
+are not decoded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CredentialName = tuple[str, Mechanism]
 """A user and a mechanism."""
 
 _KINDS: Final = frozenset(
-    bytes((1, key))  # the version of the frame, and the key of the record
+    bytes((1, key))  # frame version and record key
     for key, kind in records.RECORD_TYPES.items()
     if kind.table
     in (
@@ -36,14 +36,14 @@ class CredentialSink(Protocol):
     """Called from the thread that reads the log."""
 
     def put(self, name: CredentialName, credential: Credential | None) -> None:
-        """A credential was set; None: it was removed."""
+        """Set a credential, or remove it if None."""
 
     def replace(self, credentials: Mapping[CredentialName, Credential]) -> None:
-        """There are these, and no others."""
+        """Replace all credentials."""
 
 
 class ScramKeys:
-    """Passes on the keys of committed batches, in order."""
+    """Passes the keys of committed batches to the sink, in order."""
 
     def __init__(self, sink: CredentialSink) -> None:
         self._sink = sink
@@ -65,7 +65,7 @@ class ScramKeys:
                     self._transaction.append(found)
 
     def load(self, batches: Iterable[RecordBatch]) -> None:
-        """The keys of a snapshot take the place of all others."""
+        """Replace all keys by those of a snapshot."""
         found: dict[CredentialName, Credential] = {}
         for batch in batches:
             for record in _decoded(batch):

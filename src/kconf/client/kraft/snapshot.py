@@ -1,4 +1,4 @@
-"""A snapshot of the metadata log while its pages arrive, and as an image when it is whole."""
+"""Collects the pages of a metadata snapshot, and converts it to an image."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PartialSnapshot:
         self.received = 0
 
     def add(self, page: SnapshotPage) -> bool:
-        """Whether the snapshot is whole now. Raises RemoteProtocolError if it cannot become whole."""
+        """Add a page. Returns whether the snapshot is complete. Raises RemoteProtocolError if the page does not fit."""
         if page.position != self.received or not page.data or not 0 < page.size <= _MAX_SIZE:
             raise RemoteProtocolError(f"a page of a snapshot of {page.size} bytes is not the requested one")
         self._pages.append(page.data)
@@ -37,9 +37,9 @@ class PartialSnapshot:
 
 
 def read_snapshot(data: bytes, end: int) -> tuple[MetadataImage, int]:
-    """The image, and the time of the last change in it (0: unknown). `end` is the offset after the last one covered.
+    """The image, and the time of its last change, or 0 if unknown. `end` is the end offset of the snapshot.
 
-    Raises RemoteProtocolError if the snapshot is cut off or damaged.
+    Raises RemoteProtocolError if the snapshot is truncated or damaged.
     """
     batches = list(read_batches(data))
     time, is_whole = 0, False
@@ -50,5 +50,5 @@ def read_snapshot(data: bytes, end: int) -> tuple[MetadataImage, int]:
             if kind == _SNAPSHOT_HEADER and record.value and len(record.value) >= _HEADER_VALUE.size:
                 time = _HEADER_VALUE.unpack_from(record.value)[1]
     if not is_whole:
-        raise RemoteProtocolError("a snapshot of the metadata log has no end: it is cut off")
+        raise RemoteProtocolError("a snapshot of the metadata log is truncated")
     return MetadataImage.load(batches, end - 1), time

@@ -42,7 +42,7 @@ class AsyncNodeConnection(asyncio.Protocol):
         self.slots = asyncio.Semaphore(settings.limits.in_flight)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not instances of it
+        self._transport = cast(asyncio.Transport, transport)  # not isinstance: uvloop's transports are not instances
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -81,7 +81,7 @@ class AsyncNodeConnection(asyncio.Protocol):
         return error
 
     async def open(self, login: Login | None) -> NodeVersions:
-        """Exchange versions and log in."""
+        """Negotiate versions and log in."""
         assert self._transport is not None
         assert self._handshake is not None
         controllers = self._settings.bootstrap.controllers
@@ -103,7 +103,7 @@ class AsyncNodeConnection(asyncio.Protocol):
         return session.node
 
     def _handshake_error(self) -> Exception:
-        if isinstance(self._error, ProtocolError):  # not Kafka, or Kafka in another protocol
+        if isinstance(self._error, ProtocolError):  # not Kafka, or another security protocol
             return not_kafka(self._address, self._error)
         if isinstance(self._error, OSError) and is_tls_error(self._error):
             # With TLS 1.3 a missing client certificate is reported after the handshake.
@@ -125,7 +125,7 @@ class AsyncNodeConnection(asyncio.Protocol):
     async def _wait(
         self, future: asyncio.Future[CallResult], request: NodeRequest, sent_at: float, deadline: float
     ) -> CallResult:
-        """The request timeout starts again with every response, since the broker answers in order."""
+        """Wait for a response. The request timeout restarts with every response, since the broker answers in order."""
         loop = asyncio.get_running_loop()
         while True:
             remaining = max(min(self._timeout_at(sent_at), deadline) - loop.time(), 0)
@@ -157,14 +157,14 @@ class AsyncNodeConnection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self, error: Exception | None = None) -> None:
-        """Close at once. Requests in flight fail."""
+        """Close immediately. Requests in flight fail."""
         self._error = self._error or error
         self.closed = True
         if self._transport is not None:
             self._transport.abort()
 
     def retire(self) -> None:
-        """Close once no request is in flight."""
+        """Close when no request is in flight."""
         if self._in_flight is None or all(each.handle.done() for each in self._in_flight.waiting):
             self.abort()
         else:

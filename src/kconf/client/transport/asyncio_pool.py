@@ -22,11 +22,11 @@ class AsyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self.revision = ClientRevision()
-        self.nodes: dict[Address, NodeVersions] = {}  # what each node said when it was last connected to
+        self.nodes: dict[Address, NodeVersions] = {}  # the versions of each node at the last connection
         self._connections: dict[Address, AsyncNodeConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
         self._connector = Connector(settings)
-        self._silent: set[Address] = set()  # that accept connections and have not answered yet
+        self._silent: set[Address] = set()  # addresses that accept connections but have not responded yet
 
     async def close(self) -> None:
         connections = list(self._connections.values())
@@ -45,7 +45,7 @@ class AsyncConnectionPool:
         tasks = [asyncio.create_task(self._send(each, deadline)) for each in requests]
         try:
             return await asyncio.gather(*tasks)
-        except BaseException:  # for example what a token callable raises: no task may outlive the call
+        except BaseException:  # for example an error of a token callable; no task may outlive the call
             for each in tasks:
                 each.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -82,7 +82,7 @@ class AsyncConnectionPool:
             return connection
 
     async def _open(self, address: Address) -> AsyncNodeConnection:
-        """Connect and log in. The caller limits the whole by the deadline of its call."""
+        """Connect and log in. The caller enforces the deadline of its call."""
         timeouts = self._settings.timeouts
         login = await self._connector.login(address)
         connection = AsyncNodeConnection(self._settings, address, self.revision)
@@ -104,7 +104,7 @@ class AsyncConnectionPool:
 
 @asynccontextmanager
 async def _timeout(seconds: float, address: Address) -> AsyncIterator[None]:
-    """A limit of its own, whose end is a failed connection; the deadline of the call ends it by cancellation."""
+    """Raise ConnectionFailed after a time limit. The deadline of the call cancels instead."""
     try:
         async with asyncio.timeout(seconds):
             yield

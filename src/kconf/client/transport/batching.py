@@ -1,4 +1,4 @@
-"""Divides the items of a call into requests."""
+"""Splits the items of a call into requests."""
 
 from __future__ import annotations
 

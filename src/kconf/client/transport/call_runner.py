@@ -1,10 +1,9 @@
-"""Runs a call to its end: where each request goes, what is retried, and when to give up.
+"""Runs a call: decides where each request goes, what is retried, and when to give up.
 
-`run_call` is a generator without a clock or a socket, so that AdminClient and SyncAdminClient share it. It yields what
-to do next (a `SendBatch` of concurrent requests, or a `Backoff`) and is sent the replies.
+`run_call` is a generator without clocks and sockets, so that AdminClient and SyncAdminClient share it. It yields the
+next step (a `SendBatch` of concurrent requests, or a `Backoff`) and receives the replies.
 
-If no part of a call was answered, the call raises. If some parts were, the items of the others have an `ApiError` in
-their place.
+If no request of a call was answered, the call raises an error. If some were, the items of the others get an `ApiError`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def run_call(
     clock: Callable[[], float],
     jitter: Callable[[], float],
 ) -> CallSteps[T]:
-    """Return the result of a call before `deadline`, or raise what prevented it. `jitter` returns a number below 1."""
+    """Return the result of a call before `deadline`, or raise the error. `jitter` returns a number below 1."""
     return _CallRunner(call, cluster, deadline, clock, jitter).run()
 
 
@@ -58,7 +57,7 @@ class _CallRunner(Generic[K, V, T]):
         self.errors: dict[K, KafkaError] = {}
         self.attempts = 0
         self.throttle = 0.0
-        self.may_be_done = False  # a request was sent and not answered: it may have been carried out
+        self.may_be_done = False  # a request was sent and not answered, so it may have been executed
         self.out_of_time = False
 
     def run(self) -> CallSteps[T]:
@@ -67,7 +66,7 @@ class _CallRunner(Generic[K, V, T]):
         while self.pending:
             try:
                 yield from self._attempt()
-            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:  # of the metadata request
+            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:  # failures of the metadata request
                 if _is_final(error):
                     raise
                 self.errors.update(dict.fromkeys(self.pending, error))
@@ -87,7 +86,7 @@ class _CallRunner(Generic[K, V, T]):
                 self._handle(request, reply)
 
     def _every_node(self) -> CallSteps[None]:
-        """The items of such a call are the ids of all nodes."""
+        """Replace the items of a call to every node by the ids of all nodes."""
         while True:
             try:
                 yield from self._update_metadata()
@@ -128,7 +127,7 @@ class _CallRunner(Generic[K, V, T]):
             raise BrokerNotAvailable(f"{request.address} returned no brokers")
 
     def _requests(self, routes: dict[K, int]) -> Iterator[NodeRequest]:
-        """The requests of one attempt. An item for a node that does not exist fails at once."""
+        """The requests of one attempt. Items for a node that does not exist fail immediately."""
         groups: dict[tuple[int, Hashable], list[K]] = {}
         for item, route in routes.items():
             groups.setdefault((self._actual_route(route), self.call.group(item)), []).append(item)
@@ -144,7 +143,7 @@ class _CallRunner(Generic[K, V, T]):
                 yield NodeRequest(target, self.call, part)
 
     def _actual_route(self, route: int) -> int:
-        """With bootstrap controllers everything goes to the active one, except what is for a controller by its id."""
+        """With bootstrap controllers, everything goes to the active controller, except requests to a specific node."""
         if self.cluster.settings.bootstrap.controllers and route not in self.cluster.nodes:
             return CONTROLLER
         return route
@@ -174,12 +173,12 @@ class _CallRunner(Generic[K, V, T]):
             if (self.call.repeatable or not reply.sent) and not _is_final(reply):
                 self.errors.update(dict.fromkeys(request.items, reply))
                 return
-        for item in request.items:  # not to be retried
+        for item in request.items:  # must not be retried
             self.errors[item] = reply
             self.pending.pop(item, None)
 
     def _handle_result(self, request: NodeRequest, result: CallResult) -> None:
-        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"it is missing from the response of {request.address}")
+        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the response of {request.address} does not contain it")
         for item in request.items:
             outcome = result.outcomes.get(item, missing)
             if isinstance(outcome, ApiError) and outcome.code in RETRIABLE:
@@ -197,7 +196,7 @@ class _CallRunner(Generic[K, V, T]):
         self.errors.pop(item, None)
 
     def _backoff(self) -> CallSteps[bool]:
-        """Wait before the next attempt. False if there is none: the attempts or the time are used up."""
+        """Wait before the next attempt. Returns False if the attempts or the time are exhausted."""
         retries, bootstrap = self.cluster.settings.retries, self.cluster.settings.bootstrap.addresses
         reached = self.cluster.reached
         self.attempts += 1
@@ -206,7 +205,7 @@ class _CallRunner(Generic[K, V, T]):
         rounds = self.attempts if reached else (self.attempts - 1) // len(bootstrap) + 1
         delay, self.throttle = max(retries.delay(rounds, self.jitter()), self.throttle), 0.0
         if not reached and self.attempts % len(bootstrap):
-            delay = 0.0  # try the next bootstrap address at once
+            delay = 0.0  # try the next bootstrap address immediately
         if self.clock() + delay >= self.deadline:
             self.out_of_time = True
             return False

@@ -1,4 +1,4 @@
-"""How a connection on asyncio comes to be: TCP, TLS, and what its login needs."""
+"""Opens asyncio connections: TCP, TLS, and the data for the login."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kconf.errors import AuthenticationFailed, ConnectionFailed
 
 
 class Connector:
-    """Connects protocols to addresses. The TLS context is made once."""
+    """Connects protocols to addresses. The TLS context is created once."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
@@ -27,7 +27,7 @@ class Connector:
         return Login.start(sasl, address.host)
 
     async def connect(self, protocol: asyncio.Protocol, address: Address) -> None:
-        """Raises AuthenticationFailed or ConnectionFailed. The caller limits the time."""
+        """Connect. Raises AuthenticationFailed or ConnectionFailed. The caller enforces the timeout."""
         loop = asyncio.get_running_loop()
         tls = self._settings.security.tls
         if tls is not None and self._context is None:

@@ -23,11 +23,11 @@ _NO_TLS: Final = {
 
 
 class SilentPeer(TimeoutError):
-    """The deadline passed while a peer that accepts connections did not respond."""
+    """The peer accepted the connection but did not respond before the deadline."""
 
 
 def wait_for_peer(sock: socket.socket, limit: float, step: Callable[[], T], address: Address) -> T:
-    """Run a blocking step until `limit`. If the peer does not respond for a while, that is logged."""
+    """Run a blocking step until `limit`. Logs a message if the peer does not respond for a while."""
     now = time.monotonic()
     first = min(limit, now + SILENT_AFTER)
     sock.settimeout(max(first - now, 0.001))
@@ -42,9 +42,9 @@ def wait_for_peer(sock: socket.socket, limit: float, step: Callable[[], T], addr
 
 
 def warn_of_silence(address: Address) -> None:
-    import logging  # needed here only
+    import logging  # a local import, needed only here
 
-    logging.getLogger(__name__).warning("still waiting for %s, which has not answered; is it Kafka?", address)
+    logging.getLogger(__name__).warning("still waiting for a response from %s; is it Kafka?", address)
 
 
 def is_tls_error(error: BaseException | None) -> bool:
@@ -65,7 +65,7 @@ def reason(error: OSError) -> str:
 
 
 def connect_reason(error: OSError, security: SecuritySettings) -> str:
-    """Why there is no connection: of TCP, or of the TLS handshake that follows it."""
+    """Why a connection failed, in TCP or in the TLS handshake."""
     if security.tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError):
         return _CLOSED
     return reason(error)
@@ -79,7 +79,7 @@ def not_kafka(address: Address, error: ProtocolError) -> ConnectionFailed:
 
 
 def disconnect_hint(security: SecuritySettings) -> str:
-    """What may be wrong if a broker closes a new connection without a response."""
+    """A hint for the case that a broker closes a new connection without a response."""
     if security.tls is None:
         return " (does this listener expect TLS, or is it not Kafka?)"
     return " (does it require a client certificate?)" if security.tls.certificate is None else ""

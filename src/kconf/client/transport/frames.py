@@ -15,10 +15,10 @@ class FrameReader:
         self._limit = limit
         self._chunks: list[bytes] = []
         self._size = 0
-        self._frame_size = -1  # -1 until the length of the next frame is known
+        self._frame_size = -1  # -1 while the length of the next frame is unknown
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The frames that these bytes complete, without their lengths."""
+        """Add data. Returns the completed frames, without length prefix."""
         self._chunks.append(data)
         self._size += len(data)
         frames: list[bytes] = []

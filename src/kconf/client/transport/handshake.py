@@ -1,4 +1,4 @@
-"""The first requests on a connection: ApiVersions, in an older version if the broker is older, then SASL.
+"""The first requests on a connection: ApiVersions, in an older version if necessary, then SASL.
 
 `handshake` is a generator of frames without I/O, so that both clients share it.
 """
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _ERROR_CODE = struct.Struct(">h")
-_FIRST_VERSION = 4  # v5 only adds whom the client means to reach, and costs a round trip more up to Kafka 4.3
+_FIRST_VERSION = 4  # v5 only adds the expected cluster and node, and costs another round trip up to Kafka 4.3
 _METADATA, _BROKER_REGISTRATION = 3, 62
-_RENEW_AFTER = 0.85  # of a session's lifetime
+_RENEW_AFTER = 0.85  # fraction of a session's lifetime
 
 
 class NodeSession(NamedTuple):
@@ -41,24 +41,24 @@ class NodeSession(NamedTuple):
     lifetime: float
 
     def expires_at(self, now: float) -> float:
-        """When the connection should be replaced, before the broker closes it."""
+        """When to replace the connection, before the broker closes it."""
         return now + _RENEW_AFTER * self.lifetime if self.lifetime else float("inf")
 
 
 class Login(NamedTuple):
-    """A SASL mechanism, and an exchange that was started for one connection."""
+    """A SASL mechanism, and an exchange for one connection."""
 
     mechanism: str
     exchange: SaslExchange
 
     @classmethod
     def start(cls, sasl: Sasl, host: str) -> Login:
-        """May fetch a token first, and so block (`Sasl.blocks`)."""
+        """Start an exchange. May block to fetch a token (`Sasl.blocks`)."""
         return cls(sasl.mechanism, sasl.exchange(host))
 
     @classmethod
     def in_thread(cls, sasl: Sasl, host: str) -> Future[Login]:
-        """Start it in a daemon thread: the caller waits no longer than its deadline, and the process can end."""
+        """Start in a daemon thread, so that the caller's deadline applies and the process can exit."""
         from concurrent.futures import Future
         from threading import Thread
 
@@ -67,7 +67,7 @@ class Login(NamedTuple):
         def run() -> None:
             try:
                 login = cls.start(sasl, host)
-            except BaseException as error:  # what a token callable raises belongs to the caller
+            except BaseException as error:  # errors of a token callable are raised to the caller
                 if future.set_running_or_notify_cancel():
                     future.set_exception(error)
             else:
@@ -81,7 +81,7 @@ class Login(NamedTuple):
 def handshake(
     client_id: str, address: Address, login: Login | None, *, controllers: bool = False
 ) -> Generator[bytes, bytes, NodeSession]:
-    """Yields frames to send and is sent the frames of the responses. `controllers`: the node may be a controller."""
+    """Yields frames to send and receives the response frames. `controllers`: the node may be a controller."""
     from kconf.protocol.messages.api_versions import ApiVersionsRequest
 
     api = APIS[API_VERSIONS]
@@ -107,27 +107,33 @@ def handshake(
 
 
 def _is_controller(node: NodeVersions) -> bool:
-    """Only brokers have Metadata, and only controllers register brokers (of 3.9.2 and 4.3.1)."""
+    """Whether a node is a controller: it registers brokers and has no Metadata (checked with 3.9.2 and 4.3.1)."""
     return _METADATA not in node.versions and _BROKER_REGISTRATION in node.versions
 
 
 def _error_code(frame: bytes) -> int:
-    """In every version the error code comes first, after a header that never has tags."""
+    """The error code of an ApiVersions response.
+
+    It is the first field in every version, after a header without tags.
+    """
     try:
         return int(_ERROR_CODE.unpack_from(frame, 4)[0])
     except struct.error:
-        raise RemoteProtocolError("an ApiVersions response is cut off") from None
+        raise RemoteProtocolError("an ApiVersions response is truncated") from None
 
 
 def _older_version(api: Api, version: int, frame: bytes) -> int:
-    """An older broker responds in version 0 and may name the newest version that it has; otherwise 0 is used."""
+    """The version for an older broker: it responds in version 0 and may include its newest version, otherwise 0."""
     _, body = read_response(api, 0, frame)
     named = [each.max_version for each in body.api_keys if each.api_key == API_VERSIONS]
     return max(0, min(named[0], version - 1)) if named else 0
 
 
 def _authenticate(client_id: str, node: NodeVersions, login: Login) -> Generator[bytes, bytes, float]:
-    """SaslHandshake, then SaslAuthenticate until the mechanism is done. Returns the session lifetime in seconds."""
+    """Send SaslHandshake, then SaslAuthenticate until the login is complete.
+
+    Returns the session lifetime in seconds.
+    """
     from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 
     yield from _choose_mechanism(client_id, node, login.mechanism)
@@ -157,4 +163,6 @@ def _choose_mechanism(client_id: str, node: NodeVersions, mechanism: str) -> Gen
         offers = f"it supports {', '.join(body.mechanisms)}" if body.mechanisms else "it supports none"
         raise UnsupportedSaslMechanism(f"{node.name} does not support {mechanism}; {offers}")
     if body.error_code:
-        raise AuthenticationFailed(f"{node.name} accepts no login here ({body.error_code}): is it a SASL listener?")
+        raise AuthenticationFailed(
+            f"{node.name} refused the SASL handshake ({body.error_code}); is it a SASL listener?"
+        )

@@ -1,4 +1,4 @@
-"""The requests of one connection that were sent and not yet answered, without its socket."""
+"""The requests of one connection that were sent and not answered yet. Does no I/O."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kconf.client.transport.revisions import ClientRevision, ConnectionRevision
 from kconf.client.transport.versions import choose_version
 from kconf.errors import RemoteProtocolError
 from kconf.protocol.codec.varint import Malformed
-from kconf.protocol.headers import LENGTH, ResponseTags, answers_with_tags, read_response_tags, request
+from kconf.protocol.headers import LENGTH, ResponseTags, read_response_tags, request, response_has_tags
 
 H = TypeVar("H")
 
-_LAST_OF_HANDSHAKE = 2  # correlation ids up to here belong to handshake.py
+_LAST_OF_HANDSHAKE = 2  # correlation ids up to here are for handshake.py
 
 
 class InFlightRequest(NamedTuple, Generic[H]):
@@ -28,7 +28,7 @@ class InFlightRequest(NamedTuple, Generic[H]):
 
 
 class InFlightRequests(Generic[H]):
-    """In the order they were sent, which is the order of the responses. A `handle` identifies who waits for it."""
+    """Requests in the order of sending, which is the order of responses. A `handle` identifies the caller."""
 
     def __init__(self, node: NodeVersions, client_id: str, revision: ClientRevision) -> None:
         self.node = node
@@ -38,7 +38,7 @@ class InFlightRequests(Generic[H]):
         self.waiting: deque[InFlightRequest[H]] = deque()
 
     def add(self, node_request: NodeRequest, handle: H) -> bytes:
-        """The frame of a request, which counts as sent from now on."""
+        """Add a request. Returns its frame."""
         call, version = choose_version(self.node, node_request.call)
         message = call.write(self.node, version, node_request.items)
         self._correlation = self._correlation + 1 & 0x7FFFFFFF
@@ -48,16 +48,16 @@ class InFlightRequests(Generic[H]):
         return frame
 
     def complete(self, frame: bytes) -> tuple[H, CallResult]:
-        """The handle and the result of the request that a frame answers."""
+        """Process a response. Returns the handle and the result of its request."""
         if not self.waiting:
             raise RemoteProtocolError(f"{self.node.name} sent a response without a request")
         oldest = self.waiting[0]
         call, version = oldest.call, oldest.version
         try:
             (correlation,) = LENGTH.unpack_from(frame)
-            tags, start = read_response_tags(frame, 4) if answers_with_tags(call.api, version) else (ResponseTags(), 4)
+            tags, start = read_response_tags(frame, 4) if response_has_tags(call.api, version) else (ResponseTags(), 4)
         except (struct.error, IndexError, Malformed):
-            raise RemoteProtocolError(f"the header of a {call.name} response is cut off") from None
+            raise RemoteProtocolError(f"the header of a {call.name} response is truncated") from None
         if correlation != oldest.correlation:
             raise RemoteProtocolError(
                 f"{self.node.name} sent a response to request {correlation} instead of {oldest.correlation}"

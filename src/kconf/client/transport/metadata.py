@@ -1,7 +1,7 @@
-"""What a client knows about its cluster: the nodes, the controller, and which addresses failed recently.
+"""The metadata of a client's cluster: nodes, controller, and addresses that failed recently.
 
-No I/O: call_runner.py requests metadata and updates this. Connections are keyed by address, since several node ids may
-share one (kconf in front of brokers).
+Does no I/O: call_runner.py requests metadata and updates this. Connections are keyed by address, since several node ids
+may share one (kconf in front of brokers).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_AGE = 300.0  # seconds until metadata is refreshed, as in Java
 
 
 class ClusterMetadata:
-    """The nodes as of the last metadata. Before the first, requests go to the bootstrap addresses."""
+    """The nodes of the last metadata response. Before the first one, requests go to the bootstrap addresses."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
@@ -38,7 +38,7 @@ class ClusterMetadata:
         self._updated = now
 
     def invalidate(self) -> None:
-        """Request metadata again before it is next needed. The old addresses remain candidates for that request."""
+        """Request metadata again before its next use. The old addresses remain candidates for that request."""
         if self.nodes:
             self._previous = self._node_addresses()
         self.nodes, self.controller = {}, None
@@ -57,11 +57,11 @@ class ClusterMetadata:
         self._failed.pop(address, None)
 
     def preferred_address(self) -> Address:
-        """For what any node can answer: the first address that did not fail, or the one that failed longest ago."""
+        """The address for requests to any node: the first that has not failed, or the one that failed longest ago."""
         return min(self._candidates(), key=lambda each: self._failed.get(each, 0))
 
     def address_of(self, route: int) -> Address | None:
-        """The address for a route; None if there is no such node, or it is unknown."""
+        """The address for a route, or None if the node does not exist or is unknown."""
         if route == ANY and not self.settings.bootstrap.controllers:
             return self.preferred_address()
         if route in (ANY, CONTROLLER):
@@ -70,7 +70,7 @@ class ClusterMetadata:
         return Address(found.host, found.port) if found else None
 
     def round_robin(self, count: int) -> Sequence[Address]:
-        """Addresses for so many requests that any broker can answer."""
+        """Addresses for a number of requests that any broker can answer."""
         usable = [each for each in self._node_addresses() if each not in self._failed] or [self.preferred_address()]
         self._next += count
         return [usable[(self._next + number) % len(usable)] for number in range(count)]
@@ -79,5 +79,5 @@ class ClusterMetadata:
         return list(dict.fromkeys(Address(each.host, each.port) for each in self.nodes.values()))
 
     def _candidates(self) -> list[Address]:
-        """Bootstrap addresses first, since a connection to one may be open."""
+        """All addresses, bootstrap addresses first, since a connection to one may be open."""
         return list(dict.fromkeys([*self.settings.bootstrap.addresses, *self._node_addresses(), *self._previous]))

@@ -1,7 +1,7 @@
-"""A connection for frames that somebody else has encoded: a gateway passes them on as they are.
+"""A connection for encoded frames, which a gateway forwards unchanged.
 
-One request at a time: a broker answers the requests of a connection one after the other, so that a second one would
-only wait behind the first. Of a frame only the correlation id is replaced, which is at the same place in all versions.
+It has one request in flight, since a broker answers the requests of a connection one after the other. Only the
+correlation id of a frame is replaced, which is at the same position in all versions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kconf.client.transport.handshake import handshake
 from kconf.errors import ConnectionFailed, KconfError, ProtocolError, RemoteProtocolError
 from kconf.protocol.headers import LENGTH
 
-_FIRST_CORRELATION = 2  # ids up to here belong to the handshake
+_FIRST_CORRELATION = 2  # ids up to here are for the handshake
 
 
 class RawConnection(asyncio.Protocol):
-    """Opened by `connect`."""
+    """A connection, opened by `connect`."""
 
     node: NodeVersions
 
@@ -37,7 +37,7 @@ class RawConnection(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, connector: Connector, settings: ClientSettings, address: Address) -> Self:
-        """Connect, exchange versions, log in. Raises KconfError. The caller limits the time."""
+        """Connect, negotiate versions and log in. Raises KconfError. The caller enforces the timeout."""
         connection = cls(settings, address)
         try:
             login = await connector.login(address)
@@ -57,7 +57,7 @@ class RawConnection(asyncio.Protocol):
             raise
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not instances of it
+        self._transport = cast(asyncio.Transport, transport)  # not isinstance: uvloop's transports are not instances
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -81,9 +81,9 @@ class RawConnection(asyncio.Protocol):
         return not self.closed and asyncio.get_running_loop().time() < self._expires_at
 
     async def exchange(self, frame: bytes) -> bytes:
-        """The response to a request; both without their length, and with the correlation id of the request.
+        """Send a request and return the response, both without length prefix and with the request's correlation id.
 
-        Raises KconfError. Whoever is cancelled here leaves a response on its way: the connection is closed.
+        Raises KconfError. If the caller is cancelled, the connection is closed, since a response is still pending.
         """
         self._correlation = self._correlation + 1 & 0x7FFFFFFF
         own = LENGTH.pack(self._correlation)
@@ -94,7 +94,7 @@ class RawConnection(asyncio.Protocol):
             raise
         if response[:4] != own:
             self.abort()
-            raise RemoteProtocolError(f"{self._address} answered another request")
+            raise RemoteProtocolError(f"{self._address} sent a response to another request")
         return frame[4:8] + response[4:]
 
     async def _exchange(self, data: bytes) -> bytes:

@@ -34,10 +34,13 @@ Reply = CallResult | KconfError
 
 
 def not_sent_in_time(request: NodeRequest, *, silent: bool = False) -> RequestTimedOut:
-    """The call's deadline passed before a connection could take the request. `silent`: while one was being opened."""
+    """The error for a request that was not sent before the deadline.
+
+    `silent`: the peer did not respond while connecting.
+    """
     why = f"no connection to {request.address} was free in time"
     if silent:
-        why = f"{request.address} accepts connections but did not answer in time; is it Kafka?"
+        why = f"{request.address} accepts connections but did not respond in time; is it Kafka?"
     error = RequestTimedOut(f"{request.call.name} was not sent: {why}")
     error.sent = False
     return error

@@ -1,7 +1,7 @@
-"""Read-your-writes on every server: the revision of a client's last change, and which servers have reached it.
+"""Read-your-writes across servers: the revision of a client's last change, and which servers have reached it.
 
-A kconf server returns the revision it has reached with every change. Later requests to servers that are not known to
-have reached it include it, and wait there. Other requests are unchanged.
+A kconf server returns its revision with every change. Later requests to other servers include that revision and wait
+there until it is reached. Other requests are unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ClientRevision:
 
 
 class ConnectionRevision:
-    """The state of one connection: the revision that its server is known to have reached."""
+    """The revision that the server of one connection has reached."""
 
     __slots__ = ("_client", "_reached")
 
@@ -38,7 +38,7 @@ class ConnectionRevision:
         self._reached = 0
 
     def required_by(self, call: Call[Any, Any, Any], node: NodeVersions) -> int:
-        """The revision to include in a request: -1 none, 0 no minimum but a response with the revision."""
+        """The revision to include in a request: -1 for none, 0 for no minimum but a response with the revision."""
         if not node.is_kconf:
             return -1
         if self._client.required > self._reached:

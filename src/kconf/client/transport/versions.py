@@ -1,4 +1,4 @@
-"""Which version of an API a client uses with a node."""
+"""Chooses the API versions for a node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def choose_version(node: NodeVersions, call: Call[Any, Any, Any]) -> tuple[Call[
 
 
 def highest_common_version(node: NodeVersions, api: Api, min_version: int, hint: str = "") -> int:
-    """The newest version that both sides support, at least `min_version`."""
+    """The highest version that both sides support, at least `min_version`."""
     supported = node.versions.get(api.key)
     what = f"{api.name} (API {api.key})"
     if supported is None:

@@ -1,4 +1,4 @@
-"""What may be set at a broker: the tables of this package, merged."""
+"""All broker keys: the tables of this package, merged."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ BROKER: ConfigDef = config_def(
     security.KEYS,
 )
 
-# Keys that only releases before the base release have.
+# Keys that exist only in releases before the base release.
 BROKER_REMOVED: ConfigDef = config_def(removed.KEYS)

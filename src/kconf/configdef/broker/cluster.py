@@ -1,4 +1,4 @@
-"""Broker keys of the cluster: who a node is, the metadata quorum and its log, and what topics start with."""
+"""Broker keys of the cluster: node identity, metadata quorum and log, and defaults of new topics."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from kconf.configdef.validators import ADDRESSES, AT_LEAST_0, AT_LEAST_1, FILLED
 
 # fmt: off
 KEYS: tuple[ConfigKey, ...] = (
-    broker("alter.config.policy.class.name", CLASS, None, None, LOW, READ_ONLY, "Plug-in that may veto changes to configuration."),
+    broker("alter.config.policy.class.name", CLASS, None, None, LOW, READ_ONLY, "Policy class that can refuse config changes."),
     broker("auto.create.topics.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, "Creates an unknown topic on its first use by a client."),
-    broker("background.threads", INT, "10", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Size of the scheduler pool for housekeeping jobs."),
+    broker("background.threads", INT, "10", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Threads for background tasks."),
     broker("broker.heartbeat.interval.ms", INT, "2000", None, MEDIUM, READ_ONLY, "Time between two heartbeats of a broker to the active controller."),
-    broker("broker.id", INT, "-1", None, HIGH, READ_ONLY, "Older name of node.id; where both are set they must agree."),
-    broker("broker.rack", STRING, None, None, MEDIUM, READ_ONLY, "Rack or zone of this broker, used to spread replicas and to find near ones."),
+    broker("broker.id", INT, "-1", None, HIGH, READ_ONLY, "Older name of node.id; if both are set, they must be equal."),
+    broker("broker.rack", STRING, None, None, MEDIUM, READ_ONLY, "Rack or zone of this broker, used to spread replicas and to select nearby ones."),
     broker("broker.session.timeout.ms", INT, "9000", None, MEDIUM, READ_ONLY, "Time without contact after which the controller fences a broker."),
     broker("controlled.shutdown.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Moves leadership away from a broker before it stops."),
-    broker("controller.listener.names", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Names of the listeners that controllers use; brokers take the first to reach them.", required=True),
+    broker("controller.listener.names", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Names of the controllers' listeners; brokers connect to the first one.", required=True),
     broker("controller.performance.always.log.threshold.ms", LONG, "2000", AT_LEAST_0, MEDIUM, READ_ONLY, "Controller events slower than this are always logged.", internal=True),
     broker("controller.performance.sample.period.ms", LONG, "60000", between(100), MEDIUM, READ_ONLY, "How often the controller logs its event timing summary.", internal=True),
-    broker("controller.quorum.append.linger.ms", INT, "25", AT_LEAST_0, MEDIUM, READ_ONLY, "How long the metadata leader gathers records before it writes them to disk."),
-    broker("controller.quorum.auto.join.enable", BOOLEAN, "false", None, LOW, READ_ONLY, "Lets a controller join the metadata quorum of its cluster by itself."),
+    broker("controller.quorum.append.linger.ms", INT, "25", AT_LEAST_0, MEDIUM, READ_ONLY, "How long the metadata leader collects records before it writes them to disk."),
+    broker("controller.quorum.auto.join.enable", BOOLEAN, "false", None, LOW, READ_ONLY, "Whether a controller joins the metadata quorum of its cluster automatically."),
     broker("controller.quorum.bootstrap.servers", LIST, "", ADDRESSES, HIGH, READ_ONLY, "Addresses through which a node first finds the metadata quorum."),
-    broker("controller.quorum.election.backoff.max.ms", INT, "1000", AT_LEAST_0, HIGH, READ_ONLY, "Ceiling of the growing random pause between elections of the metadata leader."),
+    broker("controller.quorum.election.backoff.max.ms", INT, "1000", AT_LEAST_0, HIGH, READ_ONLY, "Maximum of the increasing random pause between elections of the metadata leader."),
     broker("controller.quorum.election.timeout.ms", INT, "1000", AT_LEAST_0, HIGH, READ_ONLY, "How long a voter without a leader, or without enough votes, waits before the next election."),
     broker("controller.quorum.fetch.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, "Cap on metadata-log bytes per raft fetch."),
     broker("controller.quorum.fetch.snapshot.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, "Cap on bytes per snapshot fetch."),
-    broker("controller.quorum.fetch.timeout.ms", INT, "2000", AT_LEAST_0, HIGH, READ_ONLY, "How long a voter may fail to fetch before it calls an election, and a leader may go unfetched before it resigns."),
-    broker("controller.quorum.request.timeout.ms", INT, "2000", AT_LEAST_0, MEDIUM, READ_ONLY, "How long a quorum request may remain unanswered before it counts as failed."),
-    broker("controller.quorum.retry.backoff.ms", INT, "20", AT_LEAST_0, LOW, READ_ONLY, "Pause before a failed quorum request is sent once more."),
+    broker("controller.quorum.fetch.timeout.ms", INT, "2000", AT_LEAST_0, HIGH, READ_ONLY, "Time without a successful fetch after which a voter starts an election, and without fetches after which a leader resigns."),
+    broker("controller.quorum.request.timeout.ms", INT, "2000", AT_LEAST_0, MEDIUM, READ_ONLY, "Time without a response after which a quorum request fails."),
+    broker("controller.quorum.retry.backoff.ms", INT, "20", AT_LEAST_0, LOW, READ_ONLY, "Pause before a failed quorum request is sent again."),
     broker("controller.quorum.voters", LIST, "", VOTERS, HIGH, READ_ONLY, "The fixed set of metadata voters, each as id@host:port."),
     broker("controller.quota.window.num", INT, "11", AT_LEAST_1, LOW, READ_ONLY, "Samples kept for measuring controller mutations against their quota."),
     broker("controller.quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, "Length of one sample of controller mutations, in seconds."),
     broker("controller.socket.timeout.ms", INT, "30000", None, MEDIUM, READ_ONLY, "Socket timeout of the channels between controller and brokers."),
-    broker("create.topic.policy.class.name", CLASS, None, None, LOW, READ_ONLY, "Plug-in that may veto the creation of a topic."),
+    broker("create.topic.policy.class.name", CLASS, None, None, LOW, READ_ONLY, "Policy class that can refuse the creation of topics."),
     broker("delete.topic.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, "Allows topics to be deleted; otherwise a deletion is refused."),
     broker("initial.broker.registration.timeout.ms", INT, "60000", None, MEDIUM, READ_ONLY, "How long a starting broker tries to register with the controller before it exits."),
     broker("internal.metadata.delete.delay.millis", LONG, "60000", None, LOW, READ_ONLY, "Grace time before removed metadata-log files are unlinked (tests).", internal=True),

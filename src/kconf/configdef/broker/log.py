@@ -1,6 +1,6 @@
 """Broker keys of the log: retention, rolling, flushing, compaction, compression and the directories.
 
-Most are the cluster's default for the topic key of a similar name; see the fallbacks in `topic.py`.
+Most are the default of a topic key with a similar name; see the fallbacks in `topic.py`.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("log.cleaner.dedupe.buffer.size", LONG, "134217728", None, MEDIUM, CLUSTER_WIDE, "Memory all cleaner threads share for their key-to-offset maps."),
     broker("log.cleaner.delete.retention.ms", LONG, "86400000", AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for how long tombstones remain in compacted logs."),
     broker("log.cleaner.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Runs the log cleaner; without it, compacted topics only grow."),
-    broker("log.cleaner.io.buffer.load.factor", DOUBLE, "0.9", None, MEDIUM, CLUSTER_WIDE, "How full a cleaner's key map may get before it stops taking keys."),
+    broker("log.cleaner.io.buffer.load.factor", DOUBLE, "0.9", None, MEDIUM, CLUSTER_WIDE, "Maximum load factor of a cleaner's key map."),
     broker("log.cleaner.io.buffer.size", INT, "524288", AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Memory all cleaner threads share for read and write buffers."),
     broker("log.cleaner.io.max.bytes.per.second", DOUBLE, "1.7976931348623157E308", None, MEDIUM, CLUSTER_WIDE, "Throttle on the summed read and write rate of the cleaner."),
     broker("log.cleaner.max.compaction.lag.ms", LONG, UNLIMITED, AT_LEAST_1, MEDIUM, CLUSTER_WIDE, "Cluster default for the age by which records must be compactable."),
-    broker("log.cleaner.min.cleanable.ratio", DOUBLE, "0.5", between(0, 1), MEDIUM, CLUSTER_WIDE, "Cluster default for the dirty share that makes a log worth cleaning."),
+    broker("log.cleaner.min.cleanable.ratio", DOUBLE, "0.5", between(0, 1), MEDIUM, CLUSTER_WIDE, "Cluster default for the minimum share of uncompacted bytes before a log is cleaned."),
     broker("log.cleaner.min.compaction.lag.ms", LONG, "0", AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for the minimum age at which records may be compacted."),
     broker("log.cleaner.threads", INT, "1", AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Number of threads that compact logs."),
     broker("log.cleanup.policy", LIST, "delete", CLEANUP_POLICY, MEDIUM, CLUSTER_WIDE, "Cluster default for what happens to old data: delete, compact or both."),
-    broker("log.dir", LIST, "/tmp/kafka-logs", FILLED_LIST, HIGH, READ_ONLY, "The data directory, used where log.dirs is not set."),
+    broker("log.dir", LIST, "/tmp/kafka-logs", FILLED_LIST, HIGH, READ_ONLY, "The data directory, used if log.dirs is not set."),
     broker("log.dir.failure.timeout.ms", LONG, "30000", AT_LEAST_1, LOW, READ_ONLY, "Time limit for reporting a failed log directory to the controller; the broker then stops."),
     broker("log.dirs", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Directories that hold the partitions; unset means log.dir."),
     broker("log.flush.interval.messages", LONG, UNLIMITED, AT_LEAST_1, HIGH, CLUSTER_WIDE, "Cluster default for the number of records between forced fsyncs."),
     broker("log.flush.interval.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default for the longest wait before a forced fsync.", fallbacks=FLUSH),
-    broker("log.flush.offset.checkpoint.interval.ms", INT, "60000", AT_LEAST_0, HIGH, READ_ONLY, "How often the recovery points of all logs are written down."),
+    broker("log.flush.offset.checkpoint.interval.ms", INT, "60000", AT_LEAST_0, HIGH, READ_ONLY, "How often the recovery points of all logs are written to disk."),
     broker("log.flush.scheduler.interval.ms", LONG, UNLIMITED, None, HIGH, READ_ONLY, "How often the flusher looks for logs that are due for an fsync."),
-    broker("log.flush.start.offset.checkpoint.interval.ms", INT, "60000", AT_LEAST_0, HIGH, READ_ONLY, "How often the start offsets of all logs are written down."),
+    broker("log.flush.start.offset.checkpoint.interval.ms", INT, "60000", AT_LEAST_0, HIGH, READ_ONLY, "How often the start offsets of all logs are written to disk."),
     broker("log.index.interval.bytes", INT, "4096", AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for the log distance between index entries."),
     broker("log.index.size.max.bytes", INT, "10485760", between(4), MEDIUM, CLUSTER_WIDE, "Cluster default for the size cap of offset index files."),
     broker("log.initial.task.delay.ms", LONG, "30000", AT_LEAST_0, LOW, READ_ONLY, "Wait after start before the periodic log tasks run for the first time.", internal=True),
@@ -99,5 +99,5 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("message.max.bytes", INT, "1048588", AT_LEAST_0, HIGH, CLUSTER_WIDE, "Cluster default for the largest batch a topic accepts."),
     broker("num.recovery.threads.per.data.dir", INT, "2", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Threads per data directory for loading logs at start and flushing at stop."),
     broker("producer.id.expiration.check.interval.ms", INT, "600000", AT_LEAST_1, LOW, READ_ONLY, "How often the broker checks for expired producer IDs.", internal=True),
-    broker("producer.id.expiration.ms", INT, "86400000", AT_LEAST_1, LOW, CLUSTER_WIDE, "Idle time after which an idempotent producer's state is forgotten."),
+    broker("producer.id.expiration.ms", INT, "86400000", AT_LEAST_1, LOW, CLUSTER_WIDE, "Idle time after which an idempotent producer's state is removed."),
 )

@@ -21,7 +21,7 @@ from kconf.configdef.validators import ANY_LIST, AT_LEAST_0, AT_LEAST_1, FILLED_
 
 # fmt: off
 KEYS: tuple[ConfigKey, ...] = (
-    broker("advertised.listeners", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Addresses clients are told to use, each as NAME://host:port."),
+    broker("advertised.listeners", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Addresses that clients use to connect, each as NAME://host:port."),
     broker("connection.failed.authentication.delay.ms", INT, "100", AT_LEAST_0, LOW, READ_ONLY, "Pause before a connection that failed to authenticate is closed."),
     broker("connections.max.idle.ms", LONG, "600000", None, MEDIUM, READ_ONLY, "Time without contact after which the server closes a connection."),
     broker("connections.max.reauth.ms", LONG, "0", None, MEDIUM, READ_ONLY, "Maximum lifetime of a SASL session before the client has to authenticate again; 0 turns this off."),
@@ -39,7 +39,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("queued.max.request.bytes", LONG, "-1", None, MEDIUM, READ_ONLY, "Bytes of waiting requests beyond which the broker stops reading; 0 or less means no limit."),
     broker("queued.max.requests", INT, "500", AT_LEAST_1, HIGH, READ_ONLY, "Waiting requests beyond which the network threads stop reading."),
     broker("request.timeout.ms", INT, "30000", None, HIGH, READ_ONLY, "How long a request of this node to another may take, retries aside."),
-    broker("socket.connection.setup.timeout.max.ms", LONG, "30000", None, MEDIUM, READ_ONLY, "Ceiling of the connect timeout, which grows with each failure in a row."),
+    broker("socket.connection.setup.timeout.max.ms", LONG, "30000", None, MEDIUM, READ_ONLY, "Maximum connect timeout, which increases with each consecutive failure."),
     broker("socket.connection.setup.timeout.ms", LONG, "10000", None, MEDIUM, READ_ONLY, "How long a new outgoing connection may take to be established."),
     broker("socket.listen.backlog.size", INT, "50", AT_LEAST_1, MEDIUM, READ_ONLY, "Connections the operating system may queue before they are accepted."),
     broker("socket.receive.buffer.bytes", INT, "102400", None, HIGH, READ_ONLY, "Receive buffer of server sockets; -1 leaves it to the operating system."),

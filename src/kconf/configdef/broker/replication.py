@@ -21,7 +21,7 @@ from kconf.configdef.validators import AT_LEAST_0, AT_LEAST_1, between
 # fmt: off
 KEYS: tuple[ConfigKey, ...] = (
     broker("alter.log.dirs.replication.quota.window.num", INT, "11", AT_LEAST_1, LOW, READ_ONLY, "Samples kept for measuring the rate of moves between log directories."),
-    broker("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, "Length of one such sample for moves between log directories, in seconds."),
+    broker("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, "Length of one sample of moves between log directories, in seconds."),
     broker("auto.leader.rebalance.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, "Periodically moves leadership back to preferred replicas."),
     broker("default.replication.factor", INT, "1", None, MEDIUM, READ_ONLY, "Default replication factor of a new topic."),
     broker("delete.records.purgatory.purge.interval.requests", INT, "1", None, MEDIUM, READ_ONLY, "Completed DeleteRecords requests that may accumulate in the purgatory before it is purged."),
@@ -32,7 +32,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("leader.imbalance.check.interval.seconds", LONG, "300", AT_LEAST_1, HIGH, READ_ONLY, "How often the controller looks for partitions not led by their preferred replica."),
     broker("leader.replication.throttled.rate", LONG, UNLIMITED, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Bytes per second a broker may send for throttled leader replicas.", dynamic_only=True),
     broker("min.insync.replicas", INT, "1", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Cluster default for the in-sync count an acks=all write needs."),
-    broker("num.replica.alter.log.dirs.threads", INT, None, None, HIGH, READ_ONLY, "Threads that carry replicas from one log directory to another; unset means one per directory."),
+    broker("num.replica.alter.log.dirs.threads", INT, None, None, HIGH, READ_ONLY, "Threads that move replicas between log directories; unset means one per directory."),
     broker("num.replica.fetchers", INT, "1", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Fetcher threads per source broker used for replication."),
     broker("producer.purgatory.purge.interval.requests", INT, "1000", None, MEDIUM, READ_ONLY, "Completed produce requests that may accumulate in the purgatory before it is purged."),
     broker("replica.alter.log.dirs.io.max.bytes.per.second", LONG, UNLIMITED, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Bytes per second for moving replicas between a broker's own log directories.", dynamic_only=True),

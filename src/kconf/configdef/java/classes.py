@@ -1,7 +1,7 @@
-"""The classes that count as loadable.
+"""The Java classes that are accepted as values.
 
-Kafka asks its JVM whether a class can be loaded. kconf has none, so it takes the classes that Kafka ships and that a
-key may name, and refuses any other.
+Kafka checks whether its JVM can load a class. kconf has no JVM, so it accepts the classes that Kafka ships for a key,
+and refuses all others.
 """
 
 from __future__ import annotations

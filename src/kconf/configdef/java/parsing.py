@@ -1,8 +1,8 @@
-"""What a text means under a type, and how a value is printed: both exactly as Java does it.
+"""Parses and prints config values exactly as Java does.
 
-`parse` trims as Java's `String.trim` (characters up to U+0020), so a no-break space stays and spoils a number.
-Python is more generous than Java (underscores, `nan`, any Unicode blank), hence the explicit grammars here.
-`render` prints what DescribeConfigs prints; `parse(type, render(parse(type, text)))` is `parse(type, text)`.
+`parse` trims like Java's `String.trim` (characters up to U+0020), so a no-break space is kept and makes a number
+invalid. Python accepts more than Java (underscores, `nan`, any Unicode blank), so the grammars are explicit here.
+`render` prints a value as in DescribeConfigs; `parse(type, render(parse(type, text)))` equals `parse(type, text)`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 
 
 class InvalidValue(ValueError):
-    """A text or a value that a key does not take. Its text is the reason: a clause, without the key's name."""
+    """A value that a key does not accept. The message is the reason, without the name of the key."""
 
 
 def parse(type: ValueType, text: str) -> Value:  # noqa: A002
-    """The value that a text stands for, or `InvalidValue`. A text of unknown type is its own value."""
+    """Parse a text. Raises InvalidValue. If the type is unknown, the value is the text itself."""
     return _PARSERS[type](text)
 
 
 def render(type: ValueType, value: Value) -> str:  # noqa: A002
-    """The text that a describe prints for a parsed value."""
+    """The text of a parsed value in a describe."""
     if type is ValueType.BOOLEAN:
         return "true" if value else "false"
     if type is ValueType.DOUBLE:
@@ -44,9 +44,9 @@ def trim(text: str) -> str:
 
 
 _TRIMMED = "".join(map(chr, range(0x21)))
-_BLANKS = " \t\n\v\f\r"  # Java's \s: what a LIST drops around its commas
+_BLANKS = " \t\n\v\f\r"  # Java's \s, which a LIST removes around its commas
 
-# Patterns are left to re's own cache: compiled when first met, not when imported.
+# Patterns are strings, so that re compiles them on first use and not at import.
 _SIGNED_DIGITS = r"[+-]?\d+"
 _DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?"
 _HEX = r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
@@ -57,7 +57,7 @@ _BOOLEANS = {"true": True, "false": False}
 def _boolean(text: str) -> bool:
     value = _BOOLEANS.get(text)
     if value is None:
-        # Java compares upper-cased characters, so U+017F (long s) is an s to it, as it is to upper().
+        # Java compares upper-case characters, so U+017F (long s) equals s, as with upper().
         value = _BOOLEANS.get(trim(text).upper().lower())
         if value is None:
             raise InvalidValue("expected true or false")
@@ -80,11 +80,11 @@ def _whole(name: str, bits: int) -> Callable[[str], int]:
 
 
 def _any_whole(text: str, reason: str) -> int:
-    # Java reads UTF-16 units one by one, so digits beyond U+FFFF are no digits to it.
+    # Java reads UTF-16 code units, so digits above U+FFFF are not digits.
     if not re.fullmatch(_SIGNED_DIGITS, text) or (not text.isascii() and max(text) > "\uffff"):
         raise InvalidValue(reason)
     negative, digits = text[0] == "-", text.lstrip("+-")
-    if len(digits) > 20:  # int() refuses very long texts, but leading zeros do not count
+    if len(digits) > 20:  # int() refuses very long strings, but leading zeros do not count
         digits = "".join(str(int(digit)) for digit in digits).lstrip("0") or "0"
         if len(digits) > 20:
             raise InvalidValue(reason)
@@ -96,7 +96,7 @@ def _double(text: str) -> float:
         return float(text)
     text = trim(text)
     if re.fullmatch(_DECIMAL, text):
-        return float(text.rstrip("fFdD"))  # beyond the range: infinity, as in Java
+        return float(text.rstrip("fFdD"))  # out of range: infinity, as in Java
     named = _NAMED_DOUBLES.get(text)
     if named is not None:
         return named
@@ -119,8 +119,8 @@ def _list(text: str) -> tuple[str, ...]:
 def _class(text: str) -> str:
     name = trim(text)
     if name not in KNOWN_CLASSES:
-        # There is no JVM here to ask, so a class is loadable when it is one that Kafka ships.
-        raise InvalidValue("expected the full name of a class that Kafka ships; other classes cannot be loaded here")
+        # There is no JVM, so only classes that Kafka ships are accepted.
+        raise InvalidValue("expected the full name of a class that Kafka ships; kconf accepts no other classes")
     return name
 
 
@@ -144,7 +144,7 @@ assert len(_PARSERS) == len(ValueType)  # indexed by the type's number
 
 
 def java_double(value: float) -> str:
-    """Java's `Double.toString` (of JDK 19 and later, which prints the shortest digits, as repr does)."""
+    """Java's `Double.toString` of JDK 19 and later, which prints the shortest representation, like repr."""
     if 1e-3 <= value < 1e7 or -1e7 < value <= -1e-3 or value == 0:
         return repr(value)
     if value != value:
@@ -152,9 +152,9 @@ def java_double(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
     two_digits = f"{value:.1e}"
-    # Java prints two digits at least and takes the nearest such: 4.9E-324, where repr says 5e-324.
+    # Java prints at least two digits: 4.9E-324, while repr prints 5e-324.
     mantissa, _, exponent = (two_digits if float(two_digits) == value else f"{value!r}").partition("e")
-    if not exponent:  # repr is plain up to 1e16
+    if not exponent:  # repr uses no exponent up to 1e16
         sign, digits = ("-", mantissa[1:]) if mantissa[0] == "-" else ("", mantissa)
         whole, _, fraction = digits.partition(".")
         if whole == "0":  # below 1e-3: 0.000123

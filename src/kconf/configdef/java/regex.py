@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-_DEEPEST: Final = 800  # groups inside each other; with 1,000 Java's stack overflows
+_DEEPEST: Final = 800  # nested groups; with 1,000 Java's stack overflows
 _DEEPEST_SET: Final = 3000
-_LARGEST: Final = (1 << 31) - 1  # number of a quantifier
-_LAST: Final = 0x10FFFF  # code point
+_LARGEST: Final = (1 << 31) - 1  # maximum number in a quantifier
+_LAST: Final = 0x10FFFF  # maximum code point
 
 _QUOTE: Final = re.compile(r"(?s)\\(?:Q(?P<quoted>.*?)(?:\\E|\Z)|.)")
 _PLAIN: Final = re.compile(r"[^\\\[(){*+?|\s#^$.]+")
@@ -40,11 +40,11 @@ _REFERENCE: Final = re.compile(r"\\(?:[1-9]|k<(?P<name>[A-Za-z][A-Za-z0-9]*)>)")
 
 
 class _Invalid(Exception):
-    """Java refuses the text."""
+    """The text is not a valid regular expression in Java."""
 
 
 class _Scope(NamedTuple):
-    """What holds inside a group."""
+    """The settings inside a group."""
 
     comments: bool = False  # the flag x
     behind: bool = False  # a lookbehind
@@ -68,7 +68,7 @@ def _literal(match: re.Match[str]) -> str:
 
 
 class _Scanner:
-    """Reads a text from left to right; raises _Invalid where Java would."""
+    """Scans a text from left to right. Raises _Invalid where Java would refuse it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -148,11 +148,11 @@ class _Scanner:
         self._at += 1
         self._scope = self._outer.pop()
 
-    # -- what is repeated --------------------------------------------------------------------------------------------
+    # -- atoms and quantifiers ---------------------------------------------------------------------------------------
 
     def _quantifier(self, *, repeatable: bool) -> None:
         found = self._take(_QUANTIFIER)
-        if found is None or (found["sign"] and not repeatable):  # Java lets {2} repeat nothing
+        if found is None or (found["sign"] and not repeatable):  # Java allows {2} without an atom before it
             raise _Invalid
         if found["least"]:
             least, most = _number(found["least"]), _number(found["most"] or found["least"])
@@ -166,14 +166,14 @@ class _Scanner:
     def _escape(self) -> None:
         if self._take(_CLASS) or self._take(_BOUNDARY):
             return
-        if reference := self._take(_REFERENCE):  # a number may refer to no group
+        if reference := self._take(_REFERENCE):  # a number may refer to a group that does not exist
             if self._scope.behind or (reference["name"] and reference["name"] not in self._names):
                 raise _Invalid
             return
         self._character()
 
     def _character(self) -> int:
-        """The code point that is here, escaped or not."""
+        """Read a code point, escaped or not."""
         if self._text[self._at] != "\\":
             self._at += 1
             return ord(self._text[self._at - 1])
@@ -197,8 +197,8 @@ class _Scanner:
     # -- sets --------------------------------------------------------------------------------------------------------
 
     def _set(self) -> None:
-        """A set may hold others, and intersections: [a-z&&[^aeiou]]."""
-        text, filled = self._text, list[bool]()  # of each open set, whether something is in it
+        """Read a set. It may contain other sets and intersections: [a-z&&[^aeiou]]."""
+        text, filled = self._text, list[bool]()  # for each open set, whether it is non-empty
         while self._at < len(text):
             if filled and self._scope.comments and self._take(_COMMENT):
                 continue
@@ -235,7 +235,7 @@ class _Scanner:
 
 
 def _number(digits: str) -> int:
-    """Of a quantifier."""
+    """Parse the number of a quantifier."""
     value = int(digits.lstrip("0")[:12] or "0")
     if value > _LARGEST:
         raise _Invalid

@@ -1,4 +1,4 @@
-"""The catalog of a release: the base release's keys with the differences of that release applied."""
+"""The catalog of a release: the keys of the base release with the differences of that release applied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS: Final = ("topic", "broker", "group", "client_metrics")
 
 @cache
 def catalog_of(release: str) -> Catalog:
-    """The keys of a release. Of a release that is known by its client jars only: those that are certain."""
+    """The keys of a release. If only its client jars are known, only the keys that are certain."""
     data = release_data(release)
     if data.release == BASE:
         return kafka_43()
@@ -30,7 +30,7 @@ def catalog_of(release: str) -> Catalog:
 
 @cache
 def every_release() -> Catalog:
-    """The keys of all releases, for what is not about one cluster. A key whose type is unknown is taken for a text."""
+    """The keys of all releases, for uses without a specific cluster. Keys with an unknown type become STRING."""
     base, removed = kafka_43(), _removed()
     newer = [release_data(each).added for each in RELEASES[RELEASES.index(BASE) + 1 :]]
     found = {
@@ -94,13 +94,13 @@ def _field(name: str, value: Any) -> Any:
 
 
 def added_key(name: str, fields: Mapping[str, Any]) -> ConfigKey:
-    """A key that is newer than the base release. What its jars do not define is unknown: its type is then UNKNOWN."""
+    """A key that is newer than the base release. If its client jars do not define the type, it is UNKNOWN."""
     known = {_NAMES.get(each, each): _field(each, value) for each, value in fields.items()}
     return ConfigKey(name=name, **{"type": ValueType.UNKNOWN, **known})
 
 
 def _with_repeats(key: ConfigKey) -> ConfigKey:
-    """Before 4.2 repeated items of a list were kept, and a list could be empty (KIP-1161)."""
+    """The key as before 4.2, when lists kept repeated items and could be empty (KIP-1161)."""
     validator = key.validator
     if validator is None or not validator.distinct:
         return key
@@ -113,7 +113,7 @@ def _repeatable(validator: Validator) -> Validator:
 
 
 def _bounded(keys: ConfigDef, broker: ConfigDef) -> ConfigDef:
-    """Keys that fall back on, and are bounded by, only those broker keys that the release has."""
+    """The keys, with fallbacks and limits reduced to broker keys that the release has."""
     return {name: _with_brokers(key, broker) for name, key in keys.items()}
 
 

@@ -1,4 +1,4 @@
-"""One release's data file, and which releases there are."""
+"""The data files of releases, and the list of known releases."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ BASE: Final = "4.3"
 
 RELEASES: Final = ("3.9", "4.0", "4.1", "4.2", BASE, "4.4")
 COMPLETE: Final = tuple(each for each in RELEASES if each != "4.4")
-"""Releases of which a broker was asked. Of the others only client jars were there: their keys are partly unknown."""
+"""Releases that were measured on a broker.
+
+For the others only client jars are available, so their keys are partly unknown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseData:
     """How the keys of a release differ from the base release. All mappings are by resource type, then by key.
 
-    `absent`: keys of the base release that it does not have; `removed`: keys that only releases before the base have;
+    `absent`: keys of the base release that it does not have; `removed`: its keys that the base release no longer has;
     `changed`: fields with another value; `added`: keys that are newer than the base release. `apis` has the highest
     version of each API, `metadata_version` the highest level of that feature.
     """
@@ -46,7 +49,7 @@ class ReleaseData:
 
 @cache
 def release_data(release: str) -> ReleaseData:
-    """The data of a release; 4.1.2 is 4.1. A release that kconf has no data of raises."""
+    """The data of a release; 4.1.2 is 4.1. Raises an error for an unknown release."""
     name = ".".join(release.split(".")[:2])
     if name not in RELEASES:
         raise ConfigurationError(f"kconf has no catalog of Kafka {release}; it has {', '.join(RELEASES)}")

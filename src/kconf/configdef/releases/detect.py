@@ -1,8 +1,8 @@
-"""Which release a node runs, from what it says in ApiVersions.
+"""Detects the Kafka release of a node from its ApiVersions response.
 
-A KRaft node names the highest metadata.version that it supports, which tells its release. A node without that feature
-is a broker in ZooKeeper mode, up to 3.9, or another implementation of the protocol: there only its API versions are
-known, and the answer is a lower bound.
+A KRaft node reports the highest metadata.version that it supports, which identifies its release. A node without that
+feature is a broker in ZooKeeper mode, up to 3.9, or another implementation of the protocol. Then only its API versions
+are known, and the result is a lower bound.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from kconf.configdef.releases.data import BASE, COMPLETE, RELEASES, release_data
 
 METADATA_VERSION: Final = "metadata.version"
-_LEADER_AND_ISR: Final = 4  # only brokers in ZooKeeper mode, up to 3.9, have it
+_LEADER_AND_ISR: Final = 4  # an API that only brokers in ZooKeeper mode, up to 3.9, have
 
 
 class ClusterRelease(NamedTuple):
-    """`catalog` is the release whose catalog fits best; `text` says what is certain, such as `4.1 or newer`."""
+    """`catalog` is the release whose catalog fits best. `text` is what is certain, such as `4.1 or newer`."""
 
     catalog: str
     text: str
@@ -28,21 +28,21 @@ class ClusterRelease(NamedTuple):
 
 
 def release_of(supported: Mapping[str, tuple[int, int]], apis: Mapping[int, tuple[int, int]]) -> ClusterRelease:
-    """The release of a node, as far as its features and API versions tell."""
+    """The release of a node, derived from its features and API versions."""
     if METADATA_VERSION in supported:
         return _by_level(supported[METADATA_VERSION][1])
     return _by_apis(apis)
 
 
 def common_release(found: Sequence[ClusterRelease]) -> ClusterRelease:
-    """The release of a cluster, from those of its nodes. During an upgrade they differ: the keys are then the oldest's."""
+    """The release of a cluster: the oldest release of its nodes, which may differ during an upgrade."""
     ordered = sorted(dict.fromkeys(found), key=lambda each: RELEASES.index(each.catalog))
     oldest, newest = ordered[0], ordered[-1]
     return oldest if len(ordered) == 1 else ClusterRelease(oldest.catalog, f"{oldest.text} to {newest.text}")
 
 
 def _by_level(level: int) -> ClusterRelease:
-    if level == release_data(BASE).metadata_version:  # the usual one, without reading the data of all others
+    if level == release_data(BASE).metadata_version:  # the usual case, without reading the data of other releases
         return ClusterRelease(BASE, BASE)
     levels = {each: release_data(each).metadata_version for each in RELEASES}
     oldest, newest = RELEASES[0], RELEASES[-1]
@@ -67,5 +67,5 @@ def _by_apis(apis: Mapping[int, tuple[int, int]]) -> ClusterRelease:
 
 
 def _covers(apis: Mapping[int, tuple[int, int]], wanted: Mapping[str, int]) -> bool:
-    """Whether a node has each API of a release that it has at all in at least the release's version."""
+    """Whether all APIs that a node has are at least at the version of a release."""
     return all(apis[int(key)][1] >= highest for key, highest in wanted.items() if int(key) in apis)

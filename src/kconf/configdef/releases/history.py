@@ -1,4 +1,4 @@
-"""How a key came, changed and went over the releases."""
+"""The history of a key: in which releases it was added, changed and removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS: Final = {
 
 
 class KeyChange(NamedTuple):
-    """What a release changed: `what` is type, default, range, update or required; None: no default, no bounds."""
+    """A change in a release. `what` is type, default, range, update or required. None means no default or no bounds."""
 
     release: str
     what: str
@@ -30,7 +30,7 @@ class KeyChange(NamedTuple):
 
 
 class KeyHistory(NamedTuple):
-    """`since` and `until` are the first and last release with the key; None: before the oldest known, and still there."""
+    """`since` and `until` are the first and last release with the key, or None if it is older, or still exists."""
 
     since: str | None
     until: str | None
@@ -38,7 +38,7 @@ class KeyHistory(NamedTuple):
 
     @property
     def span(self) -> str:
-        """`since 4.1`, `up to 3.9`, `from 4.1 to 4.2`, or nothing of a key that every known release has."""
+        """`since 4.1`, `up to 3.9`, `from 4.1 to 4.2`, or empty if every known release has the key."""
         if self.since and self.until:
             return f"from {self.since} to {self.until}"
         return f"since {self.since}" if self.since else f"up to {self.until}" if self.until else ""
@@ -46,7 +46,7 @@ class KeyHistory(NamedTuple):
 
 @cache
 def newer_keys(kind: ResourceType) -> Mapping[str, ConfigKey]:
-    """The keys of a resource type that only releases after the base release have, as far as they are known."""
+    """The known keys of a resource type that exist only after the base release."""
     word = _KINDS.get(kind)
     newer = RELEASES[RELEASES.index(BASE) + 1 :]
     if word is None:
@@ -60,7 +60,7 @@ def key_in(kind: ResourceType, name: str, release: str) -> ConfigKey | None:
 
 
 def history_of(kind: ResourceType, name: str) -> KeyHistory | None:
-    """The history of a key over all releases with complete data, and of newer keys; None if no release has it."""
+    """The history of a key over all releases with complete data, or None if no release has it. Includes newer keys."""
     if kind not in _KINDS:
         return None
     found = {each: key_in(kind, name, each) for each in RELEASES}
@@ -75,7 +75,7 @@ def history_of(kind: ResourceType, name: str) -> KeyHistory | None:
 
 
 def _later(kind: ResourceType, name: str) -> list[KeyChange]:
-    """Changes that client jars of a later release are certain about."""
+    """Changes in later releases that are certain from their client jars."""
     base, newest = key_in(kind, name, BASE), RELEASES[-1]
     named = release_data(newest).changed.get(_KINDS[kind], {})
     return _changes(newest, base, key_in(kind, name, newest)) if base is not None and name in named else []

@@ -1,4 +1,4 @@
-"""The keys of one type of resource in one release, without loading those of other types where that can be avoided."""
+"""The keys of one resource type in one release. Avoids loading the keys of other types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kconf.model.resource import ResourceType
 
 
 def release_keys(kind: ResourceType, release: str) -> ConfigDef:
-    """The keys that a release has for a type of resource."""
+    """The keys of a resource type in a release."""
     if release != BASE:
         from kconf.configdef.releases.catalogs import catalog_of
 
@@ -30,7 +30,7 @@ def release_keys(kind: ResourceType, release: str) -> ConfigDef:
 
 
 def key_in_release(kind: ResourceType, name: str, release: str) -> ConfigKey | None:
-    """The definition of a key in a release; a broker key may have a listener prefix."""
+    """The definition of a key in a release. A broker key may have a listener prefix."""
     keys = release_keys(kind, release)
     found = keys.get(name)
     return found if found is not None or kind is not ResourceType.BROKER else keys.get(base_name(name))

@@ -40,7 +40,7 @@ class Moved(KconfError):
 
 def dry_run(cluster: Cluster, assignments: Assignments) -> ChangeReport:
     """What would change, checked against the policy of the context and validated by the cluster."""
-    cluster.target.check_writable()
+    cluster.check_writable()
     with cluster.target.open() as admin:
         return _dry_run(cluster, _request(cluster, admin, assignments, ""))
 
@@ -53,7 +53,7 @@ def apply(
     Raises Moved, and Aborted if a risk was not accepted. A kconf server refuses them if values changed after the
     comparison.
     """
-    cluster.target.check_writable()
+    cluster.check_writable()
     with cluster.target._replace(reason=reason or None).open() as admin:
         request = _request(cluster, admin, assignments, reason)
         if _planned(request.plan) != list(shown.planned):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
@@ -32,30 +32,27 @@ class Subscription:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[ClusterEvent] = asyncio.Queue()
+        self._queue: asyncio.Queue[ClusterEvent | None] = asyncio.Queue()
         self._lost = False
 
-    def offer(self, event: ClusterEvent) -> None:
-        """Called by the monitor, in its own thread."""
+    def offer(self, event: ClusterEvent | None) -> None:
+        """Called by the monitor, in its own thread. None: there will be no more."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._put, event)
 
-    def _put(self, event: ClusterEvent) -> None:
+    def _put(self, event: ClusterEvent | None) -> None:
         if self._queue.qsize() >= MOST_WAITING:
             self._queue.get_nowait()
             self._lost = True
         self._queue.put_nowait(event)
 
-    async def next(self) -> ClusterEvent:
+    async def next(self) -> ClusterEvent | None:
+        """The next event; None: the console stops."""
         event = await self._queue.get()
-        if not self._lost:
+        if event is None or not self._lost:
             return event
         self._lost = False
         return ClusterEvent(event.entries, event.snapshot, lost=True)
-
-    async def __aiter__(self) -> AsyncIterator[ClusterEvent]:
-        while True:
-            yield await self.next()
 
 
 class Subscribers:
@@ -77,7 +74,8 @@ class Subscribers:
             with self._lock:
                 self._open.discard(subscription)
 
-    def publish(self, event: ClusterEvent) -> None:
+    def publish(self, event: ClusterEvent | None) -> None:
+        """None ends all subscriptions."""
         with self._lock:
             listening = list(self._open)
         for each in listening:

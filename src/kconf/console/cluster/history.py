@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import time
 from typing import TYPE_CHECKING
 
 from kconf.client.cluster_reader import PARTS
@@ -18,21 +19,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HistoryIndex:
-    """`recorded` has source and notes. Later values share its list of entries: only the first `count` belong to this
-    one.
+    """`recorded` has source and notes. Its list of entries is shared with later values: only `count` are ours.
+
+    `since` is the time (milliseconds) from which on no change is missing, whoever made it; None: some may be missing.
     """
 
     recorded: RecordedHistory
     count: int
     by_resource: Mapping[Resource, tuple[HistoryEntry, ...]] = field(repr=False)
+    since: int | None = None
+    texts: list[str] = field(default_factory=list, repr=False, compare=False)
+    """What is searched of each entry, as far as it was needed: shared with later values, as the entries are."""
 
     @classmethod
-    def of(cls, recorded: RecordedHistory) -> HistoryIndex:
-        return cls(recorded, len(recorded.entries), _grouped(recorded.entries, {}))
+    def of(cls, recorded: RecordedHistory, *, since: int | None = None) -> HistoryIndex:
+        if recorded.is_complete:
+            since = 0 if recorded.trimmed is None else recorded.trimmed.time
+        return cls(recorded, len(recorded.entries), _grouped(recorded.entries, {}), since)
 
     def extended(self, entries: Sequence[HistoryEntry]) -> HistoryIndex:
-        """A copy with newer entries. Only the newest copy may be extended."""
+        """With newer entries; those that were read already are left out. Only the newest value may be extended."""
         assert self.count == len(self.recorded.entries)
+        last = self.recorded.entries[-1].revision if self.recorded.entries else -1
+        entries = [each for each in entries if each.revision > last]
         self.recorded.entries.extend(entries)
         return replace(self, count=len(self.recorded.entries), by_resource=_grouped(entries, self.by_resource))
 
@@ -46,7 +55,7 @@ class HistoryIndex:
             return self
         hidden = _hidden(state)
         entries = [each for each in self.recorded.entries if _is_shown(each.change.resource, state, hidden)]
-        return HistoryIndex.of(self.recorded._replace(entries=entries))
+        return HistoryIndex.of(self.recorded._replace(entries=entries), since=self.since)
 
     @property
     def source(self) -> str:
@@ -71,9 +80,27 @@ class HistoryIndex:
         end = max(0, self.count - skip)
         return self.recorded.entries[max(0, end - count) : end][::-1]
 
-    def number_since(self, time: int) -> int:
+    def number_since(self, begin: int) -> int:
         """How many entries are not older than a time (milliseconds)."""
-        return self.count - bisect_left(self.recorded.entries, time, 0, self.count, key=lambda each: each.time)
+        return self.count - bisect_left(self.recorded.entries, begin, 0, self.count, key=lambda each: each.time)
+
+    def has_all_since(self, begin: int) -> bool:
+        """Whether no change after a time is missing. A gateway that polls does not see what is changed in between."""
+        return self.since is not None and self.since <= begin and not self.is_polled
+
+    @property
+    def begin(self) -> int | None:
+        """The time (milliseconds) before which nothing is known; None: everything is."""
+        if self.is_complete:
+            return None if self.recorded.trimmed is None else self.recorded.trimmed.time
+        if self.since is not None:
+            return self.since
+        return self.recorded.entries[0].time if self.count else int(time() * 1000)
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether a gateway has found changes by polling its cluster: it has no controllers to follow."""
+        return any(each.not_before is not None for each in self.latest(1000)) if self.is_complete else False
 
 
 def _grouped(
@@ -103,6 +130,14 @@ def _is_shown(resource: Resource, state: ClusterState, hidden: Collection[Resour
 
 
 def read_index(target: Target) -> HistoryIndex:
-    """The recorded changes of a cluster: from its journal, or from the journal directory and lake of the context."""
+    """The whole record of a cluster: its journal, or what the context's journal directory and lake have."""
+    began = int(time() * 1000)
     with target.open() as admin:
-        return HistoryIndex.of(read_history(target, admin, ()))
+        return HistoryIndex.of(_begun(read_history(target, admin, ()), began))
+
+
+def _begun(recorded: RecordedHistory, now: int) -> RecordedHistory:
+    """A journal that has no change left begins now: later ones will be added."""
+    if recorded.trimmed is None or recorded.entries:
+        return recorded
+    return recorded._replace(trimmed=recorded.trimmed._replace(time=min(recorded.trimmed.time, now)))

@@ -1,14 +1,14 @@
 """Keeps the snapshot of one cluster current: by its change feed, by its metadata log, or by polling.
 
-A change only determines what to read again: pages always show the values that the cluster returns for the monitor's
-credential. If the cluster cannot be reached, the last snapshot remains, with its age and the error.
+A change only says what to read again: the values that pages show are always what the cluster itself describes to the
+credential of the monitor. Everything is read again after each interval, however many changes arrive. If the cluster
+cannot be reached, the last snapshot stays, with its age and the error.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from logging import getLogger
 from threading import Event
@@ -16,19 +16,18 @@ from time import time
 from typing import TYPE_CHECKING, Final
 
 from kconf.console.cluster.events import ClusterEvent, Subscribers
-from kconf.console.cluster.findings import read_findings
-from kconf.console.cluster.history import HistoryIndex, read_index
-from kconf.console.cluster.lake import read_lake
-from kconf.console.cluster.reading import has_feed, read_all, read_changed
+from kconf.console.cluster.feed import Arrivals, LogPosition, Touch, pumped
+from kconf.console.cluster.history import is_shown
+from kconf.console.cluster.reading import has_feed, read_all, read_changed, read_resources
+from kconf.console.cluster.record import ClusterRecord
 from kconf.console.cluster.snapshot import ClusterSnapshot, Feed, Status
-from kconf.errors import ConfigurationError, KconfError
-from kconf.operations.history.sources import LOG_ORIGIN, RecordedHistory, entries_of
-from kconf.operations.history.wording import time_text
-from kconf.util.threads.worker_thread import in_daemon_thread
+from kconf.errors import AuthenticationFailed, KconfError
+from kconf.model.journal import Revision
+from kconf.operations.history.sources import LOG_ORIGIN, entries_of
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
-    from kconf.model.journal import Revision
+    from kconf.model.resource import Resource
     from kconf.operations.history.sources import HistoryEntry
     from kconf.operations.target import Target
 
@@ -37,11 +36,10 @@ log = getLogger(__name__)
 CALL_TIMEOUT: Final = 15.0  # seconds for one call to the cluster
 _FIRST_BACKOFF: Final = 1.0
 _LAST_BACKOFF: Final = 15.0
-_LINGER: Final = 0.02  # seconds to wait for further changes before reading
-_RECONNECT: Final = 10  # intervals after which a failed feed is tried again
-_RESTED: Final = 10.0  # intervals between two reads of lake and journal files
-
-_Changes = asyncio.Queue["Revision | KconfError"]
+_LINGER: Final = 0.02  # seconds in which further changes join those that are read again
+_RECONNECT: Final = 10  # intervals after which a feed that failed is tried again
+_RESTED: Final = 10  # intervals between two readings of the lake, and of what is wrong with the cluster
+_TOUCH_TIMEOUT: Final = 5.0  # seconds that a page waits until its own change was read
 
 
 class ClusterMonitor:
@@ -53,29 +51,48 @@ class ClusterMonitor:
         self.subscribers = Subscribers()
         self._interval = interval
         self._answered = Event()
+        self._position = LogPosition()
+        self._record = ClusterRecord(self.target, self._position)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._arrivals: Arrivals | None = None
 
     def wait(self, timeout: float) -> ClusterSnapshot:
         """Wait until the cluster was read or found unreachable; returns the snapshot. Called from other threads."""
         self._answered.wait(timeout)
         return self.snapshot
 
+    def touch(self, resources: Collection[Resource]) -> None:
+        """Have resources read again that the console has changed, and wait for it. Called from other threads.
+
+        A cluster with a feed announces the change by itself.
+        """
+        loop, arrivals = self._loop, self._arrivals
+        if self.snapshot.feed is Feed.POLLED and loop is not None and arrivals is not None:
+            touch = Touch(resources)
+            loop.call_soon_threadsafe(arrivals.put_nowait, touch)
+            touch.done.wait(_TOUCH_TIMEOUT)
+
     async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
         backoff = _FIRST_BACKOFF
         while True:
             began = time()
             try:
                 await self._serve()
             except (KconfError, OSError, TimeoutError) as error:
-                self._fail(str(error) or type(error).__name__)
+                self._fail(str(error) or type(error).__name__, is_refused=isinstance(error, AuthenticationFailed))
             except Exception:  # a bug: pages show the error, and the monitor tries again
                 log.exception("reading %s failed", self.target.name)
                 self._fail("reading the cluster failed; see the log of the console")
+            finally:
+                self._arrivals = None
             backoff = _FIRST_BACKOFF if time() - began > self._interval else min(2 * backoff, _LAST_BACKOFF)
             await asyncio.sleep(backoff)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str, *, is_refused: bool = False) -> None:
         since = self.snapshot.failed_since or int(time() * 1000)
-        self._publish(replace(self.snapshot, status=Status.UNREACHABLE, error=text, failed_since=since))
+        failed = replace(self.snapshot, status=Status.UNREACHABLE, error=text, failed_since=since)
+        self._publish(replace(failed, is_refused=is_refused))
 
     def _publish(self, snapshot: ClusterSnapshot, entries: Sequence[HistoryEntry] = ()) -> None:
         self.snapshot = snapshot
@@ -85,79 +102,52 @@ class ClusterMonitor:
     async def _serve(self) -> None:
         async with self.target.open_async() as admin:
             is_kconf = await has_feed(admin)
-            async with self._feed(admin, is_kconf) as changes:
-                self._publish(await read_all(admin, self.snapshot, is_kconf=is_kconf))
-                await self._read_files()
-                await self._keep(admin, changes, is_kconf)
+            feed = Feed.LIVE if is_kconf else Feed.LOG if self.target.has_controllers else Feed.POLLED
+            arrivals = Arrivals()
+            async with pumped(feed, admin, self.target, self._position, arrivals, CALL_TIMEOUT):
+                self._arrivals = arrivals
+                before = replace(self.snapshot, feed=feed, feed_error="", is_kconf=is_kconf)
+                snapshot = await read_all(admin, before, is_kconf=is_kconf)
+                if snapshot.history is None:
+                    self._publish(snapshot)  # pages say that the record was not read yet
+                self._publish(await self._record.with_everything(snapshot))
+                await self._keep(admin, arrivals)
 
-    # -- changes -----------------------------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def _feed(self, admin: AdminClient, is_kconf: bool) -> AsyncIterator[_Changes]:
-        """A queue of revisions from now on; it stays empty if there is no feed."""
-        changes = _Changes()
-        feed = Feed.LIVE if is_kconf else Feed.LOG if self._can_follow else Feed.POLLED
-        self.snapshot = replace(self.snapshot, feed=feed, feed_error="")
-        pump = {Feed.LIVE: self._pump_feed, Feed.LOG: self._pump_log}.get(feed)
-        if pump is None:
-            yield changes
-            return
-        begun = asyncio.Event()
-        task = asyncio.create_task(self._pumped(pump(admin, changes, begun), changes))
-        waiting = asyncio.create_task(begun.wait())
-        try:
-            await asyncio.wait({task, waiting}, timeout=CALL_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
-            yield changes
-        finally:
-            for each in (task, waiting):
-                each.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    @property
-    def _can_follow(self) -> bool:
-        return self.target.has_controllers
-
-    async def _pumped(self, work: Coroutine[None, None, None], changes: _Changes) -> None:
-        try:
-            await work
-        except KconfError as error:
-            changes.put_nowait(error)
-
-    async def _pump_feed(self, admin: AdminClient, changes: _Changes, begun: asyncio.Event) -> None:
-        async with admin.watch_changes() as watch:
-            begun.set()
-            async for revision in watch:
-                changes.put_nowait(revision)
-
-    async def _pump_log(self, _admin: AdminClient, changes: _Changes, begun: asyncio.Event) -> None:
-        async with self.target.open_controllers_async() as controllers, controllers.follow() as log:
-            begun.set()
-            async for revision in log:
-                changes.put_nowait(revision)
-
-    async def _keep(self, admin: AdminClient, changes: _Changes, is_kconf: bool) -> None:
-        """Read what changed; without a change for an interval, read everything."""
-        rounds = 0
+    async def _keep(self, admin: AdminClient, arrivals: Arrivals) -> None:
+        """Read what changed, and everything after each interval."""
+        loop, rounds = asyncio.get_running_loop(), 0
+        due = loop.time() + self._interval
         while True:
             try:
-                async with asyncio.timeout(self._interval):
-                    first = await changes.get()
+                async with asyncio.timeout_at(due):
+                    first = await arrivals.get()
             except TimeoutError:
                 rounds += 1
-                self._publish(await read_all(admin, self.snapshot, is_kconf=is_kconf))
-                if not is_kconf and rounds % _RESTED == 0:
-                    await self._read_files()
+                await self._read_again(admin, with_everything=rounds % _RESTED == 0)
                 if self.snapshot.feed_error and rounds >= _RECONNECT:
                     return
+                due = loop.time() + self._interval
                 continue
             await asyncio.sleep(_LINGER)
-            arrived = [first, *(changes.get_nowait() for _ in range(changes.qsize()))]
+            arrived = [first, *(arrivals.get_nowait() for _ in range(arrivals.qsize()))]
             for error in (each for each in arrived if isinstance(each, KconfError)):
                 self._publish(replace(self.snapshot, feed=Feed.POLLED, feed_error=str(error)))
-            await self._apply(admin, [each for each in arrived if not isinstance(each, KconfError)], is_kconf)
+            await self._apply(admin, [each for each in arrived if isinstance(each, Revision)])
+            await self._reread(admin, [each for each in arrived if isinstance(each, Touch)])
+            if loop.time() > due:
+                await self._read_again(admin)
+                due = loop.time() + self._interval
 
-    async def _apply(self, admin: AdminClient, revisions: Sequence[Revision], is_kconf: bool) -> None:
+    async def _read_again(self, admin: AdminClient, *, with_everything: bool = False) -> None:
+        snapshot = await read_all(admin, self.snapshot, is_kconf=self.snapshot.is_kconf)
+        if with_everything and not snapshot.is_kconf:
+            snapshot = await self._record.with_everything(snapshot)
+        else:
+            snapshot = await self._record.with_new_changes(snapshot)
+        self._publish(snapshot)
+
+    async def _apply(self, admin: AdminClient, revisions: Sequence[Revision]) -> None:
+        """Read again what changes are about."""
         if not revisions:
             return
         changes = [change for each in revisions for change in each.changes]
@@ -165,36 +155,18 @@ class ClusterMonitor:
         if self.snapshot.feed is Feed.LOG:
             # The log has no authors. Whether kconf made a change is known once its journal was read, if there is one.
             entries = [each._replace(is_from_log=True, origin=LOG_ORIGIN) for each in entries]
-        snapshot = await read_changed(admin, self.snapshot, changes, is_kconf=is_kconf)
+        snapshot = await read_changed(admin, self.snapshot, changes)
+        if self.target.credential is not None and not snapshot.is_kconf:
+            entries = [each for each in entries if is_shown(each.change.resource, snapshot.state)]
         if snapshot.history is not None and snapshot.history.source in (LOG_ORIGIN, "feed"):
             snapshot = replace(snapshot, history=snapshot.history.extended(entries))
-        self._publish(snapshot, entries)
-        if not is_kconf and self.target.context.journal is not None:
-            await self._read_files()
+        self._publish(await self._record.with_new_changes(snapshot), entries)
 
-    # -- recorded changes ----------------------------------------------------------------------------------------------
-
-    async def _read_files(self) -> None:
-        """Read the recorded changes, and the results of the last pipeline run."""
-        history, error = self.snapshot.history, ""
-        try:
-            history = await in_daemon_thread(lambda: read_index(self.target))
-        except ConfigurationError as failure:
-            history, error = self._own_record(), str(failure)
-        except (KconfError, OSError) as failure:
-            error = str(failure)
-        if history is not None and self.target.credential is not None:
-            history = history.shown_by(self.snapshot.state)
-        lake = await in_daemon_thread(lambda: read_lake(self.target, self.snapshot.state.cluster))
-        findings = await in_daemon_thread(lambda: read_findings(self.target, self.snapshot))
-        found = replace(self.snapshot, history=history, history_error=error, lake=lake, findings=findings)
-        self._publish(found)
-
-    def _own_record(self) -> HistoryIndex | None:
-        """The changes that the console itself has seen in the metadata log; None if it does not follow one."""
-        if self.snapshot.feed is not Feed.LOG:
-            return None
-        if self.snapshot.history is not None:
-            return self.snapshot.history
-        note = f"changes since {time_text(int(time() * 1000))} UTC, when the console began to follow the metadata log"
-        return HistoryIndex.of(RecordedHistory(LOG_ORIGIN, self.snapshot.state.cluster, [], [note]))
+    async def _reread(self, admin: AdminClient, touches: Sequence[Touch]) -> None:
+        """Read again what the console itself has changed."""
+        if touches:
+            resources = {resource for each in touches for resource in each.resources}
+            snapshot = await read_resources(admin, self.snapshot, resources)
+            self._publish(await self._record.with_new_changes(snapshot))
+        for each in touches:
+            each.done.set()

@@ -2,6 +2,7 @@
 
 Without logins each context has one monitor, with the credential of the context. With logins each person has their own
 monitors, with their credential, from the login to the end of their last session: everybody sees what Kafka shows them.
+A cluster that does not accept the token of a person is read with the credential of the context.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Final, NamedTuple
 
 from kconf.console.cluster.monitor import ClusterMonitor
 from kconf.console.settings import ConsoleSettings
-from kconf.operations.target import Target, UserCredential
+from kconf.operations.target import Credential, Target
 
 _STOP_TIMEOUT: Final = 5.0  # seconds
 
 
 class _Key(NamedTuple):
     context: str
-    credential: UserCredential | None
+    credential: Credential | None
 
 
 class _Run:
@@ -51,7 +52,7 @@ class Monitors:
 
     def __init__(self, settings: ConsoleSettings) -> None:
         self.targets: Mapping[str, Target] = {each.name: each for each in settings.targets}
-        self._interval, self._login = settings.interval, settings.login
+        self._interval, self._has_logins = settings.interval, settings.has_logins
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="kconf-console-monitors", daemon=True)
         self._lock = Lock()
@@ -60,7 +61,7 @@ class Monitors:
 
     def __enter__(self) -> Monitors:
         self._thread.start()
-        for name in self.targets if not self._login else ():
+        for name in self.targets if not self._has_logins else ():
             self.monitor(name, None)
         return self
 
@@ -78,7 +79,7 @@ class Monitors:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def monitor(self, context: str, credential: UserCredential | None) -> ClusterMonitor:
+    def monitor(self, context: str, credential: Credential | None) -> ClusterMonitor:
         """The monitor of a context for a credential; started if necessary."""
         key = _Key(context, credential)
         with self._lock:
@@ -88,12 +89,19 @@ class Monitors:
                 found = self._running[key] = monitor, _Run(self._loop, monitor)
         return found[0]
 
-    def retain(self, used: set[tuple[str, UserCredential]]) -> None:
+    def retain(self, used: set[tuple[str, Credential]]) -> None:
         """Stop the monitors of people without a session."""
         with self._lock:
             gone = [key for key in self._running if key.credential is not None and tuple(key) not in used]
         for each in gone:
             self._stop(each)
+
+    def end_streams(self) -> None:
+        """Pages are told of no more changes."""
+        with self._lock:
+            running = list(self._running.values())
+        for monitor, _ in running:
+            monitor.subscribers.publish(None)
 
     def repeat(self, seconds: float, work: Callable[[], None]) -> None:
         """Call a function periodically until the monitors are closed."""

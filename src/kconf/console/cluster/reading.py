@@ -46,19 +46,28 @@ async def read_all(admin: AdminClient, before: ClusterSnapshot, *, is_kconf: boo
         is_kconf=is_kconf,
         taken=_now(),
         error="",
+        is_refused=False,
         failed_since=None,
     )
 
 
-async def read_changed(
-    admin: AdminClient, before: ClusterSnapshot, changes: Collection[Change], *, is_kconf: bool
+async def read_changed(admin: AdminClient, before: ClusterSnapshot, changes: Collection[Change]) -> ClusterSnapshot:
+    """A cluster that is followed, with the changed resources read again: so it is as of now."""
+    shaped = [each.resource.name for each in changes if each.kind is ChangeKind.TOPIC]
+    found = await read_resources(admin, before, {each.resource for each in changes}, shaped)
+    return replace(found, taken=_now())
+
+
+async def read_resources(
+    admin: AdminClient, before: ClusterSnapshot, changed: Collection[Resource], shaped: Collection[str] = ()
 ) -> ClusterSnapshot:
-    """Read the changed resources again. A change of brokers may affect every topic: then everything is read."""
-    changed = {each.resource for each in changes}
+    """The cluster with some resources read again; `shaped` are topics that may be new, gone or larger.
+
+    The snapshot is as old as what was not read. A change of brokers may affect every topic: then everything is read.
+    """
     kinds = {each.type for each in changed}
     if ResourceType.BROKER in kinds or len(changed) > MOST_SINGLE or not before.is_read:
-        return await read_all(admin, before, is_kconf=is_kconf)
-    shaped = [each.resource.name for each in changes if each.kind is ChangeKind.TOPIC]
+        return await read_all(admin, before, is_kconf=before.is_kconf)
     parts = [part for part, kind in PARTS.items() if kind in kinds and kind not in _CONFIGURED]
     state = before.state
     if parts:
@@ -68,7 +77,8 @@ async def read_changed(
     configured = [each for each in changed if each.type in _CONFIGURED]
     if configured:
         state = await _with_configs(admin, state, configured)
-    return replace(before, state=state, taken=_now())
+    findings = {place: text for place, text in before.findings.items() if place[0] not in changed}
+    return replace(before, state=state, findings=findings)
 
 
 def _with_parts(old: ClusterState, new: ClusterState, parts: Collection[str]) -> ClusterState:

@@ -74,12 +74,13 @@ class ClusterSnapshot:
     findings: Mapping[tuple[Resource, str], str] = field(default_factory=dict)  # of `kconf check`: ghost configs, …
     taken: int | None = None
     error: str = ""
+    is_refused: bool = False  # the cluster did not accept the login
     failed_since: int | None = None
     interval: float = 30.0  # seconds
 
     @property
     def is_read(self) -> bool:
-        """Whether there is a state to show, however old."""
+        """Whether there is a state to show, of any age."""
         return self.taken is not None
 
     def age(self, now: Callable[[], float] = time) -> float | None:
@@ -100,6 +101,10 @@ class ClusterSnapshot:
             self._derived[name] = make(self)
         found: T = self._derived[name]
         return found
+
+    def forget(self, name: Hashable) -> None:
+        """Have it computed again."""
+        self._derived.pop(name, None)
 
     def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:
         """The effective values of a key for all resources of a type, by name, without resources that have none."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Final
 
 from kconf.client.contexts.context import is_glob
 from kconf.configdef.units import shown_value
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kconf.operations.history.sources import HistoryEntry
 
 _shown = lru_cache(maxsize=8192)(shown_value)
+_LOCK: Final = Lock()
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,26 @@ def change_resource_text(change: Change) -> str:
 
 def matching_changes(history: HistoryIndex, wanted: ActivityFilter) -> Sequence[HistoryEntry]:
     """Newest first."""
-    found = history.latest(history.count)
+    if wanted.text:
+        word, texts = wanted.text.lower(), _texts(history)
+        entries = history.recorded.entries
+        found = [entries[place] for place in range(history.count - 1, -1, -1) if word in texts[place]]
+    else:
+        found = history.latest(history.count)
     if wanted.begin is not None or wanted.end is not None:
-        found = [each for each in found if _is_between(each.time, wanted)]  # entries are not in order of time
-    return [each for each in found if _change_matches(each, wanted)] if wanted.has_words else found
+        found = [each for each in found if _is_between(each.time, wanted)]  # their order is not that of times
+    if wanted.resource or wanted.key or wanted.who:
+        found = [each for each in found if _change_matches(each, wanted)]
+    return found
+
+
+def _texts(history: HistoryIndex) -> Sequence[str]:
+    """What is searched, by the place of the entry. Made once for each entry."""
+    texts = history.texts
+    with _LOCK:
+        for place in range(len(texts), history.count):
+            texts.append(_change_text(history.recorded.entries[place]).lower())
+    return texts
 
 
 def matching_attempts(attempts: Iterable[AuditEntry], wanted: ActivityFilter) -> list[AuditEntry]:
@@ -88,11 +106,7 @@ def _change_matches(entry: HistoryEntry, wanted: ActivityFilter) -> bool:
         return False
     if wanted.key and not _holds(wanted.key)(key_text(change)):
         return False
-    if wanted.resource and not _holds(wanted.resource)(change_resource_text(change)):
-        return False
-    if not wanted.text:
-        return True
-    return wanted.text.lower() in _change_text(entry).lower()
+    return not wanted.resource or _holds(wanted.resource)(change_resource_text(change))
 
 
 def _change_text(entry: HistoryEntry) -> str:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kconf.console.history.activity import change_resource_text
-from kconf.console.history.past import attributed, key_text, shown
+from kconf.console.history.past import (
+    NOT_READ,
+    attributed,
+    begin_note,
+    key_text,
+    limit_notes,
+    shown,
+    unsure_entries,
+    unsure_note,
+)
+from kconf.errors import ConfigurationError
 from kconf.operations.history.diff import diff_clusters, diff_record, diff_times
 from kconf.operations.history.live_values import LiveValues
 from kconf.operations.history.point_in_time import entries_between
@@ -17,6 +27,9 @@ from kconf.operations.history.wording import entry_author, gap_note, name_text, 
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.model.journal import Change
+    from kconf.operations.history.sources import HistoryEntry
+
+_MOST_NOTES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ def compare_times(snapshot: ClusterSnapshot, begin: int, end: int | None) -> Com
     """Compare two times (milliseconds), or a time and now. Raises ConfigurationError if the record begins later."""
     history = snapshot.history
     if history is None:
-        return Comparison((), [snapshot.history_error or "No changes are recorded for this cluster."])
+        raise ConfigurationError(f"Two times cannot be compared. {snapshot.history_error or NOT_READ}")
     recorded = history.recorded._replace(entries=history.recorded.entries[: history.count])
     later = None if end is None else Moment(end)
     if recorded.is_complete:
@@ -83,8 +96,18 @@ def compare_times(snapshot: ClusterSnapshot, begin: int, end: int | None) -> Com
             )
             for first, last in diff_times(entries_between(recorded, Moment(begin), later))
         ]
-        return Comparison(found, recorded.notes)
-    return _by_record(Record(recorded.entries, LiveValues(snapshot.state)), Moment(begin), later, recorded.notes)
+        unsure = unsure_entries(recorded.entries, begin, end)
+        limits = limit_notes(history)
+        return Comparison(found, [*recorded.notes, *limits, *map(unsure_note, unsure[:_MOST_NOTES]), *_more(unsure)])
+    notes = [*recorded.notes, *limit_notes(history)]
+    if history.begin is not None and begin < history.begin:
+        notes = [*notes, begin_note(history.begin)]
+    return _by_record(Record(recorded.entries, LiveValues(snapshot.state)), Moment(begin), later, notes)
+
+
+def _more(unsure: Sequence[HistoryEntry]) -> list[str]:
+    count = len(unsure) - _MOST_NOTES
+    return [f"{count:,} more changes may have been made before or after one of the times"] if count > 0 else []
 
 
 def _by_record(record: Record, begin: Moment, end: Moment | None, notes: Sequence[str]) -> Comparison:

@@ -6,32 +6,46 @@ recorded, it is unknown, and a note says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.units import shown_value
+from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.display_names import display_names, value_of
 from kconf.operations.history.blame import BlameEntry, blame
 from kconf.operations.history.diff import RecordDiff, diff_record, diff_times
-from kconf.operations.history.live_values import LiveValues
+from kconf.operations.history.live_values import LiveValues, same_value
 from kconf.operations.history.point_in_time import entries_between
-from kconf.operations.history.record import Attribution, Fit, Moment, Record
+from kconf.operations.history.record import Attribution, Fit, Moment, PastValue, Record
 from kconf.operations.history.wording import (
     author_text,
     entry_author,
     gap_note,
+    name_text,
     secret_notes,
+    time_text,
     unreadable_note,
 )
 
 if TYPE_CHECKING:
+    from kconf.console.cluster.history import HistoryIndex
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.model.cluster_state import ClusterState
     from kconf.model.journal import Change
     from kconf.operations.history.sources import HistoryEntry, RecordedHistory
+    from kconf.operations.state import ConfigName
+
+
+NOT_READ: Final = "The recorded changes were not read yet."
+NOT_RECORDED: Final = "unknown: not recorded"
+OTHER_TOOLS: Final = "Other tools may have changed more: only recorded changes are compared."
+POLLED_GATEWAY: Final = (
+    "The gateway polls its cluster: what other tools change and change back between two polls is not recorded."
+)
+NOT_YET: Final = "unknown: the record was not read yet"
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,8 @@ class ChangeRow:
     host: str
     origin: str
     outcome: str
+    not_before: int | None = None
+    """A gateway that polls saw it at `time`; it was made after this time."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,10 @@ class Author:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A value at two times; None if not set. `is_unknown`: the record begins after the first time."""
+    """A value at two times; None: not set. `is_unknown`: the record does not reach back to the first time.
+
+    `is_uncertain`: what is shown is the nearest recorded value, and that of the time itself may be another one.
+    """
 
     key: str
     before: str | None
@@ -74,21 +93,29 @@ class DifferenceRow:
     time: int | None
     reason: str | None
     is_unknown: bool = False
+    is_uncertain: bool = False
 
 
 @dataclass(frozen=True)
 class TimeDiff:
+    """`is_known`: the record reaches back to the first time. If it does not, nothing is known, and a note says why."""
+
     differences: Sequence[DifferenceRow]
     notes: Sequence[str]
+    is_known: bool = True
 
 
 class ResourcePast:
-    """The recorded past of one resource. `history` has only its entries; None if the cluster has no record."""
+    """What is known of one resource. `history` has only its entries; None: there is no record, and `error` says why."""
 
     def __init__(self, snapshot: ClusterSnapshot, resource: Resource) -> None:
         self.resource = resource
         self.state = _narrowed(snapshot.state, resource)
         self.history = None if snapshot.history is None else snapshot.history.about([resource])
+        self.error = snapshot.history_error or NOT_READ
+        self._begin = None if snapshot.history is None else snapshot.history.begin
+        self._has_all = snapshot.history is not None and snapshot.history.since is not None
+        self._limits = () if snapshot.history is None else limit_notes(snapshot.history)
 
     @property
     def entries(self) -> Sequence[HistoryEntry]:
@@ -104,18 +131,112 @@ class ResourcePast:
         """The author of each value that is set now, by key."""
         if self.history is None:
             return {}
-        return {each.change.key: _author(each) for each in blame(self.state, self.history)}
+        found = blame(self.state, self.history)
+        return {each.change.key: self._author(each) for each in found if each.is_set}
+
+    def author(self, key: str) -> Author:
+        """Who set a value that is set now."""
+        why = NOT_RECORDED if self.history is not None or self.error != NOT_READ else NOT_YET
+        return self.authors.get(key) or Author(why, None, None, None)
+
+    def _author(self, entry: BlameEntry) -> Author:
+        """The state may have a change that has not arrived in the record yet: it is not that of the author before."""
+        last = entry.attribution.author
+        why = author_text(entry.attribution)
+        if last is None:
+            return Author(why, None, None, None)
+        name = last.change.resource, last.change.key
+        is_readable = not last.change.sensitive and entry.value is not None
+        if is_readable and not same_value(name, entry.value, last.change.after):
+            return Author(NOT_YET, None, None, None)
+        return Author(why or entry_author(last), last.time, last.caller.reason, last.revision)
 
     def diff(self, begin: int, end: int | None) -> TimeDiff:
         """The differences between two times (milliseconds); without an end, between a time and now."""
         if self.history is None:
-            return TimeDiff((), ("no changes are recorded for this cluster",))
-        later = None if end is None else Moment(end)
+            return TimeDiff((), [self.error], is_known=False)
+        moments = Moment(begin), None if end is None else Moment(end)
+        if not self.history.is_complete:
+            found = _record_rows(self.history, diff_record(self._record, *moments), self._is_unsure(*moments))
+            found = replace(found, notes=[*found.notes, *self._limits])
+            return found if self._begin is None or begin >= self._begin else before_record(found, self._begin)
+        try:
+            between = entries_between(self.history, *moments)
+        except ConfigurationError as error:
+            return TimeDiff((), [str(error)], is_known=False)
+        unsure = unsure_entries(self.history.entries, begin, end)
+        rows = [_range_row(first, last, is_uncertain=first in unsure) for first, last in diff_times(between)]
+        return TimeDiff(rows, [*self.history.notes, *self._limits, *map(unsure_note, unsure)])
+
+    def _is_unsure(self, *moments: Moment | None) -> Callable[[Change], bool]:
+        """Whether the value at one of the times may differ from the recorded one."""
+
+        def is_unsure(change: Change) -> bool:
+            name = change.resource, change.key
+            values = [self._record.value_at(name, each) for each in moments if each is not None]
+            return any(each is not None and not self._is_certain(name, each) for each in values)
+
+        return is_unsure
+
+    def _is_certain(self, name: ConfigName, value: PastValue) -> bool:
+        """The last recorded value was there until now only if it is there now, unless the metadata log says so."""
+        if not value.is_certain:
+            return False
+        if self._has_all:
+            return True
+        now = self._record.attribute(name)
+        return now.entry is not value.entry or now.fit in (Fit.MATCHES, Fit.SEEN, Fit.UNREADABLE)
+
+    def unsure_keys(self, time: int) -> set[str]:
+        """Keys that a gateway that polls saw changed, and does not know whether before or after a time."""
+        return {each.change.key for each in unsure_entries(self.entries, time) if each.change.key}
+
+    def is_certain_at(self, key: str, time: int) -> bool:
+        """Whether the record shows what a key had at a time."""
+        if self.history is None or (self._begin is not None and time < self._begin):
+            return False
         if self.history.is_complete:
-            found = diff_times(entries_between(self.history, Moment(begin), later))
-            return TimeDiff([_range_row(first, last) for first, last in found], self.history.notes)
-        record = Record(self.history.entries, LiveValues(self.state))
-        return _record_rows(self.history, diff_record(record, Moment(begin), later))
+            return key not in self.unsure_keys(time)
+        name = self.resource, key
+        value = self._record.value_at(name, Moment(time))
+        return value is not None and self._is_certain(name, value)
+
+    @cached_property
+    def _record(self) -> Record:
+        return Record(self.entries, LiveValues(self.state))
+
+
+def limit_notes(history: HistoryIndex) -> list[str]:
+    """What a record of this kind cannot show between two times."""
+    if history.since is None:
+        return [OTHER_TOOLS]
+    return [POLLED_GATEWAY] if history.is_polled else []
+
+
+def before_record(found: TimeDiff, begin: int) -> TimeDiff:
+    """The first time is before the record: a topic that was created since may have existed and been deleted before."""
+    rows = [each if each.is_unknown else replace(each, is_uncertain=True) for each in found.differences]
+    return TimeDiff(rows, [*found.notes, begin_note(begin)])
+
+
+def begin_note(begin: int) -> str:
+    return f"The record begins at {time_text(begin)}: what was set before is unknown."
+
+
+def unsure_entries(entries: Sequence[HistoryEntry], *times: int | None) -> list[HistoryEntry]:
+    """Changes of which a gateway that polls does not know whether they were made before or after one of the times."""
+    known = [each for each in times if each is not None]
+    return [
+        each
+        for each in entries
+        if each.not_before is not None and any(each.not_before < time < each.time for time in known)
+    ]
+
+
+def unsure_note(entry: HistoryEntry) -> str:
+    name = name_text((entry.change.resource, entry.change.key))
+    begin = 0 if entry.not_before is None else entry.not_before
+    return f"{name} was changed between {time_text(begin)} and {time_text(entry.time)}: the gateway polls its cluster"
 
 
 def change_row(entry: HistoryEntry) -> ChangeRow:
@@ -134,6 +255,7 @@ def change_row(entry: HistoryEntry) -> ChangeRow:
         caller.host,
         entry.origin,
         entry.outcome,
+        None if entry.is_snapshot else entry.not_before,
     )
 
 
@@ -148,21 +270,20 @@ def shown(change: Change, value: str | None) -> str | None:
     return found if found is None or change.sensitive or not change.key else shown_value(change.key, found)
 
 
-def _author(entry: BlameEntry) -> Author:
-    found = entry.attribution
-    last = found.author
-    why = author_text(found)
-    if last is None:
-        return Author(why, None, None, None)
-    return Author(why or entry_author(last), last.time, last.caller.reason, last.revision)
-
-
-def _range_row(first: HistoryEntry, last: HistoryEntry) -> DifferenceRow:
+def _range_row(first: HistoryEntry, last: HistoryEntry, *, is_uncertain: bool) -> DifferenceRow:
     before, after = shown(first.change, first.change.before), shown(last.change, last.change.after)
-    return DifferenceRow(key_text(last.change), before, after, entry_author(last), last.time, last.caller.reason)
+    return DifferenceRow(
+        key_text(last.change),
+        before,
+        after,
+        entry_author(last),
+        last.time,
+        last.caller.reason,
+        is_uncertain=is_uncertain,
+    )
 
 
-def _record_rows(history: RecordedHistory, found: RecordDiff) -> TimeDiff:
+def _record_rows(history: RecordedHistory, found: RecordDiff, is_unsure: Callable[[Change], bool]) -> TimeDiff:
     rows = []
     for change, before, after, attribution in found.differences:
         author, who = attribution.author, attributed(attribution)
@@ -174,6 +295,7 @@ def _record_rows(history: RecordedHistory, found: RecordDiff) -> TimeDiff:
                 who,
                 None if author is None else author.time,
                 None if author is None else author.caller.reason,
+                is_uncertain=is_unsure(change),
             )
         )
     rows += [DifferenceRow(key, None, None, "", None, None, is_unknown=True) for _, key in found.unknown]

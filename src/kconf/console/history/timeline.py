@@ -115,8 +115,11 @@ def _title(row: ChangeRow) -> str:
 
 
 def _ticks(begin: int, end: int) -> list[Tick]:
-    """Ticks with seconds, minutes or only dates, depending on the length of the range."""
+    """With seconds, or without clock times, by the length of the range. Those within one day have its date once."""
     count = 4
     times = [begin + (end - begin) * each // count for each in range(count + 1)]
     text = time_cell if end - begin < count * _MINUTE else day if end - begin > count * _DAY else short_time
-    return [Tick(_x(each, begin, end, WIDTH), text(each)) for each in times]
+    texts = [text(each) for each in times]
+    if text is not day and day(begin) == day(end):
+        texts[1:] = [each.partition(" ")[2] for each in texts[1:]]
+    return [Tick(_x(time, begin, end, WIDTH), each) for time, each in zip(times, texts, strict=True)]

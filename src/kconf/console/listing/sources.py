@@ -44,11 +44,16 @@ def _set_column(kind: ResourceType) -> MakeColumn:
     return lambda snapshot: number_column("set", "Set", resources_set(snapshot, kind))
 
 
+def _has_all(snapshot: ClusterSnapshot) -> bool:
+    """Whether the last recorded change is the last one: other tools may change a cluster whose log is not followed."""
+    return snapshot.history is not None and snapshot.history.since is not None
+
+
 def _changed_column(kind: ResourceType) -> MakeColumn:
     def make(snapshot: ClusterSnapshot) -> Column:
         found = snapshot.history.by_resource if snapshot.history is not None else {}
         values = {each.name: entries[-1].time for each, entries in found.items() if each.type is kind}
-        return time_column("changed", "Changed", values)
+        return time_column("changed", "Changed" if _has_all(snapshot) else "Last recorded change", values)
 
     return make
 
@@ -57,7 +62,8 @@ def _changed_by_column(kind: ResourceType) -> MakeColumn:
     def make(snapshot: ClusterSnapshot) -> Column:
         found = snapshot.history.by_resource if snapshot.history is not None else {}
         last = {each.name: entries[-1].caller.principal for each, entries in found.items() if each.type is kind}
-        return text_column("changed-by", "Changed by", {name: who for name, who in last.items() if who})
+        title = "Changed by" if _has_all(snapshot) else "Recorded author"
+        return text_column("changed-by", title, {name: who for name, who in last.items() if who})
 
     return make
 

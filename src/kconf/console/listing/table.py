@@ -47,11 +47,11 @@ def matching(snapshot: ClusterSnapshot, source: ListSource, query: ListQuery) ->
     for flag in sorted(query.flags):
         known = source.flagged.get(flag)
         if known is None:
-            raise QueryError(f"is:{flag} cannot be decided here: {_NEEDS.get(flag, 'this list has no such thing')}")
+            raise QueryError(f"is:{flag} cannot be used here: {_NEEDS.get(flag, 'this list does not have it')}")
         names = [each for each in names if each in known]
     if query.owner is not None:
         if source.owners is None:
-            raise QueryError("owners are not known: they come from the lake of the context, made with an owners file")
+            raise QueryError("owners are unknown: the context needs a lake that was built with an owners file")
         names = [each for each in names if source.owners.get(each, "") == query.owner]
     for condition in query.conditions:
         holds = _Holding(snapshot, source, condition)
@@ -82,8 +82,8 @@ class _Holding:
 
 
 _NEEDS: Final = {
-    "drifted": "it takes the lake of the context, made with declared files",
-    "violating": "it takes the lake of the context, made with a policy",
+    "drifted": "the context needs a lake that was built with declared files",
+    "violating": "the context needs a lake that was built with a policy",
 }
 
 

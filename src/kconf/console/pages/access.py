@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.console.links import context_path, resource_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import Paging, paging
+from kconf.console.pages.resource_facts import NO_AUTHORIZER
 from kconf.engine.access.acls import matches
 from kconf.engine.access.who_can import who_can
 from kconf.errors import ConfigurationError, ErrorCode
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
 
 SIZE: Final = 100
-NO_AUTHORIZER: Final = "This cluster has no authorizer: everybody who can connect may do everything."
 CREATE_TOPIC: Final = "A principal with CREATE on the cluster can also create every topic."
 FILTERS: Final = ("q", "principal", "resource", "operation", "permission", "findings")
 

@@ -70,7 +70,7 @@ class ChangePage:
 def edit(request: PageRequest) -> Page | Redirect:
     """Show the form, or handle what it sent."""
     cluster = request.cluster
-    cluster.target.check_writable()
+    cluster.check_writable()
     sent = request.method == "POST"
     resources = named_resources((request.form if sent else request.query).getlist("resource"))
     error = None
@@ -136,6 +136,7 @@ def _apply(request: PageRequest, change: PendingChange) -> Page | Redirect:
         risks = parse_risks(request.form.getlist("risk"))
         result, undo = apply(cluster, change.assignments, change.dry_run, reason, risks)
         change = replace(change, result=result, undo=undo, reason=reason)
+        cluster.monitor.touch(list(change.assignments))
     except Moved as moved:
         change = replace(change, dry_run=moved.report)
         return _page(request, change, str(moved))
@@ -166,8 +167,8 @@ def _page(request: PageRequest, change: PendingChange, error: str | None = None)
         changed=len(pending),
         report=report,
         is_applied=change.result is not None,
-        can_apply=change.result is None and bool(pending),
-        can_undo=bool(change.undo),
+        can_apply=change.result is None and bool(pending) and request.cluster.can_change,
+        can_undo=bool(change.undo) and request.cluster.can_change,
         undoes=change.undoes is not None,
         risks=risks,
         reason=request.form.get("reason", change.reason),

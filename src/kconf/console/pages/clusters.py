@@ -15,7 +15,11 @@ from kconf.util.iso_time import iso_time
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A context. A field is None if it is unknown or was not read yet."""
+    """A context. What is None is unknown, or was not read yet.
+
+    `changes_today` are those that are recorded; `has_all_changes`: no other was made today. `lake_run` is when the
+    pipeline run ended from which drift and violations are known.
+    """
 
     context: str
     path: str
@@ -29,6 +33,8 @@ class ClusterRow:
     drifted: int | None
     violations: int | None
     changes_today: int | None
+    has_all_changes: bool
+    lake_run: str | None
     feed: str | None
     feed_error: str | None
     taken: str | None
@@ -49,7 +55,7 @@ def clusters(request: PageRequest) -> Page | Redirect:
     settings = request.console.settings
     rows = [_row(request, name) for name in request.console.contexts]
     warning = None
-    if not settings.login:
+    if not settings.has_logins:
         warning = "Login is off: everybody who can reach this address uses the credentials of the contexts."
     return Page("clusters.html", ClustersPage(rows, warning), "Clusters")
 
@@ -58,7 +64,7 @@ def _row(request: PageRequest, name: str) -> ClusterRow:
     context = request.console.monitors.targets[name].context
     snapshot, login_required = ClusterSnapshot(), False
     try:
-        snapshot = request.console.cluster(name, request.session).monitor.snapshot
+        snapshot = request.console.cluster(name, request.session, wait=0).monitor.snapshot
     except LoginRequired:
         login_required = True
     is_read, lake = snapshot.is_read, snapshot.lake
@@ -75,6 +81,8 @@ def _row(request: PageRequest, name: str) -> ClusterRow:
         drifted=None if lake is None or lake.drifted is None else sum(lake.drifted.values()),
         violations=None if lake is None or lake.violations is None else sum(lake.violations.values()),
         changes_today=None if snapshot.history is None else snapshot.history.number_since(_midnight()),
+        has_all_changes=snapshot.history is not None and snapshot.history.has_all_since(_midnight()),
+        lake_run=None if lake is None else iso_time(lake.finished),
         feed=snapshot.feed.value if is_read else None,
         feed_error=snapshot.feed_error or None,
         taken=iso_time(snapshot.taken),

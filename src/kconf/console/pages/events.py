@@ -28,7 +28,7 @@ _ALIVE: Final = 15.0  # seconds
 
 async def events(console: Console, session: Session, request: Request) -> Response:
     try:
-        cluster = console.cluster(request.path_params["context"], session)
+        cluster = console.cluster(request.path_params["context"], session, wait=0)
     except KconfError:
         return Response(status_code=403)
     return StreamingResponse(_stream(cluster), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
@@ -44,6 +44,8 @@ async def _stream(cluster: Cluster) -> AsyncIterator[str]:
             except TimeoutError:
                 yield ": alive\n\n"
                 continue
+            if event is None:
+                return
             if event.entries or event.lost:
                 yield f"event: changed\ndata: {_data(event)}\n\n"
 

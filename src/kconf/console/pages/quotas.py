@@ -97,7 +97,7 @@ def quotas(request: PageRequest) -> Page:
 def save(request: PageRequest) -> Page | Redirect:
     """Start a dry run of the entered quota; its page applies it."""
     fields = {each: request.form.get(each, "").strip() for each in FIELDS}
-    request.cluster.target.check_writable()
+    request.cluster.check_writable()
     try:
         entity, key, value = _wanted(request.cluster.snapshot, fields)
     except ConfigurationError as error:

@@ -61,13 +61,17 @@ class KeyRow:
 
 @dataclass(frozen=True)
 class PastValueRow:
-    """A key at the chosen time, and now. None if not set."""
+    """A key at the chosen time, and now. None: not set.
+
+    `is_unknown`: what it was is not recorded. `is_uncertain`: `then` is the nearest recorded value.
+    """
 
     key: str
     then: str | None
     now: str | None
     differs: bool
     is_unknown: bool
+    is_uncertain: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,10 +101,13 @@ class ResourcePage:
     slider: Slider | None
     at: int | None
     at_rows: Sequence[PastValueRow]
+    is_at_known: bool
     begin: int | None
     end: int | None
     diff: TimeDiff | None
     notes: Sequence[str]
+    about_record: Sequence[str]
+    """What the record does not have."""
     key: KeyRow | None
     key_changes: Sequence[ChangeRow]
     key_timeline: Timeline | None
@@ -140,9 +147,9 @@ def _page(request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, p
     of_key = [] if key is None else [each for each in changes if each.key == key.name]
     diff = None if begin is None else _checked_diff(past, begin, end)
     then = None if at is None else past.diff(at, None)
-    notes = [] if then is None else list(then.notes)
-    if snapshot.history_error:
-        notes.append(snapshot.history_error)
+    about = [] if history is None else list(history.notes)
+    notes = [snapshot.history_error] if snapshot.history_error else []
+    notes += [] if then is None else [each for each in then.notes if each not in (*notes, *about)]
     return ResourcePage(
         kind=resource.type.word if resource.type in KINDS.values() else "",
         name=resource.name or DEFAULT_BROKER,
@@ -156,11 +163,13 @@ def _page(request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, p
         timeline=timeline(changes, now, at=at),
         slider=_slider(changes, now, at),
         at=at,
-        at_rows=[] if then is None else _at_rows(rows, then),
+        at_rows=[] if then is None or at is None else _at_rows(rows, then, past, at),
+        is_at_known=then is None or then.is_known,
         begin=begin,
         end=end,
         diff=diff,
         notes=notes,
+        about_record=about,
         key=key,
         key_changes=of_key[::-1],
         key_timeline=timeline(of_key, now, at=at),
@@ -234,7 +243,7 @@ class _KeyRows:
             sensitive=entry.sensitive,
             is_set=is_set,
             precedence=precedence(entry, key, self.snapshot),
-            author=self.past.authors.get(entry.name) if is_set else None,
+            author=self.past.author(entry.name) if is_set else None,
             about=key.about if key is not None else "",
             docs=docs_link(self.resource.type, entry.name) if key is not None else None,
             path=resource_path(self.context, self.resource, key=entry.name),
@@ -243,15 +252,22 @@ class _KeyRows:
         )
 
 
-def _at_rows(rows: Sequence[KeyRow], then: TimeDiff) -> list[PastValueRow]:
-    """The values that were or are set on the resource itself, differences first."""
+def _at_rows(rows: Sequence[KeyRow], then: TimeDiff, past: ResourcePast, at: int) -> list[PastValueRow]:
+    """The values that were or are set on the resource itself, those that differ first."""
     different = {each.key: each for each in then.differences}
+    now = {each.name: each.shown for each in rows if each.is_set}
     found = [
-        PastValueRow(each.key, each.before, each.after, not each.is_unknown, each.is_unknown)
+        PastValueRow(each.key, each.before, now.get(each.key), False, True)
+        if each.is_unknown
+        else PastValueRow(each.key, each.before, each.after, True, False, each.is_uncertain)
         for each in different.values()
     ]
-    same = (each for each in rows if each.is_set and each.name not in different)
-    return found + [PastValueRow(each.name, each.shown, each.shown, False, False) for each in same]
+    for name in now:
+        if name not in different:
+            is_known = then.is_known and past.is_certain_at(name, at)
+            found.append(PastValueRow(name, now[name] if is_known else None, now[name], False, not is_known))
+    unsure = sorted(past.unsure_keys(at) - {each.key for each in found})
+    return [*found, *(PastValueRow(each, None, None, False, True) for each in unsure)]
 
 
 PAGES = (

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from kconf.configdef.units import shown_value
 from kconf.console.history.activity import resource_text
 from kconf.console.links import context_path
-from kconf.console.words import plural
+from kconf.console.words import plural, short_time
 from kconf.engine.declarative.diff import quota_value
+from kconf.errors import ErrorCode
 from kconf.model.quota import USER
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import encode_id
@@ -19,6 +20,9 @@ from kconf.model.snapshot import encode_id
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.console.page import PageRequest
+
+
+NO_AUTHORIZER: Final = "This cluster has no authorizer: everybody who can connect may do everything."
 
 
 @dataclass(frozen=True)
@@ -101,10 +105,11 @@ def _topic(snapshot: ClusterSnapshot, name: str) -> list[Fact]:
     if lake is not None and not lake.error:
         found.append(Fact("Owner", lake.owners.get(name, "none")))
         resource = Resource.topic(name)
+        run = "" if lake.finished is None else f" (run of {short_time(lake.finished)})"
         if lake.drifted is not None:
-            found.append(Fact("Drift", plural(lake.drifted.get(resource, 0), "value")))
+            found.append(Fact("Drift", plural(lake.drifted.get(resource, 0), "value") + run))
         if lake.violations is not None:
-            found.append(Fact("Violations", str(lake.violations.get(resource, 0))))
+            found.append(Fact("Violations", f"{lake.violations.get(resource, 0)}{run}"))
     if shape.id.int:
         found.append(Fact("Topic ID", encode_id(shape.id)))
     return found + ([Fact("Internal", "yes")] if shape.internal else [])
@@ -129,8 +134,23 @@ def fact_tables(_request: PageRequest, snapshot: ClusterSnapshot, resource: Reso
         for each in state.acls
         if each.principal == f"User:{name}"
     ]
+    missing = {each.what: each.failure for each in state.missing}
+
+    def empty(part: str, text: str) -> str:
+        """That there is none, or why that is unknown."""
+        failure = missing.get(part)
+        if failure is None:
+            return text
+        if failure.code is ErrorCode.SECURITY_DISABLED:
+            return NO_AUTHORIZER
+        return f"Unknown: {failure.message or failure.code.name}"
+
     return [
-        FactTable("SCRAM credentials", ("Mechanism", "Iterations"), credentials, "No SCRAM credentials."),
-        FactTable("Quotas", ("Entity", "Quota", "Value"), quotas, "No quota names this user."),
-        FactTable("ACLs", ("Permission", "Operation", "Resource", "Host"), acls, "No ACL names this user."),
+        FactTable(
+            "SCRAM credentials", ("Mechanism", "Iterations"), credentials, empty("users", "No SCRAM credentials.")
+        ),
+        FactTable("Quotas", ("Entity", "Quota", "Value"), quotas, empty("quotas", "No quota names this user.")),
+        FactTable(
+            "ACLs", ("Permission", "Operation", "Resource", "Host"), acls, empty("acls", "No ACL names this user.")
+        ),
     ]

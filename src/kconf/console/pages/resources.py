@@ -48,6 +48,8 @@ class ListPage:
     rows: Sequence[Row]
     matching: int
     total: int
+    is_known: bool
+    """Whether they could be listed."""
     page: int
     pages: int
     size: int
@@ -77,7 +79,7 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
     snapshot = request.cluster.snapshot
     text = request.query.get("q", "")
     size = number_parameter(request, "size", SIZES[0], most=SIZES[-1])
-    error = None
+    error, notes = None, _notes(request, kind)
     source = kind.rows(snapshot)
     try:
         columns = _columns(request, kind)
@@ -104,12 +106,13 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
         rows=[_row(request, kind, columns, each) for each in found.names],
         matching=found.matching,
         total=found.total,
+        is_known=snapshot.is_read and not notes,
         page=found.page,
         pages=found.pages,
         size=size,
         sizes=SIZES,
         error=error,
-        notes=_notes(request, kind),
+        notes=notes,
         chosen=request.query.get("columns", ""),
         sort=request.query.get("sort", ""),
         keys=sorted(keys_for(kind.kind)) if kind.has_keys else (),

@@ -1,1 +1,1 @@
-"""Who may use the console, and what a browser may do for them: sessions, logins, tokens, headers."""
+"""Access to the console: sessions, logins, tokens, headers."""

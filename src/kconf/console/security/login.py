@@ -1,6 +1,6 @@
-"""Logins with a Kafka credential: it is tried on the cluster, which decides. Attempts are limited.
+"""Logins with a Kafka credential, which the cluster checks. Attempts are limited.
 
-Another way to log in, such as OIDC, belongs beside `KafkaLogin`: it needs the two methods of `LoginMethod`.
+Logins at an OIDC provider are in `oidc/`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_CLIENTS: Final = 10_000
 
 
 class LoginRefused(Exception):
-    """The credential was not accepted. The text is for the person who tried."""
+    """The credential was not accepted. The text is shown to the person."""
 
 
 class LoginLimited(LoginRefused):
@@ -28,14 +28,14 @@ class LoginLimited(LoginRefused):
 
 
 class LoginMethod(Protocol):
-    """A way to prove who one is to a cluster."""
+    """A way to log in to a cluster."""
 
     def check(self, target: Target, user: str, password: str, client: str) -> UserCredential:
         """The credential that the cluster accepts, or LoginRefused. `client` is the address of the browser."""
 
 
 class LoginLimiter:
-    """Limits attempts per client address, and per user and context: one of the two alone could be changed at will."""
+    """Limits attempts per client address, and per user and context, because an attacker can change either of them."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -60,7 +60,7 @@ class LoginLimiter:
 
 
 class KafkaLogin:
-    """SASL with user and password, in the way that the context is configured."""
+    """SASL with user and password, with the mechanism of the context."""
 
     def __init__(self, limiter: LoginLimiter | None = None) -> None:
         self._limiter = limiter or LoginLimiter()

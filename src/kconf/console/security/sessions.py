@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from hmac import compare_digest
@@ -18,6 +18,8 @@ from time import monotonic
 from typing import Final
 
 from kconf.console.pending import PendingChanges
+from kconf.console.security.oidc.login import OidcIdentity
+from kconf.console.security.oidc.pending import PendingLogins
 from kconf.operations.target import UserCredential
 
 IDLE_LIMIT: Final = 60 * 60.0  # seconds without a request
@@ -29,13 +31,25 @@ _CSRF_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`credentials` has one credential per context. `csrf` is the secret from which form tokens are made."""
+    """`credentials` has one per context, `identity` is that of an OIDC provider. Form tokens are made from `csrf`."""
 
     csrf: bytes = field(repr=False)
     created: float
     used: float
     credentials: Mapping[str, UserCredential] = field(default_factory=dict)
+    identity: OidcIdentity | None = None
+    logins: PendingLogins = field(default_factory=PendingLogins, repr=False, compare=False)
     changes: PendingChanges = field(default_factory=PendingChanges, repr=False, compare=False)
+
+    @property
+    def is_visitor(self) -> bool:
+        """Whether nobody has logged in."""
+        return not self.credentials and self.identity is None
+
+    def end(self) -> None:
+        """Delete secrets that could be used after the session."""
+        if self.identity is not None:
+            self.identity.tokens.end()
 
     def form_token(self) -> str:
         """A token for a form, different in every page: compression must not reveal it (BREACH)."""
@@ -71,31 +85,39 @@ class Sessions:
         with self._lock:
             key = _hash(token)
             found, now = self._sessions.pop(key, None), self._now()
-            if found is None or now - found.used > IDLE_LIMIT or now - found.created > TOTAL_LIMIT:
+            if found is None:
+                return None
+            if now - found.used > IDLE_LIMIT or now - found.created > TOTAL_LIMIT:
+                found.end()
                 return None
             found = self._sessions[key] = replace(found, used=now)
             return found
 
-    def open(self, credentials: Mapping[str, UserCredential] | None = None) -> tuple[str, Session]:
+    def open(
+        self, credentials: Mapping[str, UserCredential] | None = None, identity: OidcIdentity | None = None
+    ) -> tuple[str, Session]:
         """A new session, and its token."""
         token, now = token_urlsafe(32), self._now()
-        session = Session(token_bytes(_CSRF_BYTES), now, now, dict(credentials or {}))
+        session = Session(token_bytes(_CSRF_BYTES), now, now, dict(credentials or {}), identity)
         with self._lock:
             self._sessions[_hash(token)] = session
             if len(self._sessions) > MOST_SESSIONS:
-                del self._sessions[self._least_needed()]
+                self._sessions.pop(self._least_needed()).end()
         return token, session
 
     def _least_needed(self) -> bytes:
-        visitors = (key for key, each in self._sessions.items() if not each.credentials)
+        visitors = (key for key, each in self._sessions.items() if each.is_visitor)
         return next(visitors, next(iter(self._sessions)))
 
-    def close(self, token: str) -> None:
+    def close(self, token: str, successor: Session | None = None) -> None:
+        """End a session. Credentials that its successor has taken over stay valid."""
         with self._lock:
-            self._sessions.pop(_hash(token), None)
+            found = self._sessions.pop(_hash(token), None)
+        if found is not None and (successor is None or successor.identity is not found.identity):
+            found.end()
 
-    def credentials(self) -> set[tuple[str, UserCredential]]:
-        """The credentials of all active sessions, with their contexts."""
+    def current(self) -> Sequence[Session]:
+        """All active sessions."""
         now = self._now()
         with self._lock:
             ended = [
@@ -104,8 +126,8 @@ class Sessions:
                 if now - each.used > IDLE_LIMIT or now - each.created > TOTAL_LIMIT
             ]
             for key in ended:
-                del self._sessions[key]
-            return {pair for each in self._sessions.values() for pair in each.credentials.items()}
+                self._sessions.pop(key).end()
+            return list(self._sessions.values())
 
 
 def _hash(token: str) -> bytes:

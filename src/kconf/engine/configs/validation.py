@@ -25,11 +25,25 @@ def check_topic(resulting: Overrides, stored: Overrides, resolver: ConfigResolve
         if name not in keys:
             raise InvalidConfig(f"unknown topic key {name}")
     for name, text in resulting.items():
-        validate(keys[name], text)
+        if _valid.get((name, text)) is not keys[name]:
+            _validate(keys[name], text)
     if not _TOGETHER.isdisjoint(resulting) or _TIERED in stored:
         _check_topic_together(_Effective(resulting, resolver), stored, resolver)
 
 
+_valid: dict[tuple[str, str], ConfigKey] = {}  # short values of topic keys, none of which is sensitive
+
+
+def _validate(key: ConfigKey, text: str) -> None:
+    """Most topics have the values of other topics, and every alteration checks all of them."""
+    validate(key, text)
+    if len(text) <= _MAX_LENGTH:
+        if len(_valid) >= _MAX_VALUES:
+            _valid.clear()
+        _valid[key.name, text] = key
+
+
+_MAX_VALUES, _MAX_LENGTH = 4096, 64  # values, characters
 _TIERED = "remote.storage.enable"
 _TOGETHER = frozenset({"min.compaction.lag.ms", "max.compaction.lag.ms", _TIERED})
 

@@ -7,6 +7,7 @@ not be set. Undeclared values are not changed; prune.py finds what to remove.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from json import dumps
 from typing import NamedTuple
 
@@ -86,6 +87,7 @@ def quota_value(key: str, value: float) -> str:
         return repr(value)
 
 
+@lru_cache(maxsize=1024)
 def shape_text(partitions: int | None, replication: int | None) -> str:
     """A topic's partitions and replicas, as shown in a plan; None: the cluster's default."""
     return dumps({"partitions": partitions, "replication": replication}, separators=(",", ":"))

@@ -1,9 +1,9 @@
-"""The fields of a journal line, defined once: name, type, meaning, and whether a reader refuses a line without it.
+"""Defines the fields of journal lines: name, type, description, and whether they are required.
 
-The caller's fields come from `RequestContext`. The Spark reader of lines, the lake's tables and the page about tables
-are made from these definitions; tests/unit/model/lines/test_journal.py checks that writers of lines write them all.
-Types are Spark SQL's names, as text: nothing here needs Spark. An added field is optional, since the lines of older
-versions do not have it.
+The caller's fields come from `RequestContext`. The Spark reader of lines, the lake's tables and
+docs/reference/tables.md are generated from these definitions; tests/unit/model/lines/test_journal.py checks that all of
+them are written. Types are Spark SQL type names as text, so that this module does not need Spark. A new field must be
+optional, since lines of older versions do not have it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CALLER: Final = tuple(
 )
 CALLER_NAMES: Final = tuple(each.name for each in CALLER)
 COUNTED: Final = tuple(each.name for each in fields(RequestContext) if each.metadata["is_counted"])
-"""The caller's fields that changes and attempts are counted by, in the lake's `activity`."""
+"""The caller's fields by which the lake's table `activity` counts changes and attempts."""
 
 _FORMAT: Final = _optional("format", "int", "version of this format")
 _CLUSTER: Final = LineField("cluster", "string", "cluster ID")
@@ -57,7 +57,7 @@ CLIENT_ONLY: Final = (
     _optional("os_user", "string", "in a client's journal: operating system user"),
     _optional("outcome", "string", "in a client's journal: `done`, `refused`, or `unknown`"),
 )
-"""What a client that records its own changes adds to a line."""
+"""Additional fields of a client that records its own changes."""
 
 REQUEST: Final = (
     _optional("answered", "bigint", "in a client's journal: time of the response"),
@@ -66,7 +66,7 @@ REQUEST: Final = (
         "log_end", "bigint", "the end of the metadata log after a client's request; of a gateway: the next offset"
     ),
 )
-"""Between which times, and which offsets of a KRaft cluster's metadata log, a client's change was committed."""
+"""The range of times, and of offsets in a KRaft cluster's metadata log, in which a client's change was committed."""
 
 CHANGE_LINE: Final = (
     _FORMAT,

@@ -26,7 +26,7 @@ _REQUIRED = frozenset(each.name for each in CALLER if each.is_required)
 
 
 def change_lines(cluster: str, epoch: int, revision: Revision) -> Iterator[dict[str, Any]]:
-    """A revision whose sensitive values are sealed, as lines."""
+    """A redacted revision as lines."""
     head = {
         "format": FORMAT,
         "cluster": cluster,
@@ -60,7 +60,7 @@ def attempt_line(cluster: str, epoch: int, attempt: AuditEntry) -> dict[str, Any
 
 
 def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
-    """The revisions in lines, which are in order. Raises KeyError, TypeError or ValueError for an invalid line."""
+    """The revisions in lines, which must be in order. Raises KeyError, TypeError or ValueError for an invalid line."""
     current: Revision | None = None
     for line in lines:
         change = read_change(line)
@@ -76,7 +76,7 @@ def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
 
 
 def read_change(line: Mapping[str, Any]) -> Change:
-    """The change in one line; raises like `read_revisions`."""
+    """The change in one line. Raises the same errors as `read_revisions`."""
     return Change(
         ChangeKind(line["kind"]),
         Resource(_TYPES[line["resource_type"]], line["resource_name"]),
@@ -89,7 +89,7 @@ def read_change(line: Mapping[str, Any]) -> Change:
 
 
 def read_caller(line: Mapping[str, Any]) -> RequestContext:
-    """The caller in a line; fields that an older version did not write have defaults. Raises like `read_revisions`."""
+    """The caller in a line. Fields that an older version did not write have defaults. Raises like `read_revisions`."""
     return RequestContext(**{name: line[name] for name in CALLER_NAMES if name in line or name in _REQUIRED})
 
 
@@ -98,7 +98,7 @@ def _caller(caller: RequestContext) -> dict[str, Any]:
 
 
 def _resource(resource: Resource) -> dict[str, Any]:
-    """For a quota also the entity, type → name (null for the default), so that readers need not parse the name."""
+    """The fields of a resource. For a quota they include the entity, so that readers need not parse the name."""
     named: dict[str, Any] = {"resource_type": resource.type.word, "resource_name": resource.name}
     if resource.type == ResourceType.QUOTA:
         named["entity"] = json.loads(resource.name)

@@ -1,7 +1,7 @@
 """The state of a cluster as lines of JSON: what `kconf snapshot` writes and the pipeline reads.
 
-The first line is about the file, the last one has the number of lines before it. Brokers have all their keys, other
-resources what is set on them; a sensitive value is null. docs/reference/formats.md shows the fields.
+The first line describes the file, and the last one has the number of lines before it. Brokers have all their keys,
+other resources only their overrides. Sensitive values are null. docs/reference/formats.md lists the fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Line = dict[str, Any]
 
 
 def snapshot_lines(state: ClusterState, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
-    """All lines of a file. `name` is that of the context, `version` that of kconf."""
+    """All lines of a file. `name` is the name of the context, `version` the version of kconf."""
     count = 0
     for line in _body(state, name, labels, version):
         count += 1

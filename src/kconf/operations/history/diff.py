@@ -143,7 +143,9 @@ def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValu
 def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDifference]:
     """The values that are set on at least one of two clusters and have different meanings."""
     values, other_values = set_values(one), set_values(other)
-    for name in sorted({*values, *other_values}):
+    names = {*values, *other_values}
+    same_text = {each for each in values.keys() & other_values.keys() if values[each] == other_values[each]}
+    for name in sorted(names - same_text):
         resource, key = name
         entry, other_entry = _entry(one, name), _entry(other, name)
         if entry is not None and other_entry is not None:

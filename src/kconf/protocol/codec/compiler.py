@@ -1,4 +1,4 @@
-"""Lines of Python under way, with the names that they may use. `readers.py` and `writers.py` fill it."""
+"""Collects generated Python code and the names that it uses. `readers.py` and `writers.py` generate it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Code:
-    """One function that is being written."""
+    """The source of one generated function."""
 
     def __init__(self, arguments: str, **names: object) -> None:
         self._lines = [f"def compiled({arguments}):"]
@@ -23,7 +23,7 @@ class Code:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Lines under a head; none at all is fine."""
+        """An indented block below `head`. May be empty."""
         self.line(head)
         self._depth += 1
         before = len(self._lines)
@@ -37,7 +37,7 @@ class Code:
         return f"{stem}{self._count}"
 
     def name(self, stem: str, value: object) -> str:
-        """Give the compiled code a name for `value`."""
+        """A name for `value` in the generated code."""
         for name, known in self._names.items():
             if known is value:
                 return name
@@ -55,7 +55,7 @@ class Code:
 
 @cache
 def packer(codes: str) -> tuple[Any, Any]:
-    """`pack` and `unpack_from` of a big-endian format, the same objects for the same format."""
+    """`pack` and `unpack_from` of a big-endian format. Cached by format."""
     made = struct.Struct(">" + codes)
     return made.pack, made.unpack_from
 

@@ -1,8 +1,8 @@
-"""A table of fields becomes the source of its reader: straight-line code for one struct and version.
+"""Generates readers: straight-line code for one struct and version.
 
-In that code `b` is the data, `p` the position, `e` the end, `left` the number of array elements that the message may
-still hold. A count is checked before its array is made. A string or blob is cut out by a slice, which cannot be longer
-than the data; the position after it may lie past the end, and then the next read fails, or the check at the very end.
+In the generated code, `b` is the data, `p` the position, `e` the end, and `left` the number of array elements that the
+message may still contain. A count is checked before its array is created. Strings and blobs are slices, which cannot be
+longer than the data. The position after a slice may be past the end; then the next read fails, or the check at the end.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from kconf.util.slices import steps
 
 
 def compile_reader(cls: type, version: int, flexible: bool) -> Any:
-    """A function of data, start and most elements; it gives the value and the position after it."""
+    """A function of data, start and maximum number of elements. It returns the value and the position after it."""
     code = Code(
         "b, p, left", Malformed=Malformed, new=object.__new__, text_size=_text_size, size=_size, uvarint=read_uvarint
     )
     code.line("e = len(b)")
     made = _Reader(code, version, flexible).struct(cls)
     with code.block("if p > e:"):
-        code.line("raise Malformed('is cut off')")
+        code.line("raise Malformed('is truncated')")
     code.line(f"return {made}, p")
     return code.compile(f"read_{cls.__name__}_v{version}")
 
 
 def _size(b: bytes, p: int) -> tuple[int, int]:
-    """A size of more than one byte, plus one as it is on the wire, and the position of its last byte."""
+    """A size (plus one, as on the wire) of more than one byte, and the position of its last byte."""
     n, p = read_uvarint(b, p)
     return n, p - 1
 
@@ -54,7 +54,7 @@ def _text_size(b: bytes, p: int) -> tuple[int, int]:
 
 
 class _Reader:
-    """Emits code; every method returns the name that holds the value."""
+    """Generates code. Every method returns the name of the variable with the value."""
 
     def __init__(self, code: Code, version: int, flexible: bool) -> None:
         self.code, self.version, self.flexible = code, version, flexible
@@ -87,7 +87,7 @@ class _Reader:
         return repr(field.default) if plain else self.code.name("D", field.default)
 
     def _run(self, run: list[Field], values: dict[str, str]) -> None:
-        """Fixed-size fields that stand together are read together."""
+        """Read adjacent fixed-size fields with one call."""
         types = [field.type for field in run if isinstance(field.type, Primitive)]
         if len(types) == 1:
             values[run[0].name] = self._primitive(types[0])
@@ -127,7 +127,7 @@ class _Reader:
     def _sized(self, kind: Text | Blob, what: str, nullable: bool) -> str:
         code = self.code
         n, q, made = (code.fresh(stem) for stem in "nqv")
-        if self.flexible:  # the size is one more than that of the value, and zero is null
+        if self.flexible:  # the encoded size is the size plus one; zero is null
             code.line(f"{n} = b[p]")
             with code.block(f"if {n} > 127:"):
                 code.line(f"{n}, p = {'size' if isinstance(kind, Blob | LongText) else 'text_size'}(b, p)")
@@ -208,7 +208,7 @@ class _Reader:
 
 
 def _least(kind: FieldType, version: int, flexible: bool) -> int:
-    """The fewest bytes that a value of this type takes."""
+    """The minimum size of a value of this type in bytes."""
     match kind:
         case Primitive():
             return kind.size

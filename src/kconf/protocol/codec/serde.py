@@ -1,9 +1,9 @@
-"""Values to bytes and back, by straight-line code made from the tables, once per version.
+"""Encodes and decodes messages with code that is generated from the declarations, once per version.
 
-Readers are total: whatever the bytes, they return a value or raise RemoteProtocolError. Every count is checked against
-the bytes left before anything is allocated, and a request may hold at most `MAX_ELEMENTS` array elements, so that a
-small frame cannot turn into a large heap. Unknown tags are skipped. Surplus bytes after a body are left alone, as a
-real broker does. Writers take `bytes` in place of a struct inside an array: something that was encoded before.
+For any input, readers return a value or raise RemoteProtocolError. Every count is checked against the remaining bytes
+before memory is allocated, and a request may contain at most `MAX_ELEMENTS` array elements, so that a small frame
+cannot use a lot of memory. Unknown tags are skipped. Additional bytes after a body are ignored, as in Kafka. Writers
+accept `bytes` in place of a struct in an array: an element that is already encoded.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from kconf.util.slices import hook
 __all__ = ["MAX_ELEMENTS", "decode", "decode_part", "encode", "encode_in_parts", "reader", "uvarint", "writer"]
 
 MAX_ELEMENTS = 1 << 18
-_MANY: Final = 4096  # pieces of a message that are joined at once
+_MANY: Final = 4096  # pieces of a message that are joined in one step
 
 T = TypeVar("T")
 
 
 def decode(cls: type[T], version: int, flexible: bool, data: bytes, start: int = 0, *, most: int = MAX_ELEMENTS) -> T:
-    """Read one message body that begins at `start` and holds at most `most` array elements."""
+    """Decode the message body at `start`, which may contain at most `most` array elements."""
     return decode_part(cls, version, flexible, data, start, most=most)[0]
 
 
 def decode_part(
     cls: type[T], version: int, flexible: bool, data: bytes, start: int = 0, *, most: int = MAX_ELEMENTS
 ) -> tuple[T, int]:
-    """The same, and the position behind the body."""
+    """Like `decode`. Also returns the position after the body."""
     try:
         return reader(cls, version, flexible)(data, start, most)
     except (StructError, IndexError):
-        raise RemoteProtocolError(f"{cls.__name__} v{version} is cut off") from None
+        raise RemoteProtocolError(f"{cls.__name__} v{version} is truncated") from None
     except Malformed as error:
         raise RemoteProtocolError(f"{cls.__name__} v{version} {error}") from None
 
 
 def encode(value: object, version: int, flexible: bool) -> bytes:
-    """Write one struct: a message body, or an element to be joined into one later."""
+    """Encode one struct: a message body, or an element of one."""
     pieces: list[bytes] = []
     try:
         writer(type(value), version, flexible)(value, pieces.append)
@@ -55,12 +55,12 @@ def encode(value: object, version: int, flexible: bool) -> bytes:
 
 
 def encode_in_parts(value: object, version: int, flexible: bool) -> list[bytes]:
-    """As `encode`; a long message in several parts, so that it need not be copied as a whole."""
+    """Like `encode`, but a long message is returned in several parts, so that it is not copied as a whole."""
     pieces: list[bytes] = []
     parts: list[bytes] = []
     try:
         writer(type(value), version, flexible)(value, pieces.append)
-        while pieces:  # from the end, to let go of what is joined: a million pieces take their time
+        while pieces:  # from the end, so that joined pieces are freed gradually
             hook.pause()
             parts.append(b"".join(pieces[-_MANY:]))
             del pieces[-_MANY:]

@@ -1,13 +1,14 @@
-"""Unsigned numbers of variable length, seven bits a byte, lowest first; and the tagged fields that they delimit.
+"""Unsigned varints (seven bits per byte, lowest first), and tagged fields.
 
-`Malformed` is what readers raise; `codec.decode` and `frames` name the message and make a RemoteProtocolError of it.
+Readers raise `Malformed`. `serde.py` and `headers.py` add the name of the message and convert it to
+RemoteProtocolError.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-MAX_TEXT: Final = 0x7FFF  # Kafka's limit for any string, in either encoding
+MAX_TEXT: Final = 0x7FFF  # Kafka's limit for strings, in both encodings
 MAX_LENGTH: Final = 0x7FFFFFFF
 
 ONE_BYTE: Final = tuple(bytes([n]) for n in range(128))
@@ -29,7 +30,7 @@ def uvarint(n: int) -> bytes:
 
 
 def read_uvarint(b: bytes, p: int) -> tuple[int, int]:
-    """The number that begins at `p`, and the position after it."""
+    """The number at `p`, and the position after it."""
     value = shift = 0
     while True:
         byte = b[p]
@@ -39,26 +40,26 @@ def read_uvarint(b: bytes, p: int) -> tuple[int, int]:
             break
         shift += 7
         if shift > 28:
-            raise Malformed("has a length that does not end")
+            raise Malformed("has an invalid length")
     if value > MAX_LENGTH:
         raise Malformed("has a length that is too large")
     return value, p
 
 
 def skip_tags(b: bytes, p: int) -> int:
-    """The position after the tagged fields that begin at `p`."""
+    """The position after the tagged fields at `p`."""
     count, p = read_uvarint(b, p)
     for _ in range(count):
         _, p = read_uvarint(b, p)
         size, p = read_uvarint(b, p)
         p += size
     if p > len(b):
-        raise Malformed("is cut off")
+        raise Malformed("is truncated")
     return p
 
 
 def read_tags(b: bytes, p: int) -> tuple[dict[int, bytes], int]:
-    """The tagged fields that begin at `p`, and the position after them."""
+    """The tagged fields at `p`, and the position after them."""
     if not b[p]:
         return {}, p + 1
     tags = {}
@@ -69,5 +70,5 @@ def read_tags(b: bytes, p: int) -> tuple[dict[int, bytes], int]:
         tags[tag] = b[p : p + size]
         p += size
     if p > len(b):
-        raise Malformed("is cut off")
+        raise Malformed("is truncated")
     return tags, p

@@ -1,7 +1,7 @@
-"""A table of fields becomes the source of its writer: straight-line code for one struct and version.
+"""Generates writers: straight-line code for one struct and version.
 
-In that code `out` takes the bytes piece by piece. An element of an array may be `bytes` in place of a struct: something
-that was encoded before.
+In the generated code, `out` receives the bytes in pieces. An array element may be `bytes` in place of a struct: an
+element that is already encoded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _I8_BYTES = {n: bytes([n & 255]) for n in range(-128, 128)}
 
 
 def compile_writer(cls: type, version: int, flexible: bool) -> Any:
-    """A function of a value and an `out`."""
+    """A function of a value and `out`."""
     code = _code()
     _Writer(code, version, flexible).struct(cls, "o")
     return code.compile(f"write_{cls.__name__}_v{version}")
@@ -26,7 +26,7 @@ def compile_writer(cls: type, version: int, flexible: bool) -> Any:
 
 def _code() -> Code:
     code = Code("o, out", ONE=ONE_BYTE, I8S=_I8_BYTES, text_size=_text_size, uvarint=uvarint)
-    code.line("'''Writes `o`.'''")  # a struct without fields needs a body too
+    code.line("'''Writes `o`.'''")  # a function needs a body, also for a struct without fields
     return code
 
 
@@ -37,7 +37,7 @@ def _text_size(n: int) -> bytes:
 
 
 class _Writer:
-    """Emits the code that writes the value held by an expression."""
+    """Generates code that writes the value of an expression."""
 
     def __init__(self, code: Code, version: int, flexible: bool) -> None:
         self.code, self.version, self.flexible = code, version, flexible
@@ -56,14 +56,14 @@ class _Writer:
                 self._run(run, holder)
                 self.value(field.type, f"{holder}.{field.name}", nullable=field.may_be_null(self.version))
         if self.flexible and run and not tagged:
-            self._run(run, holder, tail="x")  # one zero byte more: no tags
+            self._run(run, holder, tail="x")  # an additional zero byte: no tags
             return
         self._run(run, holder)
         if self.flexible:
             self._tags(sorted(tagged, key=lambda field: field.tag or 0), holder)
 
     def _run(self, run: list[Field], holder: str, tail: str = "") -> None:
-        """Fixed-size fields that stand together are written together."""
+        """Write adjacent fixed-size fields with one call."""
         types = [field.type for field in run if isinstance(field.type, Primitive)]
         if len(types) == 1 and not tail:
             self._primitive(types[0], f"{holder}.{run[0].name}")
@@ -154,7 +154,7 @@ class _Writer:
         code.line(f"{found} = []")
         for field in tagged:
             held = f"{holder}.{field.name}"
-            # As in Kafka, a default is not sent; and an empty list is a default, whichever sequence it is.
+            # As in Kafka, defaults are not sent. An empty sequence of any type is a default.
             empty = isinstance(field.type, Array) and field.default == ()
             differs = f"{held} is None or len({held})" if empty else f"{held} != {code.name('D', field.default)}"
             with code.block(f"if {differs}:"):
@@ -165,7 +165,7 @@ class _Writer:
 
 
 def _cell(field: Field, version: int) -> Callable[[Any], bytes]:
-    """A writer for one tagged value on its own: its size stands before it."""
+    """A writer for one tagged value, which is preceded by its size."""
     code = _code()
     _Writer(code, version, True).value(field.type, "o", nullable=field.may_be_null(version))
     write = code.compile(f"write_tag_{field.name}")

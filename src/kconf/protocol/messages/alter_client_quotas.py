@@ -25,7 +25,7 @@ class AlteredQuota:
 class AlterClientQuotasRequest:
     entries: Sequence[AlteredQuota] = f(Array(AlteredQuota))
     validate_only: bool = f(BOOL, default=False)
-    reason: str | None = f(STRING, since=1, nullable=1, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, since=1, nullable=1, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

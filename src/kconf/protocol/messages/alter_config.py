@@ -1,6 +1,6 @@
-"""AlterConfig (key 2100), version 0: KIP-21's own request, with entity types and names as strings.
+"""AlterConfig (key 2100), version 0: proposed by KIP-21, with entity types and names as strings.
 
-The KIP's grammar to the letter, in the classic encoding of its time; Kafka never shipped it.
+Exactly the KIP's grammar, in the non-flexible encoding. Kafka never shipped it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class AlterConfigsResource:
 class AlterConfigsRequest:
     resources: Sequence[AlterConfigsResource] = f(Array(AlterConfigsResource))
     validate_only: bool = f(BOOL, default=False)
-    incremental_update: bool = f(BOOL, since=2, tag=10248, default=False)  # KIP-248: keep what is not mentioned
+    incremental_update: bool = f(BOOL, since=2, tag=10248, default=False)  # KIP-248: other keys are unchanged
 
 
 @struct

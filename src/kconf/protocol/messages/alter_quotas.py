@@ -1,4 +1,4 @@
-"""AlterQuotas (key 24801), version 0, flexible: KIP-248's own request; Kafka never shipped it.
+"""AlterQuotas (key 24801), version 0, flexible: proposed by KIP-248. Kafka never shipped it.
 
     request  => validate_only:bool [resource], tag 40002: reason:string
       resource => [type:i8 name:string] [quota_type:i8 quota_value:f64]
@@ -7,10 +7,10 @@
       shift    => user:nullable client_id:nullable quota_type:i8
                   value_before:f64 source_before:i8 value_after:f64 source_after:i8
 
-Types are those of DescribeQuotas. NaN removes a quota; quotas that are not mentioned stay. Each quota has its own
-error, and the others of its resource are altered nevertheless. The tag is ours and answers validate_only: which users
-with which client ids, out of those seen lately, would get another quota (source -1 and NaN: none); it is left out of a
-request for more than 20 resources.
+Types are those of DescribeQuotas. NaN removes a quota; other quotas are unchanged. Each quota has its own error, and
+the other quotas of its resource are still altered. The response tag is a kconf extension for validate_only: the
+recently seen users and client ids that would get another quota (source -1 and NaN: none). It is left out for more than
+20 resources.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AlterUserScramCredentials (key 51), version 0, flexible (KIP-554).
 
-The salted password is as good as the password: its struct shows neither it nor the salt.
+The salted password is as sensitive as the password: the repr shows neither it nor the salt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ScramCredentialUpsertion:
 class AlterUserScramCredentialsRequest:
     deletions: Sequence[ScramCredentialDeletion] = f(Array(ScramCredentialDeletion), default=())
     upsertions: Sequence[ScramCredentialUpsertion] = f(Array(ScramCredentialUpsertion), default=())
-    reason: str | None = f(STRING, nullable=0, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, nullable=0, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

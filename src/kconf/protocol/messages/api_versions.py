@@ -1,8 +1,8 @@
 """ApiVersions (key 18), versions 0 to 5.
 
-v1 throttle time · v3 flexible, the client's software · v4 allows features whose minimum is 0 ·
-v5 the cluster and node that the client means to reach (KIP-1242).
-Its response header never has tags, so that a client can read the answer before it knows what we speak.
+v1 throttle time · v3 flexible, the client's software · v4 allows features whose minimum is 0 · v5 the cluster and node
+that the client expects (KIP-1242). The response header never has tags, so that a client can read the response before it
+knows the server's versions.
 """
 
 from __future__ import annotations

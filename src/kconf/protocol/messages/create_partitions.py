@@ -26,7 +26,7 @@ class CreatePartitionsRequest:
     topics: Sequence[CreatePartitionsTopic] = f(Array(CreatePartitionsTopic))
     timeout_ms: int = f(I32, default=60000)
     validate_only: bool = f(BOOL, default=False)
-    reason: str | None = f(STRING, since=2, nullable=2, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, since=2, nullable=2, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

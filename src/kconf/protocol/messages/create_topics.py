@@ -37,7 +37,7 @@ class CreateTopicsRequest:
     topics: Sequence[CreatableTopic] = f(Array(CreatableTopic))
     timeout_ms: int = f(I32, default=60000)
     validate_only: bool = f(BOOL, since=1, default=False)
-    reason: str | None = f(STRING, since=5, nullable=5, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, since=5, nullable=5, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

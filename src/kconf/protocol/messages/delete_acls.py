@@ -25,7 +25,7 @@ class DeleteAclsFilter:
 @struct
 class DeleteAclsRequest:
     filters: Sequence[DeleteAclsFilter] = f(Array(DeleteAclsFilter))
-    reason: str | None = f(STRING, since=2, nullable=2, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, since=2, nullable=2, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21), versions 0 to 2: messages before an offset. v2 flexible"""
+"""DeleteRecords (key 21), versions 0 to 2: deletes messages before an offset. v2 flexible"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class DeleteTopicsRequest:
     topics: Sequence[DeleteTopicState] = f(Array(DeleteTopicState), since=6, default=())
     topic_names: Sequence[str] = f(Array(STRING), until=5, default=())
     timeout_ms: int = f(I32, default=60000)
-    reason: str | None = f(STRING, since=4, nullable=4, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, since=4, nullable=4, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

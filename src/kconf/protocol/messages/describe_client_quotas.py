@@ -1,6 +1,6 @@
 """DescribeClientQuotas (key 48), versions 0 and 1 (KIP-546). v1 flexible.
 
-A quota's entity is a list of parts, as (user, alice) and (client-id, null); a null name is the default entity.
+An entity is a list of parts, such as (user, alice) and (client-id, null). A null name is the default entity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeConfig (key 2101), version 0: KIP-21's own request. The entries are the entity's overrides."""
+"""DescribeConfig (key 2101), version 0: proposed by KIP-21. The entries are the entity's overrides."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """DescribeConfigs (key 32), versions 0 to 4.
 
-v0 a default flag · v1 sources and synonyms in its place · v3 type and documentation · v4 flexible.
-The server encodes its responses with protocol/describe_configs_encoding.py, which must follow a change here; the range
-of versions is in protocol/apis.py.
+v0 a default flag · v1 sources and synonyms in its place · v3 type and documentation · v4 flexible. The server encodes
+responses with protocol/describe_configs_encoding.py, which must be changed together with this module. The range of
+versions is in protocol/apis.py.
 """
 
 from __future__ import annotations
@@ -59,5 +59,5 @@ class DescribeConfigsResult:
 class DescribeConfigsResponse:
     throttle_time_ms: int = f(I32, default=0)
     results: Sequence[DescribeConfigsResult] = f(Array(DescribeConfigsResult), default=())
-    revision: int = f(I64, since=4, tag=40003, default=-1)  # ours: the snapshot that answered
-    stale: bool = f(BOOL, since=4, tag=40005, default=False)  # ours: changes of other servers may be missing
+    revision: int = f(I64, since=4, tag=40003, default=-1)  # kconf: the revision of the response
+    stale: bool = f(BOOL, since=4, tag=40005, default=False)  # kconf: changes by other servers may be missing

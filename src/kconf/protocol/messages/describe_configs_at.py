@@ -1,6 +1,6 @@
 """DescribeConfigsAt (key 30001), version 0, flexible: the overrides that resources had at a revision or a time.
 
-`revision` -1 means: look at `time_ms`. The answer says which revision it speaks of. Sensitive values are null.
+If `revision` is -1, `time_ms` is used. The response contains the revision. Sensitive values are null.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kconf.protocol.codec.fields import BOOL, I16, I32, I64, LONG_STRING, STRING
 
 @struct
 class ResourceAt:
-    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
+    resource_type: int = f(I16)  # a ResourceType, which has more types than config resources
     resource_name: str = f(STRING)
 
 
@@ -34,7 +34,7 @@ class OverrideAt:
 class ResultAt:
     error_code: int = f(I16)
     error_message: str | None = f(STRING, nullable=0)
-    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
+    resource_type: int = f(I16)  # a ResourceType, which has more types than config resources
     resource_name: str = f(LONG_STRING)
     existed: bool = f(BOOL)
     overrides: Sequence[OverrideAt] = f(Array(OverrideAt))

@@ -1,6 +1,6 @@
 """DescribeGroups (key 15), versions 0 to 6: classic groups.
 
-v1 throttle time · v3 rights · v4 static members · v5 flexible · v6 an error for groups that do not exist
+v1 throttle time · v3 authorized operations · v4 static members · v5 flexible · v6 an error for groups that do not exist
 """
 
 from __future__ import annotations

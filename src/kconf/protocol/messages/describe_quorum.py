@@ -1,4 +1,4 @@
-"""DescribeQuorum (key 55), versions 0 to 2, all flexible: the state of the metadata log, as its leader has it.
+"""DescribeQuorum (key 55), versions 0 to 2, all flexible: the state of the metadata quorum.
 
 v1 times of fetches · v2 directories, listeners, messages.
 """

@@ -1,4 +1,4 @@
-"""DescribeQuotas (key 24800), version 0, flexible: KIP-248's own request; Kafka never shipped it.
+"""DescribeQuotas (key 24800), version 0, flexible: proposed by KIP-248. Kafka never shipped it.
 
     request  => [resource]
       resource => [type:i8 name:string] [quota_type:i8]
@@ -6,10 +6,10 @@
       resource => [type:i8 name:string] error_code:i16 error_message:nullable [quota]
       quota    => quota_type:i8 quota_value:f64 quota_source:i8, tag 24800: [quota_value:f64 quota_source:i8]
 
-Types of a resource: 5 user, 6 client; an empty name is the default. Quota types: 0 producer_byte_rate,
-1 consumer_byte_rate, 2 request_percentage, and beyond the KIP 3 controller_mutation_rate; none asked for means all.
-A quota's source is KIP-248's QuotaSource, 0 (client in user) to 7 (default client). The tag is ours: what loses
-against the quota that holds, in order. A quota that nothing sets is not in the answer.
+Resource types: 5 user, 6 client. An empty name is the default. Quota types: 0 producer_byte_rate, 1 consumer_byte_rate,
+2 request_percentage, and in addition to the KIP 3 controller_mutation_rate. An empty list of quota types means all. A
+quota's source is KIP-248's QuotaSource, from 0 (client in user) to 7 (default client). The tag is a kconf extension:
+the quotas that are overridden, in order. Quotas that are not set are not in the response.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (key 75), version 0, flexible: topics page by page, with a cursor."""
+"""DescribeTopicPartitions (key 75), version 0, flexible: topics in pages, with a cursor."""
 
 from __future__ import annotations
 

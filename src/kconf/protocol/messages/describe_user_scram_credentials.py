@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50), version 0, flexible (KIP-554): who has a credential, never the credential."""
+"""DescribeUserScramCredentials (key 50), version 0, flexible (KIP-554): mechanisms and iterations of users."""
 
 from __future__ import annotations
 

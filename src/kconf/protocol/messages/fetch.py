@@ -1,4 +1,4 @@
-"""Fetch (key 1), versions 0 to 18: how controllers serve the metadata log (v13 and later), and brokers messages.
+"""Fetch (key 1), versions 0 to 18: reads messages from brokers, and the metadata log from controllers (v13 and later).
 
 v7 sessions · v12 flexible, epochs · v13 topic ids · v15 the replica's state is tagged · v16 endpoints of the leader ·
 v17 directory ids · v18 high watermark

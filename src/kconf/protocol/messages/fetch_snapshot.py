@@ -1,4 +1,4 @@
-"""FetchSnapshot (key 59), versions 0 and 1, both flexible: a snapshot of the metadata log, page by page."""
+"""FetchSnapshot (key 59), versions 0 and 1, both flexible: a snapshot of the metadata log, in pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10), versions 0 to 6: the broker of a group or of a transactional id.
+"""FindCoordinator (key 10), versions 0 to 6: the coordinator of a group or transactional id.
 
 v1 transactional ids · v3 flexible · v4 several keys · v6 share groups
 """

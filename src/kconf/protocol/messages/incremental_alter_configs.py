@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (key 44), versions 0 and 1: KIP-339's SET, DELETE, APPEND, SUBTRACT. v1 flexible.
 
-The answer has the shape of AlterConfigs' (its struct is declared there once).
+The response is the same as that of AlterConfigs, where it is declared.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class IncrementalAlterConfigsResource:
     resource_type: int = f(I8)
     resource_name: str = f(STRING)
     configs: Sequence[IncrementalAlterableConfig] = f(Array(IncrementalAlterableConfig))
-    expected_revision: int = f(I64, since=1, tag=40001, default=-1)  # ours: refuse if the resource changed later
+    expected_revision: int = f(I64, since=1, tag=40001, default=-1)  # kconf: refuse if changed after this
 
 
 @struct
 class IncrementalAlterConfigsRequest:
     resources: Sequence[IncrementalAlterConfigsResource] = f(Array(IncrementalAlterConfigsResource))
     validate_only: bool = f(BOOL, default=False)
-    reason: str | None = f(STRING, since=1, nullable=1, tag=40002, default=None)  # ours: for the journal
+    reason: str | None = f(STRING, since=1, nullable=1, tag=40002, default=None)  # kconf: for the journal
 
 
 @struct

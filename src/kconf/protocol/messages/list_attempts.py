@@ -1,4 +1,4 @@
-"""ListAttempts (key 30002), version 0, flexible: what was refused or only tried, in the order of its numbers."""
+"""ListAttempts (key 30002), version 0, flexible: refused requests and dry runs, ordered by number."""
 
 from __future__ import annotations
 

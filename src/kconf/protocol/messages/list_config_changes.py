@@ -1,10 +1,9 @@
-"""ListConfigChanges (key 30000), version 0, flexible: the journal over the wire, with long-poll.
+"""ListConfigChanges (key 30000), version 0, flexible: reads the journal, with long polling.
 
-`after` is the last revision that the reader has; the answer's `next_after` is what it asks with next, also where a
-filter left nothing to show. A reader that is behind the oldest revision gets OFFSET_OUT_OF_RANGE and that revision.
-`after` -1 means: from now on. A sensitive value is never sent: `before` and `after` are then keyed hashes. Texts may be
-longer than Kafka's limit: the assignment of a large topic is. With `epoch` a reader can name a change as the archive
-does.
+`after` is the last revision that the reader has, or -1 for "from now on". `next_after` in the response is the value for
+the next request, even if the filter matched nothing. A reader behind the oldest revision gets OFFSET_OUT_OF_RANGE and
+that revision. Sensitive values are never sent: `before` and `after` are then keyed hashes. Strings may exceed Kafka's
+limit, for example the assignment of a large topic. With `epoch`, a reader can identify a change as in the archive.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from kconf.protocol.codec.fields import BOOL, I16, I32, I64, LONG_STRING, STRING
 
 @struct
 class ChangeFilter:
-    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
+    resource_type: int = f(I16)  # a ResourceType, which has more types than config resources
     resource_name: str | None = f(STRING, nullable=0)
 
 
@@ -31,7 +30,7 @@ class ListConfigChangesRequest:
 @struct
 class ListedChange:
     kind: str = f(STRING)
-    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
+    resource_type: int = f(I16)  # a ResourceType, which has more types than config resources
     resource_name: str = f(LONG_STRING)
     op: str = f(STRING)
     key: str = f(LONG_STRING)
@@ -52,7 +51,7 @@ class ListedRevision:
     reason: str | None = f(LONG_STRING, nullable=0)
     origin: str = f(STRING)
     changes: Sequence[ListedChange] = f(Array(ListedChange))
-    not_before_ms: int = f(I64, tag=40006, default=-1)  # of a change that was found by polling: made after this time
+    not_before_ms: int = f(I64, tag=40006, default=-1)  # for a change found by polling: it was made after this time
 
 
 @struct
@@ -64,4 +63,4 @@ class ListConfigChangesResponse:
     current: int = f(I64, default=0)
     next_after: int = f(I64, default=0)
     revisions: Sequence[ListedRevision] = f(Array(ListedRevision), default=())
-    epoch: int = f(I64, tag=0, default=0)  # of the store; an older server does not send it
+    epoch: int = f(I64, tag=0, default=0)  # the epoch of the store; older servers do not send it

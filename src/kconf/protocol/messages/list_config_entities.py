@@ -4,10 +4,9 @@
     response => throttle_time_ms:i32 error_code:i16 error_message:nullable [entity]
       entity => [type:i8 name:string]
 
-Types are those of DescribeQuotas (5 user, 6 client), and an empty name is the default. A null name means every one, and
-so does ".", as the KIP writes it (whoever is called "." is found among all). So (user, null) lists all users,
-(client, null) all clients, and (user, u) with (client, null) the clients of u, each with the default where it has
-quotas.
+Types are those of DescribeQuotas (5 user, 6 client), and an empty name is the default. A null name means all names, and
+so does ".", as in the KIP. So (user, null) lists all users, (client, null) all clients, and (user, u) with (client,
+null) the clients of u. Each list includes the default if it has quotas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ListGroups (key 16), versions 0 to 5: kafka-configs asks for it when it describes groups.
+"""ListGroups (key 16), versions 0 to 5. kafka-configs sends it to describe groups.
 
 v1 throttle time · v3 flexible · v4 states · v5 types.
 """

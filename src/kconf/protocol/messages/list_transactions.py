@@ -1,4 +1,4 @@
-"""ListTransactions (key 66), versions 0 to 2, flexible. v1 by duration · v2 by a pattern"""
+"""ListTransactions (key 66), versions 0 to 2, flexible. v1 filter by duration · v2 filter by pattern"""
 
 from __future__ import annotations
 

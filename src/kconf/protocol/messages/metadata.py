@@ -1,7 +1,7 @@
 """Metadata (key 3), versions 0 to 13.
 
-v0 an empty list means all topics, from v1 null does · v4 auto-creation flag · v8 authorized operations ·
-v9 flexible · v10 topic ids · v11 no cluster operations · v12 a name may be null · v13 a top-level error.
+v0 an empty list means all topics, from v1 on null · v4 auto-creation flag · v8 authorized operations · v9 flexible ·
+v10 topic ids · v11 no cluster operations · v12 a name may be null · v13 a top-level error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kconf.protocol.codec.fields import BOOL, I16, I32, STRING, UUID16, Array, f, struct
 
 NO_UUID = bytes(16)
-NOT_ASKED = -(2**31)
+NOT_REQUESTED = -(2**31)
 
 
 @struct
@@ -54,7 +54,7 @@ class MetadataTopic:
     topic_id: bytes = f(UUID16, since=10, default=NO_UUID)
     is_internal: bool = f(BOOL, since=1, default=False)
     partitions: Sequence[MetadataPartition] = f(Array(MetadataPartition), default=())
-    topic_authorized_operations: int = f(I32, since=8, default=NOT_ASKED)
+    topic_authorized_operations: int = f(I32, since=8, default=NOT_REQUESTED)
 
 
 @struct
@@ -64,5 +64,5 @@ class MetadataResponse:
     cluster_id: str | None = f(STRING, since=2, nullable=2, default=None)
     controller_id: int = f(I32, since=1, default=-1)
     topics: Sequence[MetadataTopic] = f(Array(MetadataTopic), default=())
-    cluster_authorized_operations: int = f(I32, since=8, until=10, default=NOT_ASKED)
+    cluster_authorized_operations: int = f(I32, since=8, until=10, default=NOT_REQUESTED)
     error_code: int = f(I16, since=13, default=0)

@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47), version 0: offsets that a group has committed."""
+"""OffsetDelete (key 47), version 0: deletes committed offsets of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Produce (key 0), versions 0 to 13: messages, which this server does not carry.
+"""Produce (key 0), versions 0 to 13. The server refuses it, since it stores no messages.
 
 v1 throttle time · v3 transactional id · v8 errors of records, message · v9 flexible · v10 the leader · v13 topic ids
 """

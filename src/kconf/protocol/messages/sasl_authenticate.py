@@ -1,4 +1,4 @@
-"""SaslAuthenticate (key 36), versions 0 to 2: one token each way. v1 session lifetime (KIP-368) · v2 flexible."""
+"""SaslAuthenticate (key 36), versions 0 to 2: exchanges one token. v1 session lifetime (KIP-368) · v2 flexible."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""SaslHandshake (key 17), versions 0 and 1, never flexible: the client names its mechanism.
+"""SaslHandshake (key 17), versions 0 and 1, not flexible: the client selects its mechanism.
 
-After v0 tokens travel bare, behind a length; after v1 they travel in SaslAuthenticate (KIP-152).
+After v0, tokens are sent without a header, preceded by their length. After v1, they are sent in SaslAuthenticate
+(KIP-152).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Record batches (magic 2) as they are in a log segment, a snapshot and a Fetch response.
+"""Reads record batches (magic 2) in log segments, snapshots and Fetch responses.
 
-A batch has 61 bytes of header and then its records. Its CRC-32C covers everything after the CRC itself.
+A batch has a header of 61 bytes, followed by its records. The CRC-32C covers everything after the CRC.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kconf.errors import RemoteProtocolError
 from kconf.protocol.codec.varint import Malformed
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_PREFIX: Final = 12  # base offset and length, which the length does not count
+_PREFIX: Final = 12  # base offset and length, which are not included in the length
 _CRC_END: Final = 21
 _CRC: Final = struct.Struct(">I")
 _MAGIC: Final = 2
@@ -25,7 +25,7 @@ _NULL: Final = 1  # the length -1 as a varint
 
 
 class Record(NamedTuple):
-    """One record; `timestamp` is milliseconds since 1970."""
+    """One record. `timestamp` is in milliseconds since 1970."""
 
     offset: int
     timestamp: int
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 
 class RecordBatch(NamedTuple):
-    """A batch in `data`; its records are decoded by `records`. The batch after it begins at `next_offset`."""
+    """A batch in `data`. `records` decodes its records. The next batch starts at offset `next_offset`."""
 
     base_offset: int
     next_offset: int
@@ -47,7 +47,7 @@ class RecordBatch(NamedTuple):
     end: int
 
     def records(self) -> Iterator[Record]:
-        """The records. Raises RemoteProtocolError if they are not what the header says."""
+        """Decode the records. Raises RemoteProtocolError if they do not match the header."""
         data, position, base, first = self.data, self.start, self.base_offset, self.timestamp
         try:
             for _ in range(self.size):
@@ -66,11 +66,11 @@ class RecordBatch(NamedTuple):
                 yield Record(base + offset, first + timestamp, key, value)
                 position = end
         except (IndexError, Malformed):
-            raise RemoteProtocolError("a record is cut off") from None
+            raise RemoteProtocolError("a record is truncated") from None
 
 
 def read_batches(data: bytes) -> Iterator[RecordBatch]:
-    """The complete batches of some bytes. What follows the last complete one is left: a cut batch, or zeros.
+    """The complete batches in some data. A truncated batch or zeros at the end are ignored.
 
     Raises RemoteProtocolError for a batch that is damaged, compressed, or of another format.
     """
@@ -83,9 +83,11 @@ def read_batches(data: bytes) -> Iterator[RecordBatch]:
         if length <= 0 or end > size:
             return
         if magic != _MAGIC or attributes & _COMPRESSION:
-            raise RemoteProtocolError(f"a batch has magic {magic} and compression {attributes & _COMPRESSION}")
+            raise RemoteProtocolError(
+                f"a record batch has an unsupported format: magic {magic}, compression {attributes & _COMPRESSION}"
+            )
         if length < _HEADER.size - _PREFIX or last < 0 or not 0 <= count <= length:
-            raise RemoteProtocolError("a batch has an impossible header")
+            raise RemoteProtocolError("a batch has an invalid header")
         if crc32c(data[position + _CRC_END : end]) != crc:
             raise RemoteProtocolError(f"the batch at offset {base} is damaged: its checksum does not match")
         is_control = bool(attributes & _CONTROL)
@@ -108,7 +110,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
             return (value >> 1) ^ -(value & 1), position + 1
         shift += 7
         if shift > 63:
-            raise Malformed("has a number that does not end")
+            raise Malformed("has an invalid number")
 
 
 def _bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
@@ -116,5 +118,5 @@ def _bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, position
     if position + size > end:
-        raise Malformed("is cut off")
+        raise Malformed("is truncated")
     return data[position : position + size], position + size

@@ -1,8 +1,8 @@
-"""The records of the metadata log (`__cluster_metadata`): their tables, and how one is decoded.
+"""Declares and decodes the records of the metadata log (`__cluster_metadata`).
 
-A record's value is a frame version (1), the record's key and its version, each an unsigned varint, and then a message
-that is flexible in every version. A record of an unknown key, or of a newer version than the table has, is not decoded
-at all: a newer version may have an additional field anywhere.
+A record's value is a frame version (1), the API key and version of the record, each an unsigned varint, and then a
+message that is flexible in every version. Records with an unknown key or a newer version are not decoded, since a newer
+version may have additional fields anywhere.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class ClearElrRecord:
 
 
 class RecordType(NamedTuple):
-    """A row: the table of a record, and its newest version that the table describes."""
+    """The declaration of a record, and the newest version that it covers."""
 
     table: type
     max_version: int = 0
@@ -281,7 +281,7 @@ RECORD_TYPES: Final[dict[int, RecordType]] = {
 
 
 class UnknownRecord(NamedTuple):
-    """A record of an unknown key, or of a newer version than this table has."""
+    """A record with an unknown key or a newer version."""
 
     key: int
     version: int
@@ -291,7 +291,7 @@ _readers: dict[tuple[int, int], Reader | None] = {}
 
 
 def decode_record(value: bytes) -> Any:
-    """A struct of this module, or an UnknownRecord. Raises RemoteProtocolError for bytes that are neither."""
+    """Decode a record to a struct of this module, or to UnknownRecord. Raises RemoteProtocolError for invalid data."""
     try:
         if value[0] != _FRAME:
             raise RemoteProtocolError(f"a metadata record has frame version {value[0]}")
@@ -304,7 +304,7 @@ def decode_record(value: bytes) -> Any:
             return UnknownRecord(key, version)
         return read(value, position, len(value))[0]
     except (StructError, IndexError):
-        raise RemoteProtocolError("a metadata record is cut off") from None
+        raise RemoteProtocolError("a metadata record is truncated") from None
     except Malformed as error:
         raise RemoteProtocolError(f"a metadata record {error}") from None
 
@@ -312,6 +312,6 @@ def decode_record(value: bytes) -> Any:
 def _reader(key: int, version: int) -> Reader | None:
     row = RECORD_TYPES.get(key)
     if row is None or version > row.max_version:
-        return None  # not remembered: a hostile log could name any number of them
+        return None  # not cached: a malicious log could contain any number of them
     found = _readers[key, version] = reader(row.table, version, True)
     return found

@@ -8,7 +8,7 @@ from kconf.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from kconf.protocol.messages.metadata import NOT_ASKED
+from kconf.protocol.messages.metadata import NOT_REQUESTED
 from kconf.server.api.metadata import cluster_operations, controller, nodes
 from kconf.server.context import ApiRequest, ServerContext
 
@@ -29,5 +29,5 @@ def handle(context: ServerContext, request: DescribeClusterRequest, call: ApiReq
         brokers=[DescribeClusterBroker(*each) for each in nodes(context, call)],
         cluster_authorized_operations=cluster_operations(call)
         if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        else NOT_REQUESTED,
     )

@@ -25,7 +25,7 @@ from kconf.errors import (
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
-from kconf.protocol.describe_configs_encoding import Form, response_parts, result_head, result_tail
+from kconf.protocol.describe_configs_encoding import Form, response_parts, result_head, result_tail, success_head
 from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kconf.server.api.encoded_entries import entry_bytes, tail_of
 from kconf.server.context import ApiRequest, ServerContext
@@ -33,7 +33,7 @@ from kconf.service import State
 from kconf.util.slices import in_slices
 
 _OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
-_TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
+_TYPES = {int(kind): kind for kind in ResourceType if kind is not ResourceType.UNKNOWN}
 
 
 def handle(
@@ -83,6 +83,8 @@ class _Description:
     def __init__(self, context: ServerContext, state: State, form: Form, call: ApiRequest) -> None:
         self._context, self._state, self._form, self._call = context, state, form, call
         self._stale = context.service.is_stale
+        unknown = context.service.store.unknown
+        self._unknown = unknown if unknown.kinds or unknown.resources else None
         self._results: list[tuple[bytes, bytes]] = []
         self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
         self.levels: dict[int, View | KafkaError] = {}  # logger levels of real brokers
@@ -97,12 +99,12 @@ class _Description:
                 self._results.append(_failed(self._form, each, error.failure()))
 
     def _described(self, wanted: DescribeConfigsResource) -> tuple[bytes, bytes]:
-        resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
+        resource = Resource(_TYPES[wanted.resource_type], wanted.resource_name)
         _authorize(resource, self._call)
-        if (unknown := self._context.service.store.unknown.of(resource)) is not None:
-            raise unknown.error()
+        if self._unknown is not None and (failure := self._unknown.of(resource)) is not None:
+            raise failure.error()
         view = self._view(resource)
-        head = result_head(self._form, 0, "", resource.type, resource.name)
+        head = success_head(self._form, resource.type, resource.name)
         return head, _tail(view, wanted.configuration_keys, self._form)
 
     def _view(self, resource: Resource) -> View:

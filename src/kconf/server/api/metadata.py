@@ -21,7 +21,7 @@ from kconf.model.plan import Plan
 from kconf.model.resource import INTERNAL_TOPICS, Topic
 from kconf.protocol.messages.metadata import (
     NO_UUID,
-    NOT_ASKED,
+    NOT_REQUESTED,
     MetadataBroker,
     MetadataPartition,
     MetadataRequest,
@@ -52,7 +52,7 @@ def handle(context: ServerContext, request: MetadataRequest, call: ApiRequest) -
         topics=_topics(context, state, request, call),
         cluster_authorized_operations=cluster_operations(call)
         if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        else NOT_REQUESTED,
     )
 
 
@@ -102,27 +102,27 @@ def _topics(
     context: ServerContext, state: State, request: MetadataRequest, call: ApiRequest
 ) -> Sequence[MetadataTopic]:
     known = state.snapshot.topics
-    asked = request.include_topic_authorized_operations
+    with_operations = request.include_topic_authorized_operations
     if request.topics is None or (call.version == 0 and not request.topics):
         visible = (name for name in in_slices(known) if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
-        return [_topic(context, known[name], call, asked) for name in visible]
+        return [_topic(context, known[name], call, with_operations) for name in visible]
     if any(each.topic_id != NO_UUID for each in in_slices(request.topics)):
         # As in Kafka, if an element has an id, elements with only a name are ignored.
         wanted = in_slices(request.topics)
-        return [_by_id(context, state, each, call, asked) for each in wanted if each.topic_id != NO_UUID]
+        return [_by_id(context, state, each, call, with_operations) for each in wanted if each.topic_id != NO_UUID]
     names = dict.fromkeys(each.name for each in in_slices(request.topics) if each.name is not None)
     return [_by_name(context, state, name, request, call) for name in in_slices(names)]
 
 
 def _by_id(
-    context: ServerContext, state: State, wanted: MetadataRequestTopic, call: ApiRequest, asked: bool
+    context: ServerContext, state: State, wanted: MetadataRequestTopic, call: ApiRequest, with_operations: bool
 ) -> MetadataTopic:
     name = state.snapshot.topic_ids.get(UUID(bytes=wanted.topic_id))
     if name is None:
         return MetadataTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
     if not call.authorize(Operation.DESCRIBE, AclType.TOPIC, name):
         return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, wanted.topic_id)
-    return _topic(context, state.snapshot.topics[name], call, asked)
+    return _topic(context, state.snapshot.topics[name], call, with_operations)
 
 
 def _by_name(
@@ -131,9 +131,9 @@ def _by_name(
     if not call.authorize(Operation.DESCRIBE, AclType.TOPIC, name):
         return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     topic = state.snapshot.topics.get(name)
-    asked = request.include_topic_authorized_operations
+    with_operations = request.include_topic_authorized_operations
     if topic is not None:
-        return _topic(context, topic, call, asked)
+        return _topic(context, topic, call, with_operations)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if name_problem(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -141,7 +141,7 @@ def _by_name(
         if not _may_create(name, call):
             return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         _create_in_background(context, name, call)
-    operations = topic_operations(name, call) if asked else NOT_ASKED
+    operations = topic_operations(name, call) if with_operations else NOT_REQUESTED
     return MetadataTopic(code, name, is_internal=name in INTERNAL_TOPICS, topic_authorized_operations=operations)
 
 
@@ -168,7 +168,7 @@ def _create_in_background(context: ServerContext, name: str, call: ApiRequest) -
     task.add_done_callback(_background.discard)
 
 
-def _topic(context: ServerContext, topic: Topic, call: ApiRequest, asked: bool) -> MetadataTopic:
+def _topic(context: ServerContext, topic: Topic, call: ApiRequest, with_operations: bool) -> MetadataTopic:
     alive = context.broker_ids
     partitions = []
     for index, replicas in enumerate(topic.replicas):
@@ -180,7 +180,7 @@ def _topic(context: ServerContext, topic: Topic, call: ApiRequest, asked: bool) 
         topic.id.bytes,
         topic.name in INTERNAL_TOPICS,
         partitions,
-        topic_operations(topic.name, call) if asked else NOT_ASKED,
+        topic_operations(topic.name, call) if with_operations else NOT_REQUESTED,
     )
 
 

@@ -1,9 +1,9 @@
 """Routes a request: decodes it, calls the handler of the API, and encodes the response.
 
 To add an API, add its message to protocol/messages, a handler to this package, and a line to `HANDLERS`. The handlers
-of the most frequent requests are imported at the start, the others at their first request. All exceptions are caught
-here: a request that cannot be decoded closes the connection. If a handler fails unexpectedly, the error is logged, and
-the response is UNKNOWN_SERVER_ERROR without details (error_responses.py).
+of the most frequent requests are imported at the start, the others when the server is ready, or at their first request.
+All exceptions are caught here: a request that cannot be decoded closes the connection. If a handler fails unexpectedly,
+the error is logged, and the response is UNKNOWN_SERVER_ERROR without details (error_responses.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from logging import getLogger
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
@@ -42,10 +42,13 @@ Result = Any
 
 
 class DeferredHandler:
-    """`module.function` of this package, which is imported with the first request: most servers never get one."""
+    """A handler `module.function` of this package, imported by `import_deferred` or with its first request."""
+
+    all: ClassVar[list[DeferredHandler]] = []
 
     def __init__(self, name: str) -> None:
         self.name: Final = name
+        self.all.append(self)
 
     @cached_property
     def function(self) -> Handler:
@@ -54,6 +57,14 @@ class DeferredHandler:
 
     def __call__(self, context: ServerContext, request: Any, call: ApiRequest) -> Any:
         return self.function(context, request, call)
+
+
+def import_deferred() -> None:
+    """Import what a start leaves out: no request waits for it, and an upgrade on disk does not mix two versions."""
+    from kconf.server import control_plane_errors, data_plane_errors  # noqa: F401  (error_responses.py uses them)
+
+    for each in DeferredHandler.all:
+        _ = each.function
 
 
 DATA_PLANE: Final[dict[int, Handler]] = {

@@ -33,6 +33,9 @@ _KINDS: Final[Mapping[int, ResourceType]] = {
 }
 """APIs about one kind of resources."""
 
+_LISTED: Final = (ResourceType.CLIENT_METRICS, ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP)
+"""The resource types that ListConfigResources lists. Version 0 lists only the first."""
+
 
 def guarded(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
     """The handlers, with a check that the gateway knows the state that they need."""
@@ -44,20 +47,20 @@ def guarded(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
 
 def _guarded(api: Api, handler: Handler) -> Handler:
     def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
-        failure = _unknown(context, api.key, request)
+        failure = _unknown(context, api.key, request, call.version)
         return handler(context, request, call) if failure is None else _refused(api, request, failure)
 
     return handle
 
 
-def _unknown(context: ServerContext, key: int, request: Any) -> ApiError | None:
+def _unknown(context: ServerContext, key: int, request: Any, version: int) -> ApiError | None:
     kinds = context.service.store.unknown.kinds
     if not kinds:
         return None
     if key != _LIST_CONFIG_RESOURCES:
         return kinds.get(_KINDS[key])
-    wanted = set(in_slices(request.resource_types)) or set(kinds)
-    return next((failure for kind, failure in kinds.items() if kind in wanted), None)
+    wanted = _LISTED[:1] if version == 0 else set(in_slices(request.resource_types)) or _LISTED
+    return next((kinds[kind] for kind in _LISTED if kind in kinds and kind in wanted), None)
 
 
 def _refused(api: Api, request: Any, failure: ApiError) -> Any:

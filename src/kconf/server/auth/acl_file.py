@@ -1,8 +1,8 @@
-"""The ACLs of a gateway's own, in a file that is read again when it changes.
+"""A gateway's own ACLs, in a file that is reloaded when it changes.
 
-Where the cluster has an authorizer whose decisions a gateway cannot repeat, or none at all, these ACLs decide who may
-do what through the gateway. They are not ACLs of the cluster: the ACL APIs do not show and change them. If the new file
-is invalid, empty or missing, the old ACLs stay in effect, and the error is logged once.
+They are for clusters without an authorizer, or with one that kconf does not support. They apply to requests through the
+gateway. They are not ACLs of the cluster: the ACL APIs do not show or change them. If the new file is invalid, empty or
+missing, the current ACLs stay in effect, and the error is logged once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kconf.util.watched_file import MISSING, read_with_signature, signature_of, 
 log = getLogger(__name__)
 
 _CHECK_INTERVAL: Final = 1.0  # seconds
-_TIMEOUT: Final = 5.0  # seconds, for a file on a network disk that does not respond
+_TIMEOUT: Final = 5.0  # seconds; a file may be on a network disk that does not respond
 
 
 class AclFile:
-    """`index` has the ACLs in effect. The file is read at once, and its errors are raised."""
+    """`index` has the current ACLs. The constructor reads the file and raises its errors."""
 
     def __init__(self, path: str) -> None:
         self.index = AclIndex()
@@ -39,7 +39,7 @@ class AclFile:
 
     @classmethod
     def of(cls, static: Mapping[str, str], *, is_gateway: bool) -> AclFile | None:
-        """The file that the static configuration names. Raises ConfigurationError."""
+        """The file in the static configuration, or None. Raises ConfigurationError."""
         path = text_setting(static, ACL_FILE)
         if not path:
             return None
@@ -48,7 +48,7 @@ class AclFile:
         return cls(path)
 
     async def follow(self) -> None:
-        """Until cancelled."""
+        """Reload the file when it changes. Runs until cancelled."""
         while True:
             await asyncio.sleep(_CHECK_INTERVAL)
             await self.refresh()
@@ -78,7 +78,7 @@ class AclFile:
         self._resources = set(wanted)
 
     def _changed(self) -> list[AclBinding] | None:
-        """New ACLs; None if the file is unchanged or not valid."""
+        """The new ACLs, or None if the file is unchanged or invalid."""
         try:
             if signature_of(self._path) == self._seen:
                 return None
@@ -94,10 +94,10 @@ class AclFile:
         return None
 
     def _log_error(self, reason: str) -> None:
-        log.error("invalid file of ACLs; the current ACLs stay in effect: %s", reason)
+        log.error("invalid ACL file; the current ACLs stay in effect: %s", reason)
 
 
 def _parse(data: bytes, path: str) -> list[AclBinding]:
-    from kconf.engine.declarative.acl_file import read_acls  # a server without such a file starts sooner
+    from kconf.engine.declarative.acl_file import read_acls  # a local import, so that other servers start faster
 
     return read_acls(text_of(data, path), path)

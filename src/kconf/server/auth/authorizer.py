@@ -48,7 +48,7 @@ def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
         return
     if flag_setting(static, ALLOW_EVERYONE):
         if refusal.code == ErrorCode.SECURITY_DISABLED:
-            return  # the cluster allows everybody everything, too
+            return  # the cluster also allows everything without ACLs
         raise ConfigurationError(
             f"{ALLOW_EVERYONE}=true: the gateway cannot read the cluster's ACLs ({refusal}), so every user would be"
             " allowed everything; grant the gateway's principal Describe on the cluster"

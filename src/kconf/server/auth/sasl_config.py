@@ -172,8 +172,8 @@ def _stored_credential(service: Service) -> Callable[[str, Mechanism], str | Non
 
 def _dummy_credentials(service: Service, upstream: UpstreamCredentials | None) -> DummyCredentials:
     """Create the dummy credentials. Their key is stored, so that a restart does not show which users exist."""
-    (sealed,) = service.store.redact(Revision(0, 0, RequestContext(), (_SALTS,))).changes
-    key = digest((sealed.after or "").encode(), b"salts", sha256)
+    (redacted,) = service.store.redact(Revision(0, 0, RequestContext(), (_SALTS,))).changes
+    key = digest((redacted.after or "").encode(), b"salts", sha256)
     if upstream is None:
         made = DummyCredentials(key, service.state.snapshot)
     else:

@@ -30,7 +30,7 @@ _END_TIMEOUT: Final = 1.0  # seconds to wait for a killed process to end; it may
 _STOPPING: Final = "the server is stopping"
 
 TlsSettings = frozenset[tuple[str, str]]
-"""All `ssl.*` settings that hold for a listener."""
+"""All `ssl.*` settings that apply to a listener."""
 
 
 class TlsLoader:

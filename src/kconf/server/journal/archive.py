@@ -165,9 +165,9 @@ class Archive:
     def _page(self, after: int, up_to: int) -> list[Revision]:
         try:
             return [each for each in self._reader.changes(after, PAGE) if each.number <= up_to]
-        except JournalTrimmed as gone:
-            log.error("the journal was trimmed before it was archived after=%d oldest=%d", after, gone.oldest)
-            return self._page(gone.oldest - 1, up_to)
+        except JournalTrimmed as error:
+            log.error("the journal was trimmed before it was archived after=%d oldest=%d", after, error.oldest)
+            return self._page(error.oldest - 1, up_to)
 
     def _name(self, kind: str, first: int, last: int) -> str:
         return f"{kind}{self._epoch:020d}-{first:020d}-{last:020d}.jsonl"

@@ -119,9 +119,9 @@ class ChangeFeed:
             self._cached.append(cached)
             self._cached_bytes += cached.size
         while len(self._cached) > MAX_CACHED or self._cached_bytes > MAX_CACHED_BYTES:
-            gone = self._cached.popleft()
-            self._cached_bytes -= gone.size
-            self._since = gone.number
+            evicted = self._cached.popleft()
+            self._cached_bytes -= evicted.size
+            self._since = evicted.number
         if not self._waiting:
             return
         self._wake(None, before)

@@ -26,7 +26,7 @@ _CUT: Final = "…"
 
 
 class ChangeLog:
-    """A subscriber of the service."""
+    """Logs the commits of the service, as its subscriber."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._lines = RateLimitedLogger(log, logging.INFO, clock, per_second=PER_SECOND, burst=BURST)
@@ -34,10 +34,11 @@ class ChangeLog:
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
-        is_full = False  # leave out the rest of the batch too
+        is_full = self._lines.is_exhausted  # leave out the rest of the batch too
         for revision in revisions:
             if is_full:
-                self._lines.suppress(len({change.resource for change in revision.changes}))
+                changes = revision.changes
+                self._lines.suppress(1 if len(changes) == 1 else len({change.resource for change in changes}))
             else:
                 is_full = not self._log_revision(revision)
 

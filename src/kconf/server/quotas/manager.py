@@ -78,9 +78,9 @@ class Sensors(Generic[M]):
         found = self._by_key.get(key)
         if found is None:
             if len(self._by_key) >= self._most:
-                _, gone = self._by_key.popitem(last=False)
-                self.throttles += gone.throttles
-                self.throttled_ms += gone.throttled_ms
+                _, evicted = self._by_key.popitem(last=False)
+                self.throttles += evicted.throttles
+                self.throttled_ms += evicted.throttled_ms
             found = self._by_key[key] = Sensor(self._make())
         else:
             self._by_key.move_to_end(key)
@@ -233,7 +233,7 @@ class QuotaManager:
         rate: float = sensor.rate.measure(now)
         return rate
 
-    # -- clients seen lately -----------------------------------------------------------------------------------------
+    # -- recently seen clients ---------------------------------------------------------------------------------------
 
     def record_client(self, principal: str, client_id: str) -> None:
         self._seen.put((principal, client_id), True)

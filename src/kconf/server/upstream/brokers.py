@@ -150,8 +150,8 @@ class UpstreamBrokers:
     async def refresh(self) -> None:
         """Update the list of brokers, and read the API versions of those that are due."""
         members = self._members().brokers
-        for gone in self._brokers.keys() - members.keys():
-            self._brokers.pop(gone).pool.close()
+        for removed in self._brokers.keys() - members.keys():
+            self._brokers.pop(removed).pool.close()
         now = asyncio.get_running_loop().time()
         brokers = [self._broker(each) for each in members.values()]
         await asyncio.gather(*(each.probe() for each in brokers if each.asked_at + _PROBE < now))

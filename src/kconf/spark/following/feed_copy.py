@@ -6,6 +6,9 @@ DIR/<cluster id>/.feed.json                              the position to continu
 
 A file is published before the position is replaced. After a crash in between, lines are copied twice; the lake
 recognizes them by cluster, epoch, revision and line. Files that a finished run has read are deleted.
+
+Several servers of one cluster have the same journal. The first one is copied; the others are on standby, and one of
+them is copied as soon as the first one is away.
 """
 
 from __future__ import annotations
@@ -16,12 +19,12 @@ from dataclasses import asdict, dataclass, replace
 from logging import getLogger
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from kconf.errors import JournalTrimmed, KconfError
+from kconf.errors import JournalTrimmed, KconfError, StoreLocked
 from kconf.lake.location import LakeError
 from kconf.model.lines.journal import attempt_line, change_lines, to_json
-from kconf.util.atomic_files import PartialFile, cluster_directory, private_directory
+from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -34,6 +37,7 @@ _WAIT: Final = 2.0  # seconds of a long poll
 _CHANGES: Final = 10_000  # per page: the server's own limit
 _ATTEMPTS: Final = 1000  # per page
 _LONGEST_RETRY: Final = 30.0  # seconds
+_STANDBY: Final = 5.0  # seconds until a server on standby tries to be the one that is copied
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,20 @@ class Position:
 
 
 class CopiedFiles:
-    """The directory of one cluster."""
+    """The directory of one cluster, locked while it is open. Raises StoreLocked if another copy has it open."""
 
     def __init__(self, parent: Path, cluster: str) -> None:
         self.directory = cluster_directory(parent, cluster)
         private_directory(self.directory)
+        self._lock = FileLock(self.directory / _HIDDEN)
         for part in self.directory.glob(f"{_HIDDEN}-*.part"):
             part.unlink()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
     def position(self) -> Position | None:
         """The stored position; None if nothing was copied or the file is damaged: then everything is copied."""
@@ -90,27 +101,34 @@ class FeedCopy:
         retry = self._interval
         while not stopped.is_set():
             try:
-                with self._connect() as admin:
-                    files, position = self._open(admin)
+                with self._connect() as admin, self._open(admin) as files:
+                    position = self._position(admin, files)
                     while not stopped.is_set():
                         position = self._copy(admin, files, position)
                         self._works()
                         retry = self._interval
                         if not self._is_behind:
                             stopped.wait(self._interval)
+            except StoreLocked:  # another server of the cluster is copied
+                self._works()
+                stopped.wait(_STANDBY)
             except (KconfError, OSError) as error:
                 self._failed(error)
                 stopped.wait(retry)
                 retry = min(2 * retry, _LONGEST_RETRY)
 
-    def _open(self, admin: SyncAdminClient) -> tuple[CopiedFiles, Position]:
+    def _open(self, admin: SyncAdminClient) -> CopiedFiles:
         cluster = admin.describe_cluster().cluster_id
+        if not cluster:
+            raise LakeError(f"{self.name} does not report its cluster ID; pass its archive instead")
+        return CopiedFiles(self._directory, cluster)
+
+    def _position(self, admin: SyncAdminClient, files: CopiedFiles) -> Position:
         epoch = admin.list_changes(-1, limit=1).epoch
-        if not cluster or not epoch:
+        if not epoch:
             raise LakeError(f"{self.name} does not report the epoch of its journal; pass its archive instead")
-        files = CopiedFiles(self._directory, cluster)
         found = files.position()
-        return files, found if found is not None and found.epoch == epoch else Position(epoch)
+        return found if found is not None and found.epoch == epoch else Position(epoch)
 
     def _copy(self, admin: SyncAdminClient, files: CopiedFiles, position: Position) -> Position:
         """Copy new lines; returns the position after them."""

@@ -14,9 +14,11 @@ log = getLogger(__name__)
 class SparkSessions:
     """Starts sessions with these settings, one at a time. Not thread-safe."""
 
-    def __init__(self, uri: str, master: str, log_file: Path | None, settings: dict[str, str]) -> None:
+    def __init__(
+        self, uri: str, master: str, log_file: Path | None, settings: dict[str, str], *, s3: bool = False
+    ) -> None:
         self.restarts = 0
-        self._uri, self._master, self._log_file, self._settings = uri, master, log_file, settings
+        self._uri, self._master, self._log_file, self._settings, self._s3 = uri, master, log_file, settings, s3
         self._lake: Lake | None = None
 
     def lake(self) -> Lake:
@@ -27,7 +29,8 @@ class SparkSessions:
             session.discard(dead.spark)
             self.restarts += 1
         if self._lake is None:
-            self._lake = Lake(self._uri, session.start(self._master, log=self._log_file, settings=self._settings))
+            started = session.start(self._master, log=self._log_file, settings=self._settings, s3=self._s3)
+            self._lake = Lake(self._uri, started)
         return self._lake
 
     def close(self) -> None:

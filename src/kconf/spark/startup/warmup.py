@@ -22,7 +22,7 @@ from kconf.spark import session
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import Say, run
-from kconf.spark.startup import cache, class_archive
+from kconf.spark.startup import cache, class_archive, s3_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,14 +45,16 @@ class NotPrepared(KconfError):
     """The class archive could not be created; the message says why."""
 
 
-def prepare(log: Path | None, say: Say) -> Path:
+def prepare(log: Path | None, say: Say, *, s3: bool = False) -> Path:
     """Prepare later starts, unless already done. Returns the class archive."""
     java = session.check_java()
     if not class_archive.fits(cache.directory()):
         raise NotPrepared("The path of the cache directory contains characters that are not allowed in a Java option.")
-    if not session.brought():
-        say("Delta Lake's jars …")
-        session.stop(session.start("local[1]", log=log))
+    if not session.brought() or (s3 and not s3_jars.are_downloaded()):
+        say("downloading jars …")
+        session.stop(session.start("local[1]", log=log, s3=s3))
+    if s3 and not s3_jars.are_downloaded():
+        raise NotPrepared(f"Spark did not store the jars for S3 in {cache.ivy()}; see {log or session.default_log()}")
     file = session.archive(java)
     if file is None:
         raise NotPrepared(f"Spark did not store Delta Lake's jars in {cache.ivy()}; see {log or session.default_log()}")

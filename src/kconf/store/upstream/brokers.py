@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from logging import getLogger
 from typing import Final
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.configdef.learned import learn_keys
+from kconf.configdef.releases.catalogs import catalog_of
 from kconf.configdef.releases.detect import release_of
 from kconf.errors import ApiError, ErrorCode, KafkaError, NotAuthorized, SecurityDisabled, StoreUnavailable
 from kconf.model.acl import AclFilter, AclType
@@ -14,12 +16,13 @@ from kconf.model.entry import static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.store.base import STANDARD_AUTHORIZERS, UNNAMED_AUTHORIZER
+from kconf.store.upstream.other_keys import NO_OTHER_KEYS, OtherKeys, read_other_keys
 from kconf.store.upstream.polling.reading import is_away
 
 log = getLogger(__name__)
 
 _AUTHORIZER: Final = "authorizer.class.name"
-_NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # whether there are any is not asked
+_NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # an ACL filter that matches nothing
 
 
 class UpstreamBrokers:
@@ -33,8 +36,9 @@ class UpstreamBrokers:
         self.elr_version: int | None = None
         self.authorizer: str | None = None
         self._acl_failure: ApiError | None = None
+        self.keys: OtherKeys = NO_OTHER_KEYS
         self.cluster_id = self.read()
-        self.release = self._read_release()
+        self.release, self._is_exact = self._read_release()
 
     def read(self, timeout: float | None = None) -> str:
         """Read the brokers. Returns the cluster id."""
@@ -64,7 +68,11 @@ class UpstreamBrokers:
             raise StoreUnavailable(f"the gateway's principal needs DescribeConfigs on the cluster: {error}") from None
 
     def _read_authorizer(self, timeout: float | None) -> None:
-        """Only brokers without an authorizer say that they have none; managed ones may hide their configs."""
+        """The class of the brokers' authorizer, or None.
+
+        Uses DescribeAcls, because managed brokers may hide their configs. Only a broker without an authorizer returns
+        SECURITY_DISABLED.
+        """
         try:
             self._client.describe_acls(_NO_ACL, timeout=timeout)
         except SecurityDisabled as error:
@@ -73,26 +81,48 @@ class UpstreamBrokers:
         except KafkaError as error:
             if is_away(error):
                 raise
-            log.debug("the cluster does not show ACLs: %s", error)  # an authorizer that cannot list them fails
+            log.debug("cannot list the cluster's ACLs: %s", error)  # an authorizer that cannot list ACLs fails
         self.authorizer = self.static.get(_AUTHORIZER, "").strip() or UNNAMED_AUTHORIZER
         self._acl_failure = None
         if self.authorizer != UNNAMED_AUTHORIZER and self.authorizer not in STANDARD_AUTHORIZERS:
             self._acl_failure = ApiError(
                 ErrorCode.INVALID_REQUEST,
-                f"the cluster's authorizer {self.authorizer} has its ACLs outside of the metadata log: manage them at"
-                " the cluster itself",
+                f"the cluster's authorizer {self.authorizer} does not store its ACLs in the metadata log; manage"
+                " them on the cluster itself",
             )
 
     @property
     def not_in_log(self) -> Mapping[ResourceType, ApiError]:
-        """What the metadata log does not show, whatever is in it."""
+        """What cannot be read from the metadata log."""
         return {} if self._acl_failure is None else {ResourceType.ACL: self._acl_failure}
 
-    def _read_release(self) -> str:
+    def learn_keys(self, hidden: Collection[tuple[ResourceType, str]], timeout: float | None = None) -> bool:
+        """Read keys that the catalog does not have. Returns whether they have changed. Raises KafkaError.
+
+        `hidden` keys were read before their definition was known, so their values were not stored.
+        """
+        broker = Resource.broker(min(self.members.brokers))
+        found = read_other_keys(
+            self._client,
+            broker,
+            catalog_of(self.release),
+            is_exact=self._is_exact,
+            hidden=hidden,
+            timeout=timeout,
+        )
+        if found == self.keys:
+            return False
+        for kind, keys in found.items():
+            log.info("the brokers define keys of %s that kconf does not know: %s", kind.word, ", ".join(sorted(keys)))
+        self.keys = found
+        learn_keys(found)
+        return True
+
+    def _read_release(self) -> tuple[str, bool]:
         """The Kafka release whose config keys the brokers have, derived from a feature level."""
         found = self._client.describe_features()
         self.elr_version = found.finalized.get("eligible.leader.replicas.version")
         release = release_of(found.supported, found.apis)
         if not release.is_exact:
             log.warning("the release of the brokers is %s; using the config keys of %s", *reversed(release))
-        return release.catalog
+        return release.catalog, release.is_exact

@@ -210,25 +210,30 @@ class GatewayJournal:
         waiting = [*self._unwritten, *revisions]
         try:
             with self._writing(), transaction(self._db):
-                self._insert(waiting)
+                written = self._insert(waiting)
                 for id_, outcome in (outcomes or {}).items():
                     self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
         except BaseException:
             self._unwritten = waiting
             raise
         self._unwritten = []
-        return waiting
+        return written
 
-    def _insert(self, revisions: Iterable[Revision]) -> None:
+    def _insert(self, revisions: Iterable[Revision]) -> list[Revision]:
+        """Insert revisions. Returns those that are new."""
+        written = []
         for each in revisions:
             record = to_json(
                 revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
             )
-            self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
+            row = (each.number, record)
+            if self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", row).rowcount:
+                written.append(each)
             self._db.executemany(
                 "INSERT OR IGNORE INTO touched VALUES (?, ?)",
                 {(to_json(change.resource), each.number) for change in each.changes},
             )
+        return written
 
     def add_intents(self, batch: Sequence[PendingCommit], sent_after: int) -> list[int]:
         """Write intents durably before their requests are sent. Returns their ids."""

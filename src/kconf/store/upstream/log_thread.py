@@ -28,9 +28,9 @@ from kconf.client.kraft.scram_keys import CredentialSink, ScramKeys
 from kconf.client.settings import ClientSettings
 from kconf.client.transport.requests import Backoff, Reply
 from kconf.client.transport.selector.pool import SyncConnectionPool
-from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
+from kconf.errors import ConnectionFailed, KconfError, StoreFailed, StoreLost, StoreUnavailable
 from kconf.model.journal import Change, Revision
-from kconf.model.resource import Overrides, Resource
+from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
 from kconf.store.upstream.journal import Intent
@@ -80,8 +80,10 @@ class LogThread:
         self._changed = Condition(RLock())
         self._sent = self._answered = 0  # numbers of fetches
         self._clock = AwakeClock()
-        self._answered_at: float | None = None  # by that clock
+        self._answered_at: float | None = None  # by `_clock`
         self._read_at = 0.0  # the same in monotonic time
+        self._lost = 0  # consecutive failed connections
+        self._many = max(2, len(controllers.bootstrap.addresses))  # failures that count as an outage
         self._error: KconfError | None = None
         self._closed = False
         self._thread = Thread(target=self._run, name="kconf-log", daemon=True)
@@ -105,7 +107,9 @@ class LogThread:
     def is_current(self) -> bool:
         """Whether the leader has served the log recently."""
         answered = self._answered_at
-        return self._error is None and answered is not None and self._clock.now() - answered < STALE
+        if self._error is not None or answered is None or self._lost >= self._many:
+            return False
+        return self._clock.now() - answered < STALE
 
     @property
     def is_read(self) -> bool:
@@ -116,6 +120,11 @@ class LogThread:
     @property
     def applied(self) -> int:
         return self.follower.applied
+
+    @property
+    def hidden(self) -> Collection[tuple[ResourceType, str]]:
+        with self._changed:
+            return {(resource.type, key) for resource, key in self.follower.image.sensitive}
 
     def take(self) -> list[Revision]:
         """The revisions since the last call, including records that set a key to the value that it already had."""
@@ -198,6 +207,10 @@ class LogThread:
         (reply,) = self._pool.send_batch([step], time.monotonic() + STEP_TIMEOUT)
         with self._changed:
             found, was_current = len(self._revisions), self.is_current
+            if isinstance(reply, CallResult):
+                self._lost = 0
+            elif isinstance(reply, ConnectionFailed):
+                self._lost += 1
             for event in self.follower.receive(reply):
                 if isinstance(event, LogChanges):
                     self._revisions += event.revisions

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from kconf.errors import StoreFailed
 from kconf.model.journal import Change, Revision
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
 from kconf.store.upstream.journal import Intent
@@ -47,6 +47,11 @@ class StateSource(Protocol):
     @property
     def polled(self) -> int:
         """The start time of the last complete poll in milliseconds, or 0."""
+        ...
+
+    @property
+    def hidden(self) -> Collection[tuple[ResourceType, str]]:
+        """The keys whose values in the state were not stored."""
         ...
 
     @property

@@ -25,6 +25,7 @@ from kconf.errors import (
     KafkaError,
     KconfError,
     RevisionConflict,
+    StaleState,
     StoreError,
     StoreFailed,
     StoreUnavailable,
@@ -40,6 +41,7 @@ from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
 from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
 from kconf.store.upstream.polling.reading import HIDDEN, is_away
 from kconf.store.upstream.requests import AWAY, Answers
@@ -95,6 +97,7 @@ class UpstreamStore:
             self._source = open_source(self._journal, self.cluster_id)
             opened.callback(self._source.close)
             self._open_intents = OpenIntents(self._source.shown, self._source.is_untouched)
+            self._brokers.learn_keys(self._source.hidden)
             self._source.start()
             imaged = self._source.imaged
             self._loaded = self._load(begins=imaged is None)
@@ -122,6 +125,10 @@ class UpstreamStore:
     @property
     def brokers_release(self) -> str | None:
         return self._brokers.release
+
+    @property
+    def brokers_keys(self) -> OtherKeys:
+        return self._brokers.keys
 
     @property
     def elr_version(self) -> int | None:
@@ -200,7 +207,7 @@ class UpstreamStore:
 
     @property
     def unknown(self) -> UnknownParts:
-        """A poll asks the authorizer of the cluster; the log has only the ACLs of Kafka's own."""
+        """A poll reads ACLs from the cluster's authorizer; the log contains only those of Kafka's own authorizer."""
         return self._source.unknown if self.polling is not None else UnknownParts(self._brokers.not_in_log, {})
 
     @property
@@ -230,7 +237,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StoreUnavailable("the state of the cluster may be stale")
+            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
@@ -358,9 +365,10 @@ class UpstreamStore:
         static = self.brokers_static
         try:
             self._brokers.read(_HOUSEKEEPING)
+            learned = self._brokers.learn_keys(self._source.hidden, _HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"cannot read the brokers: {error}") from None
-        if self.brokers_static is not static:
+        if learned or self.brokers_static is not static:
             self._source.on_change()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()

@@ -122,7 +122,7 @@ class CommitBuilder:
         return root == paths.USERS and self._version(f"{path}/clients") is not None
 
     def _create_parents(self, path: str) -> None:
-        """Create missing parents. Only client ids of a user can have none."""
+        """Create missing parent znodes. Only those of a user's client ids can be missing."""
         user = user_of_client(path)
         for parent in (user, f"{user}/clients") if user is not None else ():
             if self._version(parent) is None:

@@ -1,1 +1,1 @@
-"""Threads of a process that otherwise runs in an event loop."""
+"""Threads for a process with an event loop."""

@@ -1,8 +1,8 @@
-"""A clock that counts only the time in which this process could run.
+"""A clock that counts only the time in which this process was running.
 
-A process that waits for a peer by the time of day takes its own absence for the silence of the peer: it may have been
-stopped, or the machine may have been too busy to run it, while an answer was waiting in the socket. A thread counts
-short ticks; if one of them took longer, the process was away, and only a tick is counted.
+With an ordinary clock, a process that was stopped, or not scheduled on a busy machine, would conclude that a peer has
+not responded in time, although the response is waiting in the socket. Here a thread counts short ticks. If a tick takes
+longer, the process was not running, and only one tick is counted.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 TICK: Final = 0.25
 """Seconds."""
 
-_LONGEST: Final = 2 * TICK  # a tick that took longer counts as this
+_LONGEST: Final = 2 * TICK  # a longer tick counts as this
 
 
 class AwakeClock:
-    """`now` can be called from any thread. The clock does not advance after `close`, nor before `start`."""
+    """`now` can be called from any thread. The clock runs from `start` to `close`."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._last = 0.0, monotonic()  # what was counted, and when; replaced as one
+        self._last = 0.0, monotonic()  # counted time, and when it was counted; replaced atomically
         self._closed = Event()
         self._thread = Thread(target=self._run, name="kconf-clock", daemon=True)
 
@@ -31,7 +31,7 @@ class AwakeClock:
         self._thread.start()
 
     def now(self) -> float:
-        """Seconds since the clock was made."""
+        """Seconds of running time since `start`."""
         counted, at = self._last
         return counted + min(self._monotonic() - at, _LONGEST)
 

@@ -1,7 +1,7 @@
-"""A thread that makes one call after the other for an event loop.
+"""A thread that executes calls for an event loop, one after the other.
 
-Instead of a ThreadPoolExecutor, whose futures take twice the processor time of one hand-over: a commit is one such
-call. The thread is a daemon: whoever needs the last calls to end closes it.
+It is used for commits. A ThreadPoolExecutor would need twice the processor time per call. The thread is a daemon: call
+`close` to wait for the last calls.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class CallThread:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call waits or is being made."""
+        """Whether a call is waiting or running."""
         return self._pending > 0
 
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """What the work returns or raises. To cancel the future does not stop the work."""
+        """Run a call. The future gets its result or exception. Cancelling the future does not stop the call."""
         if self._closed:
             raise RuntimeError(f"the thread {self._name} is closed")
         loop = asyncio.get_running_loop()
@@ -46,7 +46,7 @@ class CallThread:
         return future
 
     def close(self) -> None:
-        """Wait for the calls so far; no more are taken."""
+        """Wait for the calls so far. No more are accepted."""
         self._closed = True
         if self._thread is not None:
             self._calls.put(None)
@@ -63,9 +63,9 @@ class CallThread:
                 error = raised
             try:
                 loop.call_soon_threadsafe(self._done, future, result, error)
-            except RuntimeError:  # the loop is closed, and nobody waits
+            except RuntimeError:  # the loop is closed, so nothing waits for the result
                 return
-            del call, work, future, result, error  # hold no values while waiting
+            del call, work, future, result, error  # do not keep references while waiting
 
     def _done(self, future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
         self._pending -= 1
@@ -73,7 +73,7 @@ class CallThread:
             return
         if error is None:
             future.set_result(result)
-        elif isinstance(error, StopIteration):  # which a future cannot hold
+        elif isinstance(error, StopIteration):  # a future cannot store StopIteration
             future.set_exception(RuntimeError("the work raised StopIteration"))
         else:
             future.set_exception(error)

@@ -1,8 +1,8 @@
 """Threads for code that may hang.
 
-One call at a time, each with a time limit. A thread cannot be stopped, so a late call is abandoned with its thread, and
-a spare thread takes the next call. If all threads are late, further calls fail immediately. The threads are daemons: a
-call that never returns does not keep the process alive.
+Calls run one at a time, each with a time limit. A thread cannot be stopped, so a call that exceeds its limit is
+abandoned with its thread, and a spare thread runs the next call. If all threads hang, further calls fail immediately.
+The threads are daemons, so a call that never returns does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class WorkTimedOut(Exception):
-    """The call took longer than it may, or earlier ones still do."""
+    """The call exceeded its time limit, or all threads are blocked by earlier calls."""
 
 
 class WorkerThread:
@@ -34,7 +34,7 @@ class WorkerThread:
 
     @property
     def late(self) -> int:
-        """How many calls are late and have not come back."""
+        """The number of calls that exceeded their time limit and have not returned."""
         self._late = [each for each in self._late if not each.done()]
         return len(self._late)
 
@@ -43,7 +43,7 @@ class WorkerThread:
         return self.late > self._spare
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What the work returns or raises; `WorkTimedOut` after the time limit."""
+        """Run a call and return its result or raise its exception. Raises WorkTimedOut after the time limit."""
         async with self._lock:
             if self.stuck:
                 raise WorkTimedOut
@@ -55,19 +55,19 @@ class WorkerThread:
                     return await asyncio.wrap_future(call)
             except TimeoutError:
                 if thread.current is not None:
-                    self._late.append(thread.current)  # perhaps an earlier one, whose caller went away
+                    self._late.append(thread.current)  # perhaps an earlier one, whose caller was cancelled
                 self.close()
                 raise WorkTimedOut from None
 
     def close(self) -> None:
-        """The thread ends when it has nothing more to do."""
+        """End the threads when their calls have returned."""
         if self._thread is not None:
             self._thread.calls.put(None)
             self._thread = None
 
 
 async def in_daemon_thread(work: Callable[[], T]) -> T:
-    """Run one call in a separate thread. A cancelled caller abandons it, and it does not keep the process alive."""
+    """Run one call in a daemon thread. If the caller is cancelled, the call is abandoned."""
     thread, call = _Thread("kconf-once"), Future[T]()
     thread.calls.put((work, call))
     thread.calls.put(None)

@@ -1,9 +1,9 @@
-"""The one reader of YAML files: policies, declarations, contexts, quotas. PyYAML is imported when a file is read.
+"""Reads all YAML files: policies, declarations, contexts, quotas. PyYAML is imported when a file is read.
 
-`compose` builds nodes from the parser's events without recursion, so that ten thousand topics are read in a moment and
-no nesting can exhaust the stack (PyYAML's own composers are slow in Python and overflow the stack in C). Nodes are
-never converted to Python values by YAML's rules: `yes`, `007` and `1_000` stay what was written. `YamlReader` reads
-typed values from nodes and collects every error with its line and column.
+`compose` builds nodes from the parser's events without recursion, so that ten thousand topics are read fast and deep
+nesting cannot exhaust the stack (PyYAML's own composers are slow in Python and overflow the stack in C). Nodes are not
+converted to Python values by YAML's rules: `yes`, `007` and `1_000` remain text. `YamlReader` reads typed values from
+nodes and collects all errors with line and column.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_DEPTH: Final = 100
 
 
 class ParseError(NamedTuple):
-    """An error at a place in a file; line and column count from 1."""
+    """An error at a position in a file. Line and column start at 1."""
 
     line: int
     column: int
@@ -31,7 +31,7 @@ class ParseError(NamedTuple):
 
 
 class ParseErrors(ConfigurationError):
-    """All errors of some files; prints as lines `file:line:column: sentence`."""
+    """All errors of some files, printed as lines `file:line:column: message`."""
 
     def __init__(self, errors: Mapping[str, Iterable[ParseError]]) -> None:
         self.errors = {file: tuple(sorted(dict.fromkeys(found))) for file, found in errors.items()}
@@ -40,7 +40,7 @@ class ParseErrors(ConfigurationError):
 
 
 class YamlNode:
-    """A node with its marks; `id` is scalar, sequence or mapping, and the value of a mapping is a list of pairs."""
+    """A node with its position. `id` is scalar, sequence or mapping. The value of a mapping is a list of pairs."""
 
     __slots__ = ("end_mark", "flow_style", "id", "start_mark", "tag", "value")
 
@@ -51,7 +51,7 @@ class YamlNode:
 
     @property
     def is_null(self) -> bool:
-        """Whether there is no value, as in `topics:` alone."""
+        """Whether there is no value, as in `topics:`."""
         return self.id == "scalar" and self.tag == NULL
 
     def error(self, text: str) -> ParseError:
@@ -62,9 +62,9 @@ class YamlNode:
 
 
 def compose(text: str, file: str) -> YamlNode | None:
-    """The one document of a text, or None where there are only comments; `ParseErrors` where it is not YAML.
+    """Parse a single document. None if there are only comments. Raises ParseErrors if it is not YAML.
 
-    An alias is the very node that it refers to.
+    An alias is the same object as the node that it refers to.
     """
     import yaml
 
@@ -113,12 +113,12 @@ def _compose(events: Any) -> YamlNode | None:
         elif kind is kinds.AliasEvent:
             tree.add(tree.aliased(event), None)
         elif kind is kinds.DocumentStartEvent and tree.root is not None:
-            raise _InvalidYaml("a file must contain one document; use a second file", event.start_mark)
+            raise _InvalidYaml("a file must contain one document; move the others to separate files", event.start_mark)
     return tree.root
 
 
 class _Composer:
-    """The tree so far: the open collection and those above it, each with the key that waits for its value."""
+    """The tree so far: the open collections, each with the key whose value comes next."""
 
     def __init__(self) -> None:
         self.root: YamlNode | None = None
@@ -167,7 +167,7 @@ class _Composer:
 
 
 class InvalidNode(Exception):
-    """Ends the reading of the part in which an error was found; the error itself is in `YamlReader.errors`."""
+    """Ends the reading of a part with an error. The error itself is in `YamlReader.errors`."""
 
 
 class YamlReader:
@@ -178,7 +178,7 @@ class YamlReader:
         self.errors: list[ParseError] = []
 
     def compose(self, text: str) -> YamlNode | None:
-        """The root node; None if the text has none or is not YAML."""
+        """The root node, or None if the text is empty or not YAML."""
         try:
             return compose(text, self.file)
         except ParseErrors as problem:
@@ -197,7 +197,7 @@ class YamlReader:
         return InvalidNode()
 
     def fields(self, node: YamlNode, known: Sequence[str], what: str) -> dict[str, YamlNode]:
-        """The fields of a mapping; unknown and repeated ones are reported and left out."""
+        """The fields of a mapping. Unknown and repeated fields are reported and ignored."""
         found: dict[str, YamlNode] = {}
         for key, value in self.pairs(node, what):
             name = key.value
@@ -236,21 +236,21 @@ class YamlReader:
         return text == "true"
 
     def items(self, node: YamlNode, what: str) -> list[YamlNode]:
-        """The items of a list; a single one needs no brackets."""
+        """The items of a list. A single item needs no brackets."""
         items = list(node.value) if node.id == "sequence" else [node]
         if not items:
             raise self.invalid(node, f"{what} must not be empty")
         return items
 
     def attempt(self, read: Callable[[], T]) -> T | None:
-        """What was read, or None after an error: the rest of the part is still read, for its errors."""
+        """The result of `read`, or None after an error, so that reading can continue and find more errors."""
         try:
             return read()
         except InvalidNode:
             return None
 
     def read_each(self, items: Iterable[S], read: Callable[[S], T]) -> tuple[T, ...]:
-        """Read all items, and only then give up if one of them is invalid."""
+        """Read all items, then raise InvalidNode if any of them is invalid."""
         values: list[T] = []
         failed = False
         for item in items:
@@ -264,7 +264,7 @@ class YamlReader:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # needed after an error only
+    from difflib import get_close_matches  # needed only after an error
 
     close = get_close_matches(word, list(known), 1, 0.6)
     return f"; did you mean {close[0]}?" if close else ""

@@ -70,7 +70,7 @@ class FakeClient:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     client = FakeClient()
 
-    def connected(properties: Any, bootstrap: str, journal: None) -> FakeClient:
+    def connected(properties: Any, bootstrap: str, sasl: None, journal: None) -> FakeClient:
         assert bootstrap == "h:1"
         return client
 
@@ -97,7 +97,7 @@ def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.Capt
     assert run("test", str(file), "-b", "h:1") == 2
 
 
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "/no/such.yaml") == 2
     assert capsys.readouterr().err == "cannot read /no/such.yaml: No such file or directory\n"
 
@@ -153,7 +153,7 @@ def test_several_contexts_are_checked_and_json_has_the_counts(
     ]
 
 
-def test_warnings_alone_are_no_failure_and_only_what_the_rules_are_about_is_read(
+def test_warnings_alone_are_not_a_failure_and_only_the_selected_types_are_read(
     tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "p").write_text(

@@ -29,3 +29,8 @@ def test_a_gateway_refuses(
     assert main(["serve", "--upstream", "127.0.0.1:1", *words]) == 1
     assert why in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_provider_of_logins_is_for_the_console_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--oidc-issuer", "https://idp.test", "--oidc-client-id", "console"]) == 1
+    assert "--oidc-issuer needs --console" in capsys.readouterr().err

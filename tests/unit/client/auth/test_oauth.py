@@ -115,7 +115,7 @@ def test_the_lifetime_of_a_token(endpoint: Endpoint, body: bytes, lifetime: floa
     assert len(endpoint.requests) == 2
 
 
-def test_a_token_endpoint_that_is_not_there() -> None:
+def test_a_missing_token_endpoint() -> None:
     with pytest.raises(AuthenticationFailed, match="returned no token"):
         ClientCredentials("http://127.0.0.1:9/token", "id", "s3cret")()
     with pytest.raises(ConfigurationError):

@@ -85,7 +85,7 @@ def test_it_reads_what_the_plain_reader_reads(version: int, answers: list[Any], 
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([1, 4]), results, st.data())
-def test_whatever_the_bytes_it_ends_in_a_value_or_a_protocol_error(version: int, rows: Any, data: Any) -> None:
+def test_any_bytes_result_in_a_value_or_a_protocol_error(version: int, rows: Any, data: Any) -> None:
     whole = bytearray(encode(DescribeConfigsResponse(0, rows), version, version >= 4))
     call = DescribeConfigs([])
     call.read(version, bytes(whole), 0, [])

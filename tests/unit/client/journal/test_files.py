@@ -70,7 +70,7 @@ def test_a_client_writes_exactly_the_fields_that_are_defined(tmp_path: Path) -> 
     assert [(line["log_begin"], line["log_end"]) for line in found.changes] == [(7, 9)]
 
 
-def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:
+def test_revisions_increase_even_within_a_microsecond(tmp_path: Path) -> None:
     journal = ClientJournal(tmp_path)
     for _ in range(20):
         journal.end(journal.begin("C", ALICE, [SET]), [SET], [], [])
@@ -97,8 +97,8 @@ def test_a_missing_directory_has_no_entries(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "client-1.jsonl:1: not a line of a journal"),
-        ('{"kind": "config"}', "client-1.jsonl:1: not a line of a journal"),
+        ("{", "client-1.jsonl:1: not a valid journal line"),
+        ('{"kind": "config"}', "client-1.jsonl:1: not a valid journal line"),
         (json.dumps({"format": 2}), "client-1.jsonl was written by a newer version of kconf"),
     ],
 )

@@ -156,7 +156,7 @@ def test_the_offsets_between_which_a_change_was_committed_are_recorded(
     assert names[names.index("CreateTopics") - 1] == names[names.index("CreateTopics") + 1] == "DescribeQuorum"
 
 
-def test_a_client_that_may_not_ask_for_the_log_records_times_alone(broker: FakeBroker, tmp_path: Path) -> None:
+def test_a_client_without_the_right_to_read_log_offsets_records_only_times(broker: FakeBroker, tmp_path: Path) -> None:
     shown(broker, (NEW, 2))
 
     told("sync", broker, tmp_path, "create")

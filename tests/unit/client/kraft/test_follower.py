@@ -212,7 +212,7 @@ def test_a_snapshot_past_the_position_is_a_gap_with_the_difference() -> None:
 def test_a_cut_snapshot_is_refused() -> None:
     from kconf.errors import RemoteProtocolError
 
-    with pytest.raises(RemoteProtocolError, match="cut off"):
+    with pytest.raises(RemoteProtocolError, match="truncated"):
         load(follower(), snapshot(new_topic("orders", 1), cut=True), 100)
 
 

@@ -69,7 +69,7 @@ def test_keys_are_those_of_the_committed_log() -> None:
     assert "iterations=4096 log:" in str(one.image.configs)
 
 
-def test_an_aborted_transaction_has_none() -> None:
+def test_an_aborted_transaction_has_no_keys() -> None:
     sink = Sink()
     begin, end, abort = (
         metadata.BeginTransactionRecord("t"),
@@ -91,7 +91,7 @@ def test_a_snapshot_in_the_middle_replaces_them() -> None:
     assert sink.found == {BOB: credential(b"2")}
 
 
-def test_nothing_but_keys_is_read_for_them() -> None:
+def test_only_keys_are_read_for_them() -> None:
     sink = Sink()
     one = follower(sink, keys_only=True)
     serve_snapshot(one, 10, *new_topic("orders", 1), scram("alice", b"1"))

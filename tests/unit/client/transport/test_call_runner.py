@@ -338,7 +338,7 @@ def test_an_api_that_a_broker_does_not_support_is_not_tried_again() -> None:
     assert world.rounds == [1]
 
 
-def test_an_answer_that_leaves_something_out_is_an_error_there() -> None:
+def test_an_item_missing_from_a_response_is_an_error() -> None:
     found = World(lambda request: CallResult({})).run(DescribeConfigs([ORDERS]))
 
     assert found.failures[ORDERS].code == ErrorCode.UNKNOWN_SERVER_ERROR

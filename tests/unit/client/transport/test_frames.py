@@ -8,7 +8,7 @@ from kconf.client.transport.frames import FrameReader
 from kconf.errors import RemoteProtocolError
 
 
-def test_frames_come_out_whole_however_they_were_cut() -> None:
+def test_frames_are_complete_for_any_split_of_the_stream() -> None:
     bodies = [b"abcd", b"x" * 300, b"last"]
     stream = b"".join(len(each).to_bytes(4, "big") + each for each in bodies)
 

@@ -12,7 +12,7 @@ def test_a_key_that_every_known_release_has() -> None:
     assert history_of(TOPIC, "retention.ms") == (None, None, ())
 
 
-def test_a_key_came_with_a_release() -> None:
+def test_the_release_that_introduced_a_key() -> None:
     assert history_of(GROUP, "streams.session.timeout.ms") == ("4.1", None, ())
 
 

@@ -91,12 +91,12 @@ def test_a_host_must_be_the_callers_or_any() -> None:
     assert not may(Operation.READ, acl(Operation.READ, host="10.0.0.2"))
 
 
-def test_everyone_and_everything_are_stars() -> None:
+def test_a_star_means_every_principal_host_or_name() -> None:
     assert may(Operation.READ, acl(Operation.READ, "*", principal="User:*"))
     assert not may(Operation.READ, acl(Operation.READ, "*", principal="Group:*"))
 
 
-def test_deleting_the_last_acl_of_a_prefix_makes_it_forgotten() -> None:
+def test_deleting_the_last_acl_of_a_prefix_removes_it_from_the_index() -> None:
     snapshot = kept(acl(Operation.READ, "ord", prefixed=True))
     planned = plan_delete_acls(snapshot, [AclFilter()])
     index = AclIndex(snapshot)

@@ -47,7 +47,7 @@ def test_listeners_that_carry_no_data_or_do_not_exist_have_no_limits() -> None:
 
 
 @pytest.mark.parametrize("key", ["max__connections", "max__connection__creation__rate"])
-def test_a_listener_admits_somebody(key: str) -> None:
+def test_a_listener_accepts_a_login(key: str) -> None:
     assert refused(**{f"listener__name__plaintext__{key}": "0"})
     assert not refused(**{f"listener__name__plaintext__{key}": "1"})
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.configdef.releases.catalogs import catalog_of
+from kconf.configdef.validators import between
+from kconf.engine.configs import validation
 from kconf.engine.configs.resolver import ConfigResolver
-from kconf.engine.configs.validation import check_client_metrics, check_group
+from kconf.engine.configs.validation import check_client_metrics, check_group, check_topic
 from kconf.errors import InvalidConfig, InvalidRequest, KafkaError
 
 KEYS = kafka_43().client_metrics
@@ -41,3 +45,29 @@ def test_a_release_without_streams_groups_compares_the_sessions_and_heartbeats_t
     check_group({"consumer.session.timeout.ms": "50000"}, resolver)
     with pytest.raises(InvalidConfig, match=r"must be above consumer\.heartbeat\.interval\.ms"):
         check_group({"consumer.session.timeout.ms": "4000"}, resolver)
+
+
+def test_a_value_that_is_valid_for_one_release_is_checked_for_another() -> None:
+    newer = kafka_43()
+    stricter = replace(newer.topic["segment.ms"], validator=between(1000))
+    older = replace(newer, topic={**newer.topic, "segment.ms": stricter})
+
+    check_topic({"segment.ms": "500"}, {}, ConfigResolver(newer, {}, {}, {}))
+    for _ in range(2):
+        with pytest.raises(InvalidConfig, match="must be at least 1000"):
+            check_topic({"segment.ms": "500"}, {}, ConfigResolver(older, {}, {}, {}))
+    check_topic({"segment.ms": "500"}, {}, ConfigResolver(newer, {}, {}, {}))
+
+
+def test_few_and_short_values_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients choose them."""
+    remembered: dict[tuple[str, str], object] = {}
+    monkeypatch.setattr(validation, "_valid", remembered)
+    resolver = ConfigResolver(kafka_43(), {}, {}, {})
+
+    for number in range(1, 10_000):
+        check_topic({"segment.ms": str(number)}, {}, resolver)
+    check_topic({"leader.replication.throttled.replicas": ",".join(f"{n}:{n}" for n in range(100))}, {}, resolver)
+
+    assert 0 < len(remembered) <= 4096
+    assert max(len(text) for _, text in remembered) <= 64

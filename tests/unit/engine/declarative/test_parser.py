@@ -172,7 +172,7 @@ def test_two_owners_may_not_declare_the_same_topic() -> None:
         ("selector: orders", "f.yaml:1:11: 'orders' is not valid in selector; use topic, broker, "),
         ("selector: 'topic:/a'", "f.yaml:1:11: a regular expression must end with a slash: 'topic:/a'"),
         ("a: *b", "f.yaml:1:4: undefined alias *b"),
-        ("---\n{}\n---\n{}", "f.yaml:3:1: a file must contain one document; use a second file"),
+        ("---\n{}\n---\n{}", "f.yaml:3:1: a file must contain one document; move the others to separate files"),
     ],
 )
 def test_a_mistake_has_its_place(text: str, told: str) -> None:

@@ -123,7 +123,7 @@ def test_a_declared_resource_outside_the_selector_drifts_too() -> None:
     ]
 
 
-def test_whatever_is_added_inside_a_selector_drifts_but_for_the_operators_own() -> None:
+def test_everything_added_inside_a_selector_is_drift_except_operators_users() -> None:
     assert drifting(EVERYTHING + NAMED) == [
         ("topic:other", ""),
         ("topic:orders", "tags"),

@@ -230,7 +230,7 @@ def test_values_equal_a_plain_mapping() -> None:
     assert Values({"a": "1"}) == Values({"a": "1"}, lambda _: True)
 
 
-def test_effective_values_of_a_topic_come_from_the_broker_levels_where_it_has_none() -> None:
+def test_effective_values_of_a_topic_come_from_broker_levels_if_it_has_no_override() -> None:
     effective = Effective(ORDERS, {"tags": " x , y"}, resolver({"log.keep.ms": "99"}))
 
     assert dict(effective) == {"keep.ms": "99", "tags": "x,y"}
@@ -247,7 +247,7 @@ def test_effective_values_of_a_broker_its_default_a_group_and_a_subscription() -
     assert dict(Effective(Resource.client_metrics("m"), {}, levels)) == {"interval.ms": "100"}
 
 
-def test_effective_values_are_equal_where_everything_below_them_is() -> None:
+def test_effective_values_are_equal_if_all_lower_levels_are_equal() -> None:
     assert Effective(ORDERS, {}, resolver()) == Effective(ORDERS, {}, resolver())
     assert Effective(ORDERS, {}, resolver()) != Effective(ORDERS, {"tags": "x"}, resolver())
     assert Effective(ORDERS, {}, resolver()) != Effective(ORDERS, {}, resolver(everywhere={"log.keep.ms": "4"}))

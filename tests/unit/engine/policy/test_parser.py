@@ -100,7 +100,7 @@ def test_all_errors_of_a_file_are_reported_at_once() -> None:
         ("rules: []\nrules: []", "2:1: rules occurs twice in a policy"),
         ("rules: [", "2:1: not YAML: did not find expected node content"),
         ("rules:\n\t- a", "2:1: not YAML: found character that cannot start any token"),
-        ("rules: []\n---\nrules: []", "2:1: a file must contain one document; use a second file"),
+        ("rules: []\n---\nrules: []", "2:1: a file must contain one document; move the others to separate files"),
         ("rules: *x", "1:8: undefined alias *x"),
         ("rules: []\nx: a\x07b", "2:5: not YAML: it contains an illegal character"),
         ("{[a]: b, rules: []}", "1:2: field names in a policy must be strings"),
@@ -230,7 +230,7 @@ def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
     assert mistakes(rule(text.replace("»", ""))) == [f"p.yaml:2:{column}: {mistake}"]
 
 
-def test_a_sensitive_key_may_be_required_or_forbidden_also_behind_a_listener() -> None:
+def test_a_sensitive_key_may_be_required_or_forbidden_also_with_a_listener_prefix() -> None:
     rules = read_rules(
         rule("selector: broker, key: listener.name.internal.ssl.keystore.password, condition: {forbidden: true}"),
         CATALOGUE,

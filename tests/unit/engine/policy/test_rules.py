@@ -120,7 +120,7 @@ def test_a_relation_to_a_count(relation: str, good: list[int], bad: list[int]) -
     assert [each for each in bad if holds("min.insync.replicas", condition, str(each))] == []
 
 
-def test_a_relation_to_another_key_and_two_in_one_rule() -> None:
+def test_a_rule_with_one_and_with_two_comparisons_with_other_keys() -> None:
     both = rule("segment.ms", "{at_most: retention.ms, above: segment.jitter.ms}").judge
 
     assert both(subject({"segment.ms": "5", "retention.ms": "5", "segment.jitter.ms": "4"})) == []

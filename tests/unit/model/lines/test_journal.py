@@ -115,7 +115,7 @@ def test_a_field_that_a_newer_version_added_is_ignored() -> None:
     assert list(read_revisions([{**line, "ip": "10.0.0.9"}])) == [known]
 
 
-def test_a_line_that_names_nobody_is_refused() -> None:
+def test_a_line_without_an_entity_is_refused() -> None:
     (line,) = change_lines("C", 1, Revision(17, 99, ALICE, (changed("a", None, "1"),)))
     del line["principal"]
 

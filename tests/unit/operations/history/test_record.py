@@ -54,7 +54,7 @@ def test_a_value_in_another_form_is_the_recorded_one() -> None:
     assert found.fit is Fit.MATCHES
 
 
-def test_a_change_of_the_last_seconds_that_a_broker_does_not_show_is_no_foreign_change() -> None:
+def test_a_recent_change_that_a_broker_does_not_show_yet_is_not_a_foreign_change() -> None:
     change = entry(1, RETENTION, "100", "200")
 
     soon = record(cluster(taken=change.time + 1000, retention_ms="100"), change).attribute(RETENTION)

@@ -37,7 +37,7 @@ def test_a_record_with_a_future_time_is_not_later_than_its_successors() -> None:
     ]
 
 
-def test_each_jump_has_its_note_and_a_small_step_has_none() -> None:
+def test_each_clock_jump_has_a_note_but_a_small_step_does_not() -> None:
     found, notes = without_steps(entries(2 * HOUR, 1000, 900, HOUR, 2000))
 
     assert times(found) == [900, 900, 900, 2000, 2000]

@@ -51,7 +51,7 @@ def test_every_bad_entry_of_a_yaml_file_is_reported(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_of_nothing_but_mistakes_does_not_fill_the_screen(tmp_path: Path) -> None:
+def test_the_errors_of_a_file_are_limited_in_number(tmp_path: Path) -> None:
     found = mistakes(tmp_path / "q.csv", "user,producer_byte_rate\n" + "a\n" * BAD_LINES)
 
     assert (len(found), found[-1]) == (101, "… and 150 more errors")

@@ -129,7 +129,7 @@ def test_an_undo_that_lengthens_loses_nothing_and_one_that_shortens_does() -> No
         (MINUTES, "log.retention.hours", None, "log.retention.minutes"),
     ],
 )
-def test_a_value_is_in_the_unit_of_the_key_that_was_asked_for(
+def test_a_value_is_in_the_unit_of_the_requested_key(
     levels: Mapping[Source, Mapping[str, str]], key: str, value: str | None, comes_from: str
 ) -> None:
     inheritance = Inheritance(Brokers(levels).admin)

@@ -52,7 +52,7 @@ def test_a_struct_can_be_taken_apart_by_match() -> None:
             assert (x, y) == (1, 2)
 
 
-def test_a_struct_keeps_its_name_its_words_and_its_table() -> None:
+def test_a_struct_has_its_name_docstring_and_fields() -> None:
     assert (Point.__name__, Point.__doc__, Point.__module__) == ("Point", "Somewhere.", __name__)
     assert [field.name for field in fields_of(Point)] == ["x", "y", "word"]
 

@@ -143,7 +143,7 @@ class Grown:
     names: Sequence[str] = f(Array(STRING), since=2, default=())
 
 
-def test_a_field_is_there_from_its_first_to_its_last_version() -> None:
+def test_a_field_exists_from_its_first_to_its_last_version() -> None:
     grown = Grown(1, "a", 2, ["b"])
 
     assert encode(grown, 1, False) == b"\x01\x00\x01a"

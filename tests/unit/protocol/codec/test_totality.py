@@ -118,7 +118,7 @@ def test_hostile_tags_are_refused(tags: bytes) -> None:
         decode(Text, 0, True, b"\x02a" + tags)
 
 
-def test_a_message_may_hold_so_many_elements_and_no_more() -> None:
+def test_the_number_of_elements_in_a_message_is_limited() -> None:
     def names(count: int) -> bytes:
         return count.to_bytes(4, "big") + b"\x00\x00" * count
 

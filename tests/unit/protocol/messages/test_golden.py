@@ -34,7 +34,7 @@ def _name(exchange: dict[str, Any]) -> str:
     return f"{exchange['api']} v{exchange['version']}: {exchange['about']}"
 
 
-def test_every_old_version_is_there() -> None:
+def test_every_old_version_is_recorded() -> None:
     assert {(each["api"], each["version"]) for each in EXCHANGES} == OLD
 
 

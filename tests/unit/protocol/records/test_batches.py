@@ -43,7 +43,7 @@ def test_zeros_after_a_segment_end_it() -> None:
     assert len(list(read_batches(batch(0, [NoOpRecord()]) + bytes(500)))) == 1
 
 
-def test_every_flipped_bit_behind_the_checksum_is_noticed() -> None:
+def test_every_flipped_bit_after_the_checksum_is_detected() -> None:
     whole = batch(5, [topic_config("orders", "retention.ms", "1")])
     for place in range(17, len(whole)):
         damaged = bytearray(whole)

@@ -70,7 +70,7 @@ def test_the_state_now_is_the_current_one_at_every_moment_of_a_clock_that_jumps(
     asyncio.run(scene())
 
 
-def test_a_time_in_the_past_is_looked_up_although_the_clock_was_ahead() -> None:
+def test_a_past_time_is_looked_up_even_if_the_clock_was_ahead() -> None:
     clock = [NOON]
 
     async def scene() -> None:

@@ -112,7 +112,7 @@ def test_the_request_of_a_caller_who_may_not_describe_goes_to_the_router() -> No
     st.integers(0, 60),
     st.sampled_from(["plain", "own", "none"]),
 )
-def test_damaged_requests_get_the_bytes_of_the_router_or_none(
+def test_damaged_requests_get_the_response_of_the_router_or_nothing(
     version: int, junk: bytes, at: int, cut: int, topic: str
 ) -> None:
     frame = request(API, version, 5, "client", DescribeConfigsRequest([DescribeConfigsResource(2, topic)], True))[4:]

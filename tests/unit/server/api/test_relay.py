@@ -141,7 +141,7 @@ def play(
 
 
 @pytest.mark.parametrize("node", [1, 2])
-def test_a_frame_of_a_version_that_nobody_here_knows_is_passed_on_unchanged(node: int) -> None:
+def test_a_frame_of_an_unknown_version_is_forwarded_unchanged(node: int) -> None:
     async def scene(world: World) -> None:
         frame = frame_of(OFFSET_COMMIT, 60)
         assert await world.send(frame, connection(node)) == frame[4:8] + b"the answer"

@@ -170,7 +170,7 @@ def test_no_request_blocks_the_event_loop_for_long(key: int, outer: int, inner: 
     assert asyncio.run(scene()) < MOST_CALLS
 
 
-def test_long_names_leave_nothing_behind() -> None:
+def test_long_names_are_not_cached() -> None:
     async def scene() -> tuple[int, int]:
         async with world() as server:
             for key in WITH_ARRAYS:
@@ -195,7 +195,7 @@ def test_long_names_leave_nothing_behind() -> None:
     assert held < 2 << 20
 
 
-def test_many_short_names_leave_no_more_behind_than_the_caches_may_hold() -> None:
+def test_many_short_names_do_not_exceed_the_cache_limit() -> None:
     async def scene() -> None:
         async with world() as server:
             for key in WITH_ARRAYS:

@@ -48,7 +48,7 @@ def test_an_error_is_that_of_a_start_and_has_no_secret(certificates: Certificate
     given = {"ssl.keystore.location": str(certificates.pkcs12("broker")), "ssl.keystore.password": "wrong-secret"}
     with pytest.raises(ConfigurationError) as raised:
         load(given, certificates.directory)
-    assert "cannot be opened: is ssl.keystore.password right?" in str(raised.value)
+    assert "cannot be opened; check ssl.keystore.password" in str(raised.value)
     assert "wrong-secret" not in str(raised.value)
 
 

@@ -20,7 +20,7 @@ def made(size: int, iterations: int = 4096) -> Credential:
     return credential(SHA, b"x" * 32, bytes(size), iterations)
 
 
-def test_a_credential_is_there_until_it_is_removed() -> None:
+def test_a_credential_exists_until_it_is_removed() -> None:
     credentials = UpstreamCredentials()
     credentials.put(ALICE, made(20))
     assert from_text(credentials.text(*ALICE) or "") == made(20)

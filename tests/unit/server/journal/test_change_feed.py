@@ -83,7 +83,7 @@ def run(test: Any) -> None:
     asyncio.run(test)
 
 
-def test_a_reader_gets_what_came_after_from_memory_and_from_the_store() -> None:
+def test_a_reader_gets_later_changes_from_memory_and_from_the_store() -> None:
     async def scene() -> None:
         async with world(before=3) as w:
             await w.put(ORDERS)

@@ -54,10 +54,11 @@ def test_lines_beyond_the_rate_are_counted(caplog: pytest.LogCaptureFixture) -> 
 
     with caplog.at_level(logging.INFO, LOGGER):
         log.on_commit([Revision(1, 0, ALICE, many)])
+        log.on_commit([Revision(2, 0, ALICE, many[:1]), Revision(3, 0, ALICE, [*many[:2], *many[:2]])])
         now[0] = 60.0
-        log.on_commit([Revision(2, 0, ALICE, many[:1])])
+        log.on_commit([Revision(4, 0, ALICE, many[:1])])
 
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == BURST + 2
-    assert lines[BURST] == "suppressed 30 similar messages"
-    assert "revision=2" in lines[-1]
+    assert lines[BURST] == "suppressed 33 similar messages"
+    assert "revision=4" in lines[-1]

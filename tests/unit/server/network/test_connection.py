@@ -118,7 +118,7 @@ def with_connection(scene: Callable[[World], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_frames_are_answered_in_order_however_they_are_cut() -> None:
+def test_frames_are_answered_in_order_for_any_split_of_the_stream() -> None:
     async def scene(world: World) -> None:
         data = b"".join(frame(number, body=bytes(20)) for number in range(5))
         for at in range(0, len(data), 7):
@@ -151,7 +151,7 @@ def test_a_request_that_waits_makes_the_ones_after_it_wait() -> None:
         pytest.param(frame(0, key=99, body=bytes(500))[:8], id="an API that is not served, before its body arrives"),
     ],
 )
-def test_a_frame_that_cannot_be_valid_closes_the_connection_after_what_came_before(data: bytes) -> None:
+def test_an_invalid_frame_closes_the_connection_after_earlier_requests_are_answered(data: bytes) -> None:
     async def scene(world: World) -> None:
         world.send(frame(0) + data)
         assert world.sent == b"0,"

@@ -61,7 +61,7 @@ def test_the_file_is_read_again_when_it_changes_and_at_most_once_a_second(tmp_pa
         (None, "cannot read"),
     ],
 )
-def test_an_invalid_new_file_leaves_the_rules_in_force_and_is_logged_once(
+def test_an_invalid_new_file_keeps_the_old_rules_and_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str | bytes | None, told: str
 ) -> None:
     async def scene() -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -15,7 +15,8 @@ from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from kconf.client.calls.changes import ChangePage
 from kconf.errors import ConnectionFailed, JournalTrimmed, KconfError
 from kconf.model.cluster import ClusterDescription
-from kconf.spark.following.feed_copy import FeedCopy
+from kconf.spark.following import feed_copy
+from kconf.spark.following.feed_copy import CopiedFiles, FeedCopy, Position
 from tests.support.process import KconfProcess
 
 Line = dict[str, Any]
@@ -131,7 +132,7 @@ def replace_number(number: int) -> Any:
     return replace(AuditEntry(1, RequestContext(), 1, Resource.topic("t"), ["k"], 40, False), number=number)
 
 
-def test_a_part_of_the_journal_that_is_gone_is_counted_and_left_out(tmp_path: Path) -> None:
+def test_a_deleted_part_of_the_journal_is_counted_and_skipped(tmp_path: Path) -> None:
     fake = Fake([JournalTrimmed(5), ChangePage((), 7, 7, 5, 1)])
 
     done = Copies(tmp_path, lambda: fake).run()
@@ -183,6 +184,35 @@ def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-def test_pages_say_in_which_epoch_they_are(server: KconfProcess) -> None:
+def test_of_two_servers_of_a_cluster_one_is_copied_and_the_other_takes_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_copy, "_STANDBY", 0.01)
+    fake, waited = Fake([]), Event()
+    connections = []
+
+    def connect() -> Fake:
+        connections.append(fake)
+        if len(connections) > 2:
+            waited.set()
+        return fake
+
+    second = Copies(tmp_path, connect)
+    thread = Thread(target=second.run, daemon=True)
+    with CopiedFiles(tmp_path, "c-1") as first:
+        being_written = first.directory / ".feed-1234.part"
+        being_written.touch()
+        thread.start()
+        assert waited.wait(60)
+        first.save(Position(1, 5))
+        assert (second.copy.alarm, second.copy.failures, fake.asked) == (None, 0, [])
+        assert being_written.exists()
+    thread.join(60)
+
+    assert not thread.is_alive()
+    assert fake.asked[0] == 5
+
+
+def test_pages_have_their_epoch(server: KconfProcess) -> None:
     with SyncAdminClient(server.bootstrap) as admin:
         assert admin.list_changes(-1).epoch == admin.list_changes(0).epoch == 1

@@ -128,7 +128,7 @@ def test_maintenance_comes_after_a_round_when_it_is_due(steps: Steps) -> None:
     assert (follower.counts.compactions, follower.counts.vacuums) == (2, 1)
 
 
-def test_copied_files_go_once_a_run_has_read_them(steps: Steps, tmp_path: Path) -> None:
+def test_copied_files_are_deleted_after_a_run_has_read_them(steps: Steps, tmp_path: Path) -> None:
     copies = tmp_path / "feeds"
     (copies / "c").mkdir(parents=True)
     (copies / "c" / "1.jsonl").touch()

@@ -118,7 +118,7 @@ def test_a_copy_never_replaces_a_store_in_use(source: Path, target: Path) -> Non
     running.close()
 
 
-def test_a_missing_source_leaves_nothing_behind(source: Path, target: Path) -> None:
+def test_a_missing_source_creates_no_target(source: Path, target: Path) -> None:
     with pytest.raises(StoreUnavailable, match=r"live\.db"):
         backup(source, target)
 

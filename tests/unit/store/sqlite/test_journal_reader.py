@@ -75,7 +75,7 @@ def test_a_trim_while_a_time_is_looked_for_does_not_matter(store: SqliteStore) -
     reader.close()
 
 
-def test_a_reader_that_stops_half_way_holds_no_resources(store: SqliteStore) -> None:
+def test_a_reader_that_stops_halfway_holds_no_resources(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
     reader = store.journal_reader()

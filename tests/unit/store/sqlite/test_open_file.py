@@ -179,7 +179,7 @@ def test_a_new_store_does_not_begin_where_only_a_key_is_left(path: Path) -> None
     assert not path.exists()
 
 
-def test_an_empty_file_beside_its_key_is_refused(path: Path) -> None:
+def test_an_empty_file_with_a_key_file_is_refused(path: Path) -> None:
     filled(path).close()
     key = path.with_name("kconf.db.key").read_bytes()
     path.write_bytes(b"")
@@ -205,7 +205,7 @@ def test_a_first_start_that_was_killed_is_started_again(path: Path) -> None:
     assert sorted(each.name for each in path.parent.iterdir()) == ["kconf.db", "kconf.db.key"]
 
 
-def test_a_key_that_was_left_behind_does_not_replace_the_key_of_a_store(path: Path) -> None:
+def test_an_orphaned_key_file_does_not_replace_the_key_of_a_store(path: Path) -> None:
     filled(path).close()
     key = path.with_name("kconf.db.key").read_bytes()
     path.with_name("kconf.db.key.new").write_bytes(b"0" * 32)

@@ -84,7 +84,7 @@ def test_a_file_name_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
-def test_every_file_is_its_owners_only_whatever_the_umask(path: Path, mask: int) -> None:
+def test_only_the_owner_can_access_the_files_with_any_umask(path: Path, mask: int) -> None:
     with umask(mask):
         store = open_store(url(path))
         commit(store, put(ORDERS, "a", "1"))
@@ -262,7 +262,7 @@ def test_a_store_without_its_key_is_refused(path: Path) -> None:
         open_store(url(path))
 
 
-def test_no_secret_and_no_key_reaches_the_journal_or_the_file_beside_the_state(path: Path) -> None:
+def test_no_secret_and_no_key_reaches_the_journal_or_the_image_file(path: Path) -> None:
     store = open_store(url(path))
     commit(store, put(Resource.brokers(), "pw", "s3cr3t", sensitive=True))
     commit(store, put(Resource.brokers(), "pw", None, before="s3cr3t", sensitive=True))

@@ -103,7 +103,7 @@ def test_a_token_at_the_end_of_its_life_is_replaced() -> None:
     assert (first.is_closed, last.is_closed) == (True, False)
 
 
-def test_a_token_that_somebody_removed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removed_token_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_KNOWN_WITHIN", 5.0)
     cluster = Cluster()
     identities = cluster.identities()

@@ -35,7 +35,7 @@ def opened() -> OpenIntents:
     return found
 
 
-def test_a_record_that_fits_is_the_requests_own(opened: OpenIntents) -> None:
+def test_a_matching_record_belongs_to_the_request(opened: OpenIntents) -> None:
     (other, own) = opened.attribute([logged(49, setting("7")), logged(51, setting("7"))])
     assert (other.caller.principal, own.caller, own.origin) == ("", ALICE, "kconf")
     assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.DONE}
@@ -72,7 +72,7 @@ def test_a_value_that_was_changed_again_is_superseded(opened: OpenIntents) -> No
     assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.SUPERSEDED}
 
 
-def test_a_part_of_the_log_that_is_gone_may_have_had_it(opened: OpenIntents) -> None:
+def test_the_outcome_is_unknown_if_that_part_of_the_log_was_deleted(opened: OpenIntents) -> None:
     opened.attribute([logged(60, origin=SNAPSHOT_ORIGIN)])
     assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.UNKNOWN}
 

@@ -40,7 +40,8 @@ def test_revisions_have_gaps_and_are_written_once(url: str) -> None:
     journal = GatewayJournal(url, "one")
     journal.begin_at(10)
     journal.append([revision(17, "User:alice"), revision(40)])
-    journal.append([revision(17), revision(55)])  # read again from the log after a crash: the author stays
+    again = journal.append([revision(17), revision(55)])  # read again from the log after a crash: the author stays
+    assert [each.number for each in again] == [55]
     found = journal.changes(10, 100)
     assert [(each.number, each.caller.principal) for each in found] == [(17, "User:alice"), (40, ""), (55, "")]
     assert [each.number for each in journal.changes(40, 100)] == [55]

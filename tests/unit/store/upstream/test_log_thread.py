@@ -12,7 +12,7 @@ from kconf.client.calls.base import CallResult
 from kconf.client.kraft.calls import FetchedLog, SnapshotPage, SnapshotPosition
 from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.client.transport.requests import NodeRequest, Reply
-from kconf.errors import StoreUnavailable
+from kconf.errors import ConnectionFailed, StoreUnavailable
 from kconf.protocol.records.metadata import NoOpRecord
 from kconf.store.upstream import log_thread
 from kconf.store.upstream.log_thread import STALE, LogThread
@@ -142,3 +142,28 @@ def test_after_a_pause_a_change_waits_for_a_fetch_that_is_sent_then(monkeypatch:
     monkeypatch.setattr(log_thread, "STALE", 0.01)
     with pytest.raises(StoreUnavailable):
         thread.begin_requests([])
+
+
+class Unreachable:
+    """Controllers of which some refuse connections: answers one after the other, None for a refused one."""
+
+    def __init__(self, *answers: object) -> None:
+        self._answers = iter(answers)
+
+    def send_batch(self, _requests: Sequence[NodeRequest], _deadline: float) -> list[Reply]:
+        answer = next(self._answers)
+        return [ConnectionFailed("refused") if answer is None else CallResult({None: answer})]
+
+
+def test_controllers_that_all_refuse_connections_make_the_state_stale_at_once() -> None:
+    here, election = log(NoOpRecord(), high_watermark=2), FetchedLog(18, 6, -1, 2)
+    addresses = tuple(Address("controller", each) for each in (1, 2, 3))
+    thread = LogThread(ClientSettings(Bootstrap(addresses, True)), "cluster", None)
+    thread._pool = Unreachable(here, None, None, election, None, None, None, here)  # type: ignore[assignment]
+    found: list[bool] = []
+    while len(found) < 8:
+        sent = thread._sent
+        thread._step()
+        if thread._sent > sent:
+            found.append(thread.is_current)
+    assert found == [True, True, True, True, True, True, False, True]

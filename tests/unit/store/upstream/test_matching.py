@@ -68,7 +68,7 @@ def test_a_secret_is_matched_by_being_set_or_not() -> None:
     assert authors(found) == ["", "User:alice"]
 
 
-def test_a_resource_is_done_when_all_of_its_changes_are_there() -> None:
+def test_a_resource_is_done_when_all_of_its_changes_are_visible() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(ORDERS, "2", key="segment.ms"))])
     _, done = expected.attribute([record(7, change(ORDERS, "1"))])
     assert done == set()

@@ -23,7 +23,7 @@ def test_ticks_in_time_are_counted() -> None:
     assert clock.now() == 40.5 * TICK
 
 
-def test_a_pause_of_the_process_counts_as_a_tick_whoever_looks_first() -> None:
+def test_a_pause_of_the_process_counts_for_every_caller() -> None:
     time = Time()
     clock = AwakeClock(time)
     time.now += 3600

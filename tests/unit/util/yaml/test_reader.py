@@ -61,7 +61,7 @@ def test_the_errors_of_files_are_listed_once_and_in_their_order() -> None:
     assert str(errors) == "b:1:9: first\nb:2:1: second\na:1:1: x"
 
 
-def test_a_reader_goes_on_after_an_error_and_raises_them_all() -> None:
+def test_a_reader_continues_after_an_error_and_raises_all_of_them() -> None:
     reader = YamlReader("f.yaml")
     root = reader.compose("colour: red\nsize: big\nsize: small\n")
     assert root is not None

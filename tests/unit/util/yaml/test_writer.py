@@ -35,7 +35,7 @@ def test_texts_are_read_back(value: str | list[object] | dict[str, object]) -> N
 
 
 @given(texts)
-def test_a_scalar_is_one_line_behind_its_key(text: str) -> None:
+def test_a_scalar_is_on_the_line_of_its_key(text: str) -> None:
     written = to_yaml_scalar(text)
     root = compose(f"current: {written}  # a comment\nnext: x\n", "f.yaml")
 

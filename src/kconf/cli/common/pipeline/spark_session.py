@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
 
     from kconf.spark.delta_tables import Lake
 
+_CREDENTIAL = re.compile(r"(?i)secret|password|token|access[.-]?key|account[.-]?key|credential(?!s?[.-]provider)")
 _LITTLE = 16 * 1024 * 1024  # bytes of input above which compilation pays off
-_IN_MEMORY = 4 * 1024 * 1024  # bytes of which all tables are written from memory
+_IN_MEMORY = 4 * 1024 * 1024  # bytes of lake and input below which all tables are written from memory
 
 
 def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -36,16 +39,27 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *,
     `more`: there is input of unknown size too, such as a live cluster, which must not pass through memory.
     """
     settings = spark_settings(options.conf)
+    places = checked_places(uri, *reads)
     say("starting Spark …")
+    from kconf.lake.location import is_s3
     from kconf.spark.delta_tables import Lake
     from kconf.spark.session import start, stop
 
-    quick, little = (is_little(options.master, (uri, *reads), most) for most in (None, _IN_MEMORY))
-    session = start(options.master, log=options.log, quick=quick, settings=settings)
+    size = input_size(options.master, places)
+    session = start(
+        options.master, log=options.log, quick=size < _LITTLE, settings=settings, s3=any(map(is_s3, places))
+    )
     try:
-        yield Lake(uri, session, little=little and not more)
+        yield Lake(uri, session, little=size < _IN_MEMORY and not more)
     finally:
         stop(session)
+
+
+def checked_places(*uris: str) -> list[str]:
+    """The places in one form. A URI that cannot be used costs no start of Spark."""
+    from kconf.lake.location import located
+
+    return [located(each) for each in uris]
 
 
 def spark_settings(words: Sequence[str]) -> dict[str, str]:
@@ -57,6 +71,11 @@ def spark_settings(words: Sequence[str]) -> dict[str, str]:
             raise ConfigurationError(f"--conf takes K=V with a key that starts with spark., not {name!r}")
         if name == "spark.master":
             raise ConfigurationError("set the Spark master with --master, not --conf spark.master")
+        if _CREDENTIAL.search(name):
+            raise ConfigurationError(
+                f"--conf {name} would show a credential to everyone who can list processes; set the environment "
+                "variables of the store, or put it into core-site.xml in $HADOOP_CONF_DIR"
+            )
         found[name] = value
     return found
 
@@ -69,15 +88,20 @@ def say(words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
 
-def is_little(master: str, uris: Iterable[str], most: int | None = None) -> bool:
-    """Whether the input is so small that compilation does not pay off. The size of remote input is unknown."""
-    from kconf.lake.location import local_path
-
-    places = [local_path(uri) for uri in uris]
-    sizes = (_size(place) for place in places if place is not None)
-    return master.startswith("local") and None not in places and sum(sizes) < (_LITTLE if most is None else most)
+def input_size(master: str, uris: Iterable[str]) -> float:
+    """The bytes of lake and input, counted up to a limit; infinite if unknown, as on HDFS, or on a Spark cluster."""
+    return sum(map(_size, uris)) if master.startswith("local") else inf
 
 
-def _size(place: Path) -> int:
-    """The size of a directory in bytes; 0 if it does not exist."""
-    return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
+def _size(uri: str) -> float:
+    """The bytes of a directory or of objects; 0 if there are none."""
+    from kconf.lake.location import is_object_store, local_path
+
+    place = local_path(uri)
+    if place is not None:
+        return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
+    if not is_object_store(uri):
+        return inf
+    from kconf.lake.object_store import size_below
+
+    return size_below(uri, _LITTLE)

@@ -30,7 +30,7 @@ DEFAULTS: Final = {
     "broker-defaults": BROKERS,
     "ip-defaults": IPS,
 }
-"""KIP-543's short options. Entities are in this order, whatever the order on the command line."""
+"""KIP-543's short options. Entities are in this order, not in that of the command line."""
 
 
 class Entities(NamedTuple):

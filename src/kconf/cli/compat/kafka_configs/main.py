@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from kconf.cli import collect_rarely
 from kconf.cli.compat.kafka_configs.arguments import Arguments, InvalidArguments
 from kconf.cli.compat.kafka_configs.checks import check
 from kconf.cli.output.safe_text import guarded_output
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    collect_rarely()
     raw_arguments = list(sys.argv[1:] if argv is None else argv)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that the terminal cannot show

@@ -1,1 +1,1 @@
-"""Connections of the synchronous client: one thread, many nodes, by a selector."""
+"""Connections of the SyncAdminClient: one thread and a selector for many nodes."""

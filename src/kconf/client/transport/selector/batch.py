@@ -1,4 +1,4 @@
-"""A batch of requests of the SyncAdminClient, in flight on several connections that one selector waits for."""
+"""Sends a batch of requests of the SyncAdminClient on several connections, with one selector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kconf.errors import ConnectionFailed, KconfError, ProtocolError
 
 
 class SelectorBatch:
-    """Requests and replies are known by their index in the batch."""
+    """Requests and replies are identified by their index in the batch."""
 
     def __init__(self, settings: ClientSettings, requests: Sequence[NodeRequest], deadline: float) -> None:
         self._settings, self._requests, self._deadline = settings, requests, deadline
@@ -85,13 +85,13 @@ class SelectorBatch:
                 self._replies[index] = error
 
     def fail_queued(self, address: Address, error: KconfError) -> None:
-        """Nothing that is queued for an address can be sent."""
+        """Fail all requests that are queued for an address."""
         queue = self._queues[address]
         while queue:
             self._replies[queue.popleft()] = error
 
     def time_out_queued(self, address: Address, *, silent: bool = False) -> None:
-        """The deadline passed before what is queued for an address could be sent."""
+        """Time out all requests that are queued for an address."""
         queue = self._queues[address]
         while queue:
             index = queue.popleft()

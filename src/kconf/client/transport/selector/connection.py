@@ -1,4 +1,4 @@
-"""One connection of the SyncAdminClient: a non-blocking socket and the bytes that are still to be written to it."""
+"""One connection of the SyncAdminClient: a non-blocking socket and its unsent bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SyncNodeConnection:
         return EVENT_READ | EVENT_WRITE if self._unsent else EVENT_READ
 
     def is_usable(self) -> bool:
-        """False if the broker closed the idle connection, or its session expires."""
+        """Whether the connection can be used. False if the broker has closed it or its session expires."""
         if time.monotonic() >= self._expires_at:
             return False
         try:
@@ -71,7 +71,7 @@ class SyncNodeConnection:
             del self._unsent[:sent]
 
     def read(self) -> list[bytes]:
-        """The frames that have arrived; reads until there is one, or no more data."""
+        """Read until there is a frame or no more data. Returns the complete frames."""
         frames: list[bytes] = []
         while not frames:
             try:
@@ -84,7 +84,7 @@ class SyncNodeConnection:
         return frames
 
     def has_buffered_data(self) -> bool:
-        """Whether TLS holds decrypted bytes that a selector cannot see."""
+        """Whether TLS has decrypted bytes that a selector cannot detect."""
         pending = getattr(self._socket, "pending", None)
         return pending is not None and pending() > 0
 

@@ -37,7 +37,7 @@ class SyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self.revision = ClientRevision()
-        self.nodes: dict[Address, NodeVersions] = {}  # what each node said when it was last connected to
+        self.nodes: dict[Address, NodeVersions] = {}  # the versions of each node at the last connection
         self._connections: dict[Address, SyncNodeConnection] = {}
         self._context: SSLContext | None = None
 
@@ -83,7 +83,7 @@ class SyncConnectionPool:
             connection.close()
 
     def _open(self, address: Address, deadline: float) -> SyncNodeConnection:
-        """Connect and log in. Raises TimeoutError if the deadline passes meanwhile."""
+        """Connect and log in. Raises TimeoutError at the deadline."""
         login = self._login(address, deadline)
         sock = self._connect(address, deadline)
         try:
@@ -101,7 +101,7 @@ class SyncConnectionPool:
                 raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
             hint = disconnect_hint(self._settings.security)
             raise ConnectionFailed(f"{address}: {reason(error)}{hint}") from error
-        except RemoteProtocolError as error:  # not Kafka, or Kafka in another protocol
+        except RemoteProtocolError as error:  # not Kafka, or another security protocol
             sock.close()
             raise not_kafka(address, error) from error
         except BaseException:
@@ -115,7 +115,7 @@ class SyncConnectionPool:
         return Login.in_thread(sasl, address.host).result(remaining(deadline))
 
     def _connect(self, address: Address, deadline: float) -> socket.socket:
-        """TCP and TLS, within one limit for all addresses of the host name."""
+        """Connect with TCP and TLS, with one time limit for all addresses of the host name."""
         limit = min(deadline, time.monotonic() + self._settings.timeouts.connect)
         try:
             sock = _connect_tcp(address, limit)
@@ -164,7 +164,7 @@ class SyncConnectionPool:
 
 
 def remaining(limit: float) -> float:
-    """Seconds until a limit; a little if it has passed, since 0 would mean a socket that does not block."""
+    """Seconds until a limit. Slightly above 0 if it has passed, since 0 would make a socket non-blocking."""
     return max(limit - time.monotonic(), 0.001)
 
 
@@ -189,13 +189,13 @@ def _connect_tcp(address: Address, limit: float) -> socket.socket:
 
 
 class _Stream:
-    """A blocking socket during the handshake. The limit is for all of it: a peer may send a byte at a time."""
+    """A blocking socket during the handshake, with one time limit for all of it."""
 
     def __init__(self, sock: socket.socket, frames: FrameReader, limit: float, address: Address) -> None:
         self._socket, self._frames, self._limit, self._address = sock, frames, limit, address
 
     def exchange(self, frame: bytes) -> bytes:
-        """Send a frame and wait for the one that answers it."""
+        """Send a frame and wait for the response."""
         self._socket.settimeout(remaining(self._limit))
         self._socket.sendall(frame)
         while True:

@@ -11,6 +11,7 @@ from kconf.console.history.comparison import Comparison, ValueDifference, compar
 from kconf.console.links import page_path, promote_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import Paging, paging, time_range
+from kconf.console.words import time_cell
 from kconf.errors import ConfigurationError
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
@@ -77,7 +78,8 @@ def compare(request: PageRequest) -> Page:
             other = request.console.cluster(fields["with"], request.session)
             found, titles = _with_cluster(cluster, other), (cluster.name, other.name)
         elif begin is not None:
-            found, titles = compare_times(cluster.snapshot, begin, end), (fields["from"], fields["to"] or "now")
+            found = compare_times(cluster.snapshot, begin, end)
+            titles = time_cell(begin), "now" if end is None else time_cell(end)
         elif end is not None:
             raise ConfigurationError("also enter the first time")
     except ConfigurationError as failure:
@@ -93,7 +95,9 @@ def _page(
     other: Cluster | None,
     error: str | None,
 ) -> ComparePage:
-    chosen = [] if found is None else [each for each in found.differences if _is_wanted(each, fields)]
+    chosen = () if found is None else found.differences
+    if fields["resource"] or fields["key"]:
+        chosen = [each for each in chosen if _is_wanted(each, fields)]
     place, part = paging(request, len(chosen), SIZE)
     unknown = [] if found is None else found.unknown
     return ComparePage(
@@ -130,7 +134,8 @@ def _with_cluster(one: Cluster, other: Cluster) -> Comparison:
 
 
 def _is_wanted(each: ValueDifference, fields: dict[str, str]) -> bool:
-    return fields["resource"].lower() in each.resource.lower() and fields["key"].lower() in each.key.lower()
+    resource, key = fields["resource"].lower(), fields["key"].lower()
+    return (not key or key in each.key.lower()) and (not resource or resource in each.resource.lower())
 
 
 def _row(request: PageRequest, each: ValueDifference, other: Cluster | None) -> ComparedRow:
@@ -156,7 +161,7 @@ def _promotions(request: PageRequest, each: ValueDifference, other: Cluster | No
             promote_path(cluster.name, each.change.resource, each.change.key, value),
         )
         for cluster, value in sides
-        if not cluster.target.context.read_only and _is_there(cluster.snapshot, each)
+        if cluster.can_change and _is_there(cluster.snapshot, each)
     ]
 
 

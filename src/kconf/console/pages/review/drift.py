@@ -1,9 +1,16 @@
-"""Drift: differences between the declared files and the cluster, which is read for each request."""
+"""Drift: what the files that declare a cluster say, and what it has.
+
+The cluster is read for it with the credential of the person, once for each snapshot: so the comparison is made again
+when something changed, when a file changed, and after each interval. The page says how old it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.units import shown_value
@@ -11,7 +18,7 @@ from kconf.console.changes.form import CHANGEABLE
 from kconf.console.history.activity import resource_text
 from kconf.console.history.past import ResourcePast
 from kconf.console.links import page_path, promote_path
-from kconf.console.page import Page, PageRequest, PageRoute
+from kconf.console.page import Page, PageRequest, PageRoute, Redirect
 from kconf.console.pages.parameters import Paging, paging
 from kconf.errors import KconfError
 from kconf.model.resource import ResourceType
@@ -56,7 +63,7 @@ class DriftRow:
 
 @dataclass(frozen=True)
 class DriftPage:
-    """`total` is None if the drift is unknown."""
+    """`total` is None if the drift is unknown. `taken` is when it was compared, `again` compares it now."""
 
     files: Sequence[str]
     fields: dict[str, str]
@@ -67,6 +74,9 @@ class DriftPage:
     total: int | None
     paging: Paging
     unread: Sequence[str]
+    taken: int | None
+    age: float | None
+    again: str
     error: str | None
     notes: Sequence[str]
 
@@ -79,19 +89,43 @@ class _Drifted:
     problem: str | None = None
 
 
-def drift(request: PageRequest) -> Page:
+@dataclass(frozen=True)
+class _Compared:
+    plan: DifferencePlan
+    taken: int  # milliseconds
+
+
+def drift(request: PageRequest) -> Page | Redirect:
     cluster = request.cluster
     files = request.console.settings.files.get(cluster.name, ())
-    plan, error = None, None
+    found, error = None, None
     if files:
+        name = ("drift", _stamp(files))
+        if request.query.get("again"):
+            cluster.snapshot.forget(name)
+            return Redirect(request.url(again=None))
         try:
-            plan = plan_files(files, cluster.target, None)
+            found = cluster.snapshot.derived(
+                name, lambda _: _Compared(plan_files(files, cluster.target, None), int(time() * 1000))
+            )
         except (KconfError, OSError) as failure:
             error = f"The drift is unknown: {failure}"
-    return Page("drift.html", _page(request, files, plan, error), "Drift", "drift")
+    return Page("drift.html", _page(request, files, found, error), "Drift", "drift")
 
 
-def _page(request: PageRequest, files: Sequence[str], plan: DifferencePlan | None, error: str | None) -> DriftPage:
+def _stamp(files: Sequence[str]) -> tuple[object, ...]:
+    """Changes with the files."""
+    found: list[tuple[str, int, int]] = []
+    for each in files:
+        for path in sorted([Path(each), *Path(each).glob("**/*")]):
+            with suppress(OSError):
+                status = path.stat()
+                found.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _page(request: PageRequest, files: Sequence[str], compared: _Compared | None, error: str | None) -> DriftPage:
+    plan = None if compared is None else compared.plan
     fields = {each: request.query.get(each, "").strip() for each in FIELDS}
     found = [] if plan is None else _drifted(plan)
     word = fields["q"].lower()
@@ -114,6 +148,9 @@ def _page(request: PageRequest, files: Sequence[str], plan: DifferencePlan | Non
         unread=[]
         if plan is None
         else [f"{each.what}: {each.failure.message or each.failure.code.name}" for each in plan.unread],
+        taken=None if compared is None else compared.taken,
+        age=None if compared is None else max(0.0, time() - compared.taken / 1000),
+        again=request.url(again="yes", page=None),
         error=error,
         notes=[NO_FILES]
         if not files
@@ -141,14 +178,14 @@ def _key(drifted: _Drifted) -> str:
 
 
 def _authors(snapshot: ClusterSnapshot) -> Callable[[Resource, str], Author | None]:
-    known: dict[Resource, dict[str, Author]] = {}
+    known: dict[Resource, ResourcePast] = {}
 
     def author(resource: Resource, key: str) -> Author | None:
         if resource.type is ResourceType.ACL:
             return None
         if resource not in known:
-            known[resource] = ResourcePast(snapshot, resource).authors
-        return known[resource].get(key)
+            known[resource] = ResourcePast(snapshot, resource)
+        return known[resource].author(key)
 
     return author
 
@@ -180,7 +217,7 @@ def _shown(change: PlannedChange, value: str | None) -> str | None:
 def _apply(request: PageRequest, drifted: _Drifted) -> str | None:
     """The form of a change that makes the cluster match the files; None if only `kconf apply` can do it."""
     change = drifted.change
-    if request.cluster.target.context.read_only or change.sensitive or not change.key or drifted.problem:
+    if not request.cluster.can_change or change.sensitive or not change.key or drifted.problem:
         return None
     if change.resource.type not in CHANGEABLE:
         return None

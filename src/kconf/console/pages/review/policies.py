@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from kconf.operations.policy.report import NotListed, evaluate_state
 
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.console.console import Console
     from kconf.engine.policy.risk_rules import RiskRule
     from kconf.engine.policy.rules import Finding, Rules
     from kconf.engine.policy.selectors import RuleSelector
@@ -38,6 +40,7 @@ ONLY_NOW: Final = (
 )
 MOST_OWNERS: Final = 20
 _MOST_FAILURES: Final = 5
+_PATIENCE: Final = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -113,13 +116,27 @@ def policies(request: PageRequest) -> Page:
     rules, verdict, error = None, None, None
     if path is not None:
         try:
-            stamp = _stamp(path)
-            rules = _loaded(path, stamp)
-            if snapshot.is_read:
-                verdict = snapshot.derived(("policy", stamp), lambda each: _judged(each, rules, stamp))
+            rules = _loaded(path, _stamp(path))
+            verdict = _verdict(path, snapshot) if snapshot.is_read else None
         except ConfigurationError as failure:
             error = str(failure)
     return Page("policies.html", _page(request, path, rules, verdict, error), "Policies", "policies")
+
+
+def warm(console: Console) -> None:
+    """Judge everything once before somebody looks: later only what changed is judged again."""
+    for name in () if console.settings.login else console.contexts:
+        monitor = console.monitors.monitor(name, None)
+        path, snapshot = monitor.target.context.policy, monitor.wait(_PATIENCE)
+        if path is not None and snapshot.is_read:
+            with suppress(ConfigurationError):  # the page says it
+                _verdict(path, snapshot)
+
+
+def _verdict(path: str, snapshot: ClusterSnapshot) -> Verdict:
+    stamp = _stamp(path)
+    rules = _loaded(path, stamp)
+    return snapshot.derived(("policy", stamp), lambda each: _judged(each, rules, stamp))
 
 
 def _stamp(path: str) -> str:
@@ -230,7 +247,7 @@ def _selected(selector: RuleSelector) -> str:
 def _row(request: PageRequest, rules: Rules, finding: Finding) -> ViolationRow:
     resource, rule = finding.resource, finding.rule
     key = rule.key.name if isinstance(rule, Rule) else None
-    can_change = resource.type in CHANGEABLE and key not in FACTS and not request.cluster.target.context.read_only
+    can_change = resource.type in CHANGEABLE and key not in FACTS and request.cluster.can_change
     context = str(request.context)
     return ViolationRow(
         str(resource),

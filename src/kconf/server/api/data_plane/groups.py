@@ -12,7 +12,7 @@ from kconf.protocol.messages.consumer_group_describe import ConsumerGroupDescrib
 from kconf.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kconf.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kconf.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from kconf.protocol.messages.metadata import NOT_ASKED
+from kconf.protocol.messages.metadata import NOT_REQUESTED
 from kconf.server.api.data_plane.names import shortened
 from kconf.server.api.metadata import operations
 from kconf.server.context import ApiRequest, ServerContext
@@ -25,15 +25,17 @@ _DEAD = "Dead"  # the state of a group that does not exist; no error up to versi
 def handle_describe(
     _context: ServerContext, request: DescribeGroupsRequest, call: ApiRequest
 ) -> DescribeGroupsResponse:
-    asked = request.include_authorized_operations
-    return DescribeGroupsResponse(groups=[_described(each, call, asked) for each in in_slices(request.groups)])
+    with_operations = request.include_authorized_operations
+    return DescribeGroupsResponse(
+        groups=[_described(each, call, with_operations) for each in in_slices(request.groups)]
+    )
 
 
-def _described(group: str, call: ApiRequest, asked: bool) -> DescribedGroup:
+def _described(group: str, call: ApiRequest, with_operations: bool) -> DescribedGroup:
     if not call.authorize(Operation.DESCRIBE, AclType.GROUP, group):
         return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, group)
     if call.version <= 5:
-        rights = operations(call, OPERATIONS, AclType.GROUP, group) if asked else NOT_ASKED
+        rights = operations(call, OPERATIONS, AclType.GROUP, group) if with_operations else NOT_REQUESTED
         return DescribedGroup(0, None, group, _DEAD, authorized_operations=rights)
     return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, _not_found(group), group, _DEAD)
 

@@ -1,4 +1,4 @@
-"""Produce (0) and Fetch (1): this server carries no messages.
+"""Produce (0) and Fetch (1): this server stores no messages.
 
 They are advertised because Java clients before 2.4 do not connect to a server without Produce. After authorization,
 every partition fails with INVALID_REQUEST (42), and nothing is stored. With acks=0 there is no response, so the
@@ -23,7 +23,7 @@ from kconf.protocol.messages.produce import (
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
-NO_MESSAGES: Final = "this server carries no messages"
+NO_MESSAGES: Final = "this server stores no messages"
 
 
 def handle_produce(context: ServerContext, request: ProduceRequest, call: ApiRequest) -> ProduceResponse:

@@ -35,15 +35,15 @@ _HIGH_WATERMARK: Final = -1
 def handle_list(context: ServerContext, request: ListOffsetsRequest, call: ApiRequest) -> ListOffsetsResponse:
     state = context.service.state
     found: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
-    asked: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     for topic in in_slices(request.topics):
         allowed = call.authorize(Operation.DESCRIBE, AclType.TOPIC, topic.name)
         partitions = found.setdefault(topic.name, {})
         for each in in_slices(topic.partitions):
-            asked[topic.name, each.partition_index] += 1
+            counts[topic.name, each.partition_index] += 1
             if not allowed:
                 failed = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif asked[topic.name, each.partition_index] > 1:
+            elif counts[topic.name, each.partition_index] > 1:
                 failed = ErrorCode.INVALID_REQUEST
             else:
                 failed = _list_error(state, topic.name, each, call.version)

@@ -72,7 +72,7 @@ def _outcome(context: ServerContext, name: str, wanted: ReassignablePartition) -
         return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
     if tuple(wanted.replicas) == topic.replicas[wanted.partition_index]:
         return _NONE
-    return ApiError(ErrorCode.INVALID_REQUEST, "this server does not move replicas: it carries no messages")
+    return ApiError(ErrorCode.INVALID_REQUEST, "this server does not move replicas: it stores no messages")
 
 
 def _problem(replicas: Sequence[int], brokers: Sequence[int]) -> str | None:

@@ -6,26 +6,25 @@ What the caller may not see is removed from the request or the response, with th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from kconf.server.api.relay_checks import cluster, groups, offsets, partitions, transactions
-from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.api.relay_checks.checked import Handler, at_broker
 
-HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Awaitable[Any]]]] = {
-    2: partitions.handle_list_offsets,
-    9: offsets.handle_fetch,
+HANDLERS: Final[dict[int, Handler]] = {
+    2: at_broker(partitions.handle_list_offsets),
+    9: at_broker(offsets.handle_fetch),
     10: cluster.handle_find_coordinator,
-    15: groups.handle_describe,
+    15: at_broker(groups.handle_describe),
     16: groups.handle_list,
-    35: cluster.handle_describe_log_dirs,
-    42: groups.handle_delete,
+    35: at_broker(cluster.handle_describe_log_dirs),
+    42: at_broker(groups.handle_delete),
     43: cluster.handle_elect_leaders,
     46: cluster.handle_list_reassignments,
-    47: offsets.handle_delete,
+    47: at_broker(offsets.handle_delete),
     55: cluster.handle_describe_quorum,
-    61: partitions.handle_describe_producers,
-    65: transactions.handle_describe,
-    66: transactions.handle_list,
-    69: groups.handle_consumer_groups,
+    61: at_broker(partitions.handle_describe_producers),
+    65: at_broker(transactions.handle_describe),
+    66: at_broker(transactions.handle_list),
+    69: at_broker(groups.handle_consumer_groups),
 }

@@ -17,7 +17,7 @@ from kconf.protocol.messages.list_partition_reassignments import (
 )
 from kconf.server.api.data_plane import elections
 from kconf.server.api.data_plane.coordinators import BATCHED, denial
-from kconf.server.api.upstream_requests import any_node, ask, node_of, refused
+from kconf.server.api.upstream_requests import any_node, ask
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -59,14 +59,12 @@ def _address(context: ServerContext, node: int, call: ApiRequest) -> tuple[str, 
 
 
 async def handle_describe_log_dirs(
-    context: ServerContext, request: DescribeLogDirsRequest, call: ApiRequest
+    context: ServerContext, request: DescribeLogDirsRequest, call: ApiRequest, node: int
 ) -> DescribeLogDirsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
     if not _may(call, Operation.DESCRIBE):
         return DescribeLogDirsResponse(error_code=_DENIED)
-    return await ask(context, call, node, request)  # type: ignore[no-any-return]
+    response: DescribeLogDirsResponse = await ask(context, call, node, request)
+    return response
 
 
 async def handle_elect_leaders(
@@ -74,7 +72,8 @@ async def handle_elect_leaders(
 ) -> ElectLeadersResponse:
     if not _may(call, Operation.ALTER):
         return elections.failed(request, ApiError(_DENIED, None))
-    return await ask(context, call, any_node(context, call.connection), request)  # type: ignore[no-any-return]
+    response: ElectLeadersResponse = await ask(context, call, any_node(context, call.connection), request)
+    return response
 
 
 async def handle_list_reassignments(
@@ -82,7 +81,8 @@ async def handle_list_reassignments(
 ) -> ListPartitionReassignmentsResponse:
     if not _may(call, Operation.DESCRIBE):
         return ListPartitionReassignmentsResponse(error_code=_DENIED, error_message=None)
-    return await ask(context, call, any_node(context, call.connection), request)  # type: ignore[no-any-return]
+    response: ListPartitionReassignmentsResponse = await ask(context, call, any_node(context, call.connection), request)
+    return response
 
 
 async def handle_describe_quorum(

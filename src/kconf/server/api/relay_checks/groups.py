@@ -10,10 +10,11 @@ from kconf.protocol.messages.consumer_group_describe import ConsumerGroupDescrib
 from kconf.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kconf.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from kconf.protocol.messages.metadata import NOT_ASKED
+from kconf.protocol.messages.metadata import NOT_REQUESTED
 from kconf.server.api.data_plane.groups import OPERATIONS
 from kconf.server.api.metadata import operations
-from kconf.server.api.upstream_requests import ask, node_of, refused, upstream_of
+from kconf.server.api.relay_checks.checked import split
+from kconf.server.api.upstream_requests import ask, node_of, upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -38,10 +39,10 @@ async def _of_all_brokers(context: ServerContext, request: ListGroupsRequest) ->
         found = await upstream_of(context).groups()
     except KconfError:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return ListGroupsResponse(groups=[_listed(each) for each in in_slices(found) if _is_asked_for(request, each)])
+    return ListGroupsResponse(groups=[_listed(each) for each in in_slices(found) if _is_requested(request, each)])
 
 
-def _is_asked_for(request: ListGroupsRequest, group: GroupListing) -> bool:
+def _is_requested(request: ListGroupsRequest, group: GroupListing) -> bool:
     states, types = ({each.lower() for each in names} for names in (request.states_filter, request.types_filter))
     return (not states or group.state.lower() in states) and (not types or group.type.lower() in types)
 
@@ -55,38 +56,26 @@ def _may(call: ApiRequest, operation: Operation, group: str) -> bool:
 
 
 async def handle_describe(
-    context: ServerContext, request: DescribeGroupsRequest, call: ApiRequest
+    context: ServerContext, request: DescribeGroupsRequest, call: ApiRequest, node: int
 ) -> DescribeGroupsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
-    allowed = [each for each in in_slices(request.groups) if _may(call, Operation.DESCRIBE, each)]
-    denied = [
-        DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, each)
-        for each in in_slices(request.groups)
-        if not _may(call, Operation.DESCRIBE, each)
-    ]
+    allowed, others = split(request.groups, lambda each: _may(call, Operation.DESCRIBE, each))
+    denied = [DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, each) for each in in_slices(others)]
     found: list[DescribedGroup] = []
     if allowed or not denied:
         wanted = DescribeGroupsRequest(allowed, request.include_authorized_operations)
         found = list((await ask(context, call, node, wanted)).groups)
     for each in in_slices(found):
-        if each.authorized_operations != NOT_ASKED:
+        if each.authorized_operations != NOT_REQUESTED:
             each.authorized_operations = operations(call, OPERATIONS, AclType.GROUP, each.group_id)
     return DescribeGroupsResponse(groups=[*denied, *found])
 
 
-async def handle_delete(context: ServerContext, request: DeleteGroupsRequest, call: ApiRequest) -> DeleteGroupsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
+async def handle_delete(
+    context: ServerContext, request: DeleteGroupsRequest, call: ApiRequest, node: int
+) -> DeleteGroupsResponse:
     names = list(dict.fromkeys(in_slices(request.groups_names)))
-    allowed = [each for each in in_slices(names) if _may(call, Operation.DELETE, each)]
-    denied = [
-        DeletableGroupResult(each, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        for each in in_slices(names)
-        if not _may(call, Operation.DELETE, each)
-    ]
+    allowed, others = split(names, lambda each: _may(call, Operation.DELETE, each))
+    denied = [DeletableGroupResult(each, ErrorCode.GROUP_AUTHORIZATION_FAILED) for each in in_slices(others)]
     found: list[DeletableGroupResult] = []
     if allowed or not denied:
         found = list((await ask(context, call, node, DeleteGroupsRequest(allowed))).results)
@@ -94,17 +83,11 @@ async def handle_delete(context: ServerContext, request: DeleteGroupsRequest, ca
 
 
 async def handle_consumer_groups(
-    context: ServerContext, request: ConsumerGroupDescribeRequest, call: ApiRequest
+    context: ServerContext, request: ConsumerGroupDescribeRequest, call: ApiRequest, node: int
 ) -> ConsumerGroupDescribeResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
-    allowed = [each for each in in_slices(request.group_ids) if _may(call, Operation.DESCRIBE, each)]
-    denied = [
-        consumer_groups.DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, each)
-        for each in in_slices(request.group_ids)
-        if not _may(call, Operation.DESCRIBE, each)
-    ]
+    allowed, others = split(request.group_ids, lambda each: _may(call, Operation.DESCRIBE, each))
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    denied = [consumer_groups.DescribedGroup(code, None, each) for each in in_slices(others)]
     found: list[consumer_groups.DescribedGroup] = []
     if allowed or not denied:
         wanted = ConsumerGroupDescribeRequest(allowed, request.include_authorized_operations)
@@ -123,6 +106,6 @@ def _visible(call: ApiRequest, group: consumer_groups.DescribedGroup) -> consume
     }
     if not all(call.authorize(Operation.DESCRIBE, AclType.TOPIC, each) for each in topics):
         return consumer_groups.DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _HIDDEN_TOPICS, group.group_id)
-    if group.authorized_operations != NOT_ASKED:
+    if group.authorized_operations != NOT_REQUESTED:
         group.authorized_operations = operations(call, OPERATIONS, AclType.GROUP, group.group_id)
     return group

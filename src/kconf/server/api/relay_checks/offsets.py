@@ -23,17 +23,17 @@ from kconf.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from kconf.server.api.data_plane.group_offsets import BATCHED, refused_group, topic_response
-from kconf.server.api.upstream_requests import ask, node_of, refused
+from kconf.server.api.relay_checks.checked import split
+from kconf.server.api.upstream_requests import ask
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-async def handle_fetch(context: ServerContext, request: OffsetFetchRequest, call: ApiRequest) -> OffsetFetchResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
+async def handle_fetch(
+    context: ServerContext, request: OffsetFetchRequest, call: ApiRequest, node: int
+) -> OffsetFetchResponse:
     if call.version >= BATCHED:
         return await _fetch_batch(context, request, call, node)
     if not call.authorize(Operation.DESCRIBE, AclType.GROUP, request.group_id):
@@ -42,12 +42,8 @@ async def handle_fetch(context: ServerContext, request: OffsetFetchRequest, call
         response: OffsetFetchResponse = await ask(context, call, node, request)
         response.topics = [each for each in in_slices(response.topics) if _may_describe(call, each.name)]
         return response
-    allowed = [each for each in in_slices(request.topics) if _may_describe(call, each.name)]
-    denied = [
-        topic_response(each.name, each.partition_indexes, _DENIED)
-        for each in in_slices(request.topics)
-        if not _may_describe(call, each.name)
-    ]
+    allowed, others = split(request.topics, lambda each: _may_describe(call, each.name))
+    denied = [topic_response(each.name, each.partition_indexes, _DENIED) for each in in_slices(others)]
     wanted = OffsetFetchRequest(group_id=request.group_id, topics=allowed, require_stable=request.require_stable)
     response = await ask(context, call, node, wanted)
     if not response.error_code:
@@ -117,20 +113,17 @@ def _name(context: ServerContext, topic: OffsetFetchRequestTopics | OffsetFetchR
     return context.service.state.snapshot.topic_ids.get(UUID(bytes=topic.topic_id))
 
 
-async def handle_delete(context: ServerContext, request: OffsetDeleteRequest, call: ApiRequest) -> OffsetDeleteResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
+async def handle_delete(
+    context: ServerContext, request: OffsetDeleteRequest, call: ApiRequest, node: int
+) -> OffsetDeleteResponse:
     if not call.authorize(Operation.DELETE, AclType.GROUP, request.group_id):
         return OffsetDeleteResponse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    may = {each.name: call.authorize(Operation.READ, AclType.TOPIC, each.name) for each in in_slices(request.topics)}
-    allowed = [each for each in in_slices(request.topics) if may[each.name]]
+    allowed, others = split(request.topics, lambda each: call.authorize(Operation.READ, AclType.TOPIC, each.name))
     denied = [
         OffsetDeleteResponseTopic(
             topic.name, [OffsetDeleteResponsePartition(each.partition_index, _DENIED) for each in topic.partitions]
         )
-        for topic in in_slices(request.topics)
-        if not may[topic.name]
+        for topic in in_slices(others)
     ]
     if denied and not allowed:
         return OffsetDeleteResponse(0, topics=denied)

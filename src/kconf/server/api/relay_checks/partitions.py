@@ -18,7 +18,8 @@ from kconf.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from kconf.server.api.upstream_requests import ask, node_of, refused
+from kconf.server.api.relay_checks.checked import split
+from kconf.server.api.upstream_requests import ask
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -26,22 +27,15 @@ _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 async def handle_list_offsets(
-    context: ServerContext, request: ListOffsetsRequest, call: ApiRequest
+    context: ServerContext, request: ListOffsetsRequest, call: ApiRequest, node: int
 ) -> ListOffsetsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
-    may = {
-        each.name: call.authorize(Operation.DESCRIBE, AclType.TOPIC, each.name) for each in in_slices(request.topics)
-    }
-    allowed = [each for each in in_slices(request.topics) if may[each.name]]
+    allowed, others = split(request.topics, lambda each: call.authorize(Operation.DESCRIBE, AclType.TOPIC, each.name))
     denied = [
         ListOffsetsTopicResponse(
             topic.name,
             [ListOffsetsPartitionResponse(each.partition_index, _DENIED) for each in in_slices(topic.partitions)],
         )
-        for topic in in_slices(request.topics)
-        if not may[topic.name]
+        for topic in in_slices(others)
     ]
     if denied and not allowed:
         return ListOffsetsResponse(topics=denied)
@@ -52,11 +46,8 @@ async def handle_list_offsets(
 
 
 async def handle_describe_producers(
-    context: ServerContext, request: DescribeProducersRequest, call: ApiRequest
+    context: ServerContext, request: DescribeProducersRequest, call: ApiRequest, node: int
 ) -> DescribeProducersResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
     denied = [_is_denied(each, call) for each in in_slices(request.topics)]
     allowed = [each for each, no in zip(request.topics, denied, strict=True) if not no]
     found = iter(())

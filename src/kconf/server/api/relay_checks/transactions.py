@@ -10,7 +10,8 @@ from kconf.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from kconf.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from kconf.server.api.upstream_requests import ask, node_of, refused
+from kconf.server.api.relay_checks.checked import split
+from kconf.server.api.upstream_requests import ask
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -20,12 +21,9 @@ def _may_describe(call: ApiRequest, transactional_id: str) -> bool:
 
 
 async def handle_describe(
-    context: ServerContext, request: DescribeTransactionsRequest, call: ApiRequest
+    context: ServerContext, request: DescribeTransactionsRequest, call: ApiRequest, node: int
 ) -> DescribeTransactionsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
-    allowed = [each for each in in_slices(request.transactional_ids) if _may_describe(call, each)]
+    allowed, _ = split(request.transactional_ids, lambda each: _may_describe(call, each))
     found: dict[str, TransactionState] = {}
     if allowed:
         response = await ask(context, call, node, DescribeTransactionsRequest(allowed))
@@ -44,11 +42,8 @@ async def handle_describe(
 
 
 async def handle_list(
-    context: ServerContext, request: ListTransactionsRequest, call: ApiRequest
+    context: ServerContext, request: ListTransactionsRequest, call: ApiRequest, node: int
 ) -> ListTransactionsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
     response: ListTransactionsResponse = await ask(context, call, node, request)
     response.transaction_states = [
         each for each in in_slices(response.transaction_states) if _may_describe(call, each.transactional_id)

@@ -42,8 +42,8 @@ def read_client_first(data: bytes) -> ClientFirst:
     head, pairs = parts[0], parts[1:-2]
     if len(parts) < 3 or parts[-2:] != ["", ""] or not head.startswith("n,") or not head.endswith(","):
         raise ValueError("it is not a valid OAUTHBEARER message")
-    asked = head[2:-1]
-    if asked and not (asked.startswith("a=") and _AUTHZID.fullmatch(asked[2:])):
+    authzid = head[2:-1]
+    if authzid and not (authzid.startswith("a=") and _AUTHZID.fullmatch(authzid[2:])):
         raise ValueError("its authorization id is not valid")
     found: dict[str, str] = {}
     for pair in pairs:
@@ -54,7 +54,7 @@ def read_client_first(data: bytes) -> ClientFirst:
     auth = _AUTH.fullmatch(found.pop("auth", ""))
     if auth is None or auth[1].lower() != "bearer":
         raise ValueError("it has no bearer token")
-    return ClientFirst(auth[2], asked[2:].replace("=2C", ",").replace("=3D", "="), found)
+    return ClientFirst(auth[2], authzid[2:].replace("=2C", ",").replace("=3D", "="), found)
 
 
 class OAuthBearerExchange:

@@ -7,7 +7,7 @@ accepted by `UnsecuredValidator` only. Headers that contain keys (jwk, jku, x5c)
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from kconf.server.auth.oauthbearer.jwks import JwksSource, VerificationKey
@@ -31,6 +31,10 @@ class InvalidToken(Exception):
     """The token is not valid. The message is for the log and contains no part of the token."""
 
 
+class UnknownKey(InvalidToken):
+    """No key has the id and algorithm of the token. The provider may have a new key."""
+
+
 class BearerToken(NamedTuple):
     """A valid token. `expires` is in seconds since 1970."""
 
@@ -52,22 +56,32 @@ class JwtValidator:
         self._settings, self._keys, self._now = settings, keys, now
 
     def validate(self, token: str) -> BearerToken:
-        header = _header(token)
-        algorithm, key_id = header.get("alg"), header.get("kid")
-        if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
-            raise InvalidToken("its signature algorithm is not accepted")
-        keys = [each for each in self._keys.keys if _fits(each, algorithm, key_id)]
-        if not keys:
+        try:
+            claims = verified_claims(token, self._keys.keys, self._settings)
+        except UnknownKey:
             self._keys.request_refresh()
-            raise InvalidToken("the provider has no key with its id and algorithm")
-        failed = InvalidToken("it is not signed with the provider's key")
-        for each in keys[:_MAX_TRIES]:
-            try:
-                claims = _decode(token, self._settings, each.key, algorithm)
-            except _WrongSignature:
-                continue
-            return _read(claims, self._settings, self._now(), requires_issued_at=True)
-        raise failed
+            raise
+        return _read(claims, self._settings, self._now(), requires_issued_at=True)
+
+
+def verified_claims(token: str, keys: Sequence[VerificationKey], settings: OAuthSettings) -> Mapping[str, Any]:
+    """The claims of a token, with its signature, issuer and audience verified. Times are not checked.
+
+    Raises InvalidToken, or UnknownKey if no key has its id and algorithm.
+    """
+    header = _header(token)
+    algorithm, key_id = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
+        raise InvalidToken("its signature algorithm is not accepted")
+    fitting = [each for each in keys if _fits(each, algorithm, key_id)]
+    if not fitting:
+        raise UnknownKey("the provider has no key with its id and algorithm")
+    for each in fitting[:_MAX_TRIES]:
+        try:
+            return _decode(token, settings, each.key, algorithm)
+        except _WrongSignature:
+            continue
+    raise InvalidToken("it is not signed with the provider's key")
 
 
 class UnsecuredValidator:

@@ -66,6 +66,7 @@ class Poller:
     """
 
     problem: StoreFailed | None = None
+    hidden: Collection[tuple[ResourceType, str]] = ()  # a describe marks the values that it does not show
 
     def __init__(
         self, reader: StateReader, cluster: str, recorded: RecordedState | None, interval: float, first: int = 1

@@ -18,6 +18,8 @@ from kconf.client.calls.cluster import DescribeCluster
 from kconf.client.calls.configs import DescribeConfigs, ListConfigResources
 from kconf.client.calls.scram import AllUserScramCredentials
 from kconf.client.kraft.access_records import acl_value
+from kconf.configdef.lookup import known_key
+from kconf.configdef.validate import normalize
 from kconf.engine.access.acls import ResourcePattern
 from kconf.engine.access.scram_credentials import user_resource
 from kconf.engine.declarative.diff import quota_value
@@ -34,7 +36,7 @@ from kconf.errors import (
 )
 from kconf.model.acl import AclFilter, AclType, Operation, PatternType
 from kconf.model.cluster import ClusterDescription
-from kconf.model.entry import View, own_source
+from kconf.model.entry import Entry, View, own_source
 from kconf.model.quota import QuotaEntity, QuotaFilter
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot
@@ -55,7 +57,7 @@ KINDS: Final = (
 _TIMEOUT: Final = 10.0  # seconds for a request
 _FEW: Final = 8  # entities or patterns that are requested one by one
 _AWAY: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
-_GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+_UNKNOWN_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _UNREACHABLE: Final = (ConnectionFailed, RequestTimedOut, BrokerNotAvailable, AuthenticationFailed)
 
@@ -91,7 +93,7 @@ class _ListTopics(ClusterCall[Listing]):
             return CallResult({None: api_error(body.error_code, None)}, body.throttle_time_ms)
         found: dict[str, Topic | ApiError] = {}
         for each in body.topics:
-            if each.name is None or each.error_code in _GONE:
+            if each.name is None or each.error_code in _UNKNOWN_TOPIC:
                 continue
             replicas = {one.partition_index: tuple(one.replica_nodes) for one in each.partitions}
             topic = Topic(each.name, UUID(bytes=each.topic_id), tuple(replicas[number] for number in sorted(replicas)))
@@ -128,7 +130,7 @@ class StateReader:
         existing = [Resource.topic(name) for name, each in topics.items() if each is not None]
         configs, failures = self._configs(node, existing)
         for resource, failure in failures.items():
-            if failure.code in _GONE:
+            if failure.code in _UNKNOWN_TOPIC:
                 topics[resource.name] = None
             else:
                 refused[resource] = failure
@@ -200,7 +202,7 @@ class StateReader:
         others = [each for each in resources if each.type is ResourceType.BROKER and each.name]
         for part in (*_parts([each for each in resources if each not in others], SLICE), others):
             if part:
-                described = self._send(DescribeConfigs(part), None if part is others else node)
+                described = self._send(DescribeConfigs(part, synonyms=part is others), None if part is others else node)
                 lost = [each for each in described.failures.values() if each.code in _AWAY]
                 if lost and part is not others:
                     raise lost[0].error()
@@ -299,9 +301,23 @@ def _own(resource: Resource, view: View) -> Overrides:
     found: Overrides | None = view.memo.get(source)
     if found is None:
         found = view.memo[source] = {
-            each.name: HIDDEN if each.sensitive else each.value or "" for each in view.entries if each.source == source
+            each.name: HIDDEN if each.sensitive else _shown(resource, each)
+            for each in view.entries
+            if each.source == source
         }
     return found
+
+
+def _shown(resource: Resource, entry: Entry) -> str:
+    """The configured value.
+
+    While a broker applies a new value, that is in the synonyms, and the entry has the old one.
+    """
+    for synonym in entry.synonyms:
+        if synonym.source == entry.source and synonym.name == entry.name and synonym.value is not None:
+            key = known_key(resource.type, entry.name)
+            return synonym.value if key is None else normalize(key, synonym.value) or ""
+    return entry.value or ""
 
 
 def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:

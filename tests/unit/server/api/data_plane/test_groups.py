@@ -121,7 +121,7 @@ def test_tokens_are_refused_as_by_a_kafka_without_them() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, api in BY_NAME.items() if api.key in DATA_PLANE])
-def test_beside_real_brokers_nothing_is_claimed(name: str) -> None:
+def test_with_real_brokers_the_requests_are_refused(name: str) -> None:
     """The real brokers have messages and groups, which this server cannot see."""
     api = BY_NAME[name]
     answer = asked(name, fullest(api.request, api.max), beside_brokers=True)

@@ -22,7 +22,7 @@ def test_a_producer_is_refused_at_each_partition(version: int) -> None:
         (0, 42, -1),
         (1, 42, -1),
     ]
-    message = "this server carries no messages" if version >= 8 else None
+    message = "this server stores no messages" if version >= 8 else None
     assert {each.error_message for each in topic.partition_responses} == {message}
 
 
@@ -37,7 +37,7 @@ def test_from_version_13_on_a_producer_names_topics_by_their_ids() -> None:
 
 
 def test_a_producer_that_wants_no_response_loses_its_connection() -> None:
-    with pytest.raises(RemoteProtocolError, match="carries no messages"):
+    with pytest.raises(RemoteProtocolError, match="stores no messages"):
         asked("Produce", ProduceRequest(None, 0, 1000, [TopicProduceData(TOPIC, bytes(16), PARTITIONS)]), 7)
 
 

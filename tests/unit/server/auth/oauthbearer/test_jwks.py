@@ -167,7 +167,7 @@ def test_unknown_keys_cause_one_fetch_in_ten_seconds() -> None:
     asyncio.run(story())
 
 
-def test_a_fetch_that_hangs_holds_up_neither_the_loop_nor_its_end() -> None:
+def test_a_hanging_fetch_blocks_neither_the_loop_nor_its_end() -> None:
     release = threading.Event()
 
     async def story() -> None:

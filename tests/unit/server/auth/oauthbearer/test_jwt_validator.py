@@ -133,7 +133,7 @@ def test_one_of_several_audiences_is_enough() -> None:
     assert validator(settings=settings).validate(SIGNER.token(aud=["other", AUDIENCE])).principal == "alice"
 
 
-def test_where_no_audience_is_expected_a_token_must_name_none() -> None:
+def test_without_an_expected_audience_a_token_must_have_no_audience() -> None:
     """Like Kafka's validator."""
     settings = changed(audiences=(), issuer=None)
 
@@ -152,7 +152,7 @@ def test_names_of_claims_can_be_set() -> None:
         validator(settings=settings).validate(SIGNER.token())
 
 
-def test_only_an_unknown_key_asks_for_new_keys() -> None:
+def test_only_an_unknown_key_triggers_a_fetch_of_keys() -> None:
     keys = Keys(SIGNER)
     judge = JwtValidator(SETTINGS, keys, lambda: NOW)
 

@@ -42,7 +42,8 @@ class Gateway:
         self.answer: Callable[[], None] = lambda: None
         self.sent: list[str | None] = []
         self.poller: Poller
-        brokers = SimpleNamespace(cluster_id="cluster", static={}, members=None, release="4.3", elr_version=None)
+        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None}
+        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
@@ -187,7 +188,7 @@ def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:
         assert outcomes(store) == [None]
 
 
-def test_a_request_that_was_open_is_done_if_its_value_is_there(gateway: Gateway) -> None:
+def test_an_open_request_is_done_if_the_cluster_has_its_value(gateway: Gateway) -> None:
     killed(gateway, "2")
     with gateway.open() as store:
         assert outcomes(store) == ["done"]
@@ -195,7 +196,7 @@ def test_a_request_that_was_open_is_done_if_its_value_is_there(gateway: Gateway)
         assert store.load().overrides(ORDERS)[KEY] == "2"
 
 
-def test_a_request_that_was_open_is_not_done_if_the_old_value_is_there(gateway: Gateway) -> None:
+def test_an_open_request_is_not_done_if_the_cluster_has_the_old_value(gateway: Gateway) -> None:
     killed(gateway, "2", ago=LONG)
     gateway.cluster.set(ORDERS, KEY, "1")
     with gateway.open() as store:
@@ -220,7 +221,7 @@ def test_whether_a_request_was_done_before_another_change_is_unknown(gateway: Ga
         assert (outcomes(store), journal(store)) == (["unknown"], [(2, "7", "")])
 
 
-def test_after_a_restart_the_numbers_go_on_and_differences_are_changes_made_outside(gateway: Gateway) -> None:
+def test_after_a_restart_revisions_continue_and_differences_are_changes_made_outside(gateway: Gateway) -> None:
     with gateway.open() as store:
         store.commit([setting("2")])
     gateway.cluster.set(ORDERS, KEY, "8")

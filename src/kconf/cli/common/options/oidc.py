@@ -1,0 +1,130 @@
+"""The options of a console whose people log in at an OIDC provider: the same for `kconf console` and `kconf serve`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.console.oidc_settings import OidcSettings
+
+SECRET_VARIABLE: Final = "KCONF_OIDC_CLIENT_SECRET"
+_MAX_SECRET: Final = 1 << 16
+_ONLY_WITH_ISSUER: Final = (
+    "oidc_client_id",
+    "oidc_client_secret_file",
+    "oidc_scope",
+    "oidc_user_claim",
+    "oidc_require",
+    "oidc_parameter",
+    "oidc_ca_file",
+)
+
+
+def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
+    """`option` is the option that these belong to, if they are not of the command itself."""
+    only = f", with {option}" if option else ""
+    add = parser.add_argument_group(f"log in with OpenID Connect{only}").add_argument
+    add("--oidc-issuer", metavar="URL", help="people log in at this provider (code flow with PKCE)")
+    add("--oidc-client-id", metavar="ID", help="client ID that the provider has given to the console")
+    add(
+        "--oidc-client-secret-file",
+        metavar="FILE",
+        help=f"file with the client secret; or the variable {SECRET_VARIABLE}; neither: a public client",
+    )
+    add(
+        "--oidc-scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help="scope to ask for; may be repeated (default: openid and profile)",
+    )
+    add(
+        "--oidc-user-claim",
+        metavar="CLAIM",
+        help="claim of the ID token that names the user: the principal is User:VALUE (default: sub, as on a server)",
+    )
+    add(
+        "--oidc-require",
+        metavar="CLAIM=VALUE",
+        action="append",
+        default=[],
+        help="only people with this value of a claim may log in, as in groups=kafka-admins; repeated for the same "
+        "claim, one of the values is enough",
+    )
+    add(
+        "--oidc-parameter",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="further parameter of the request to the provider, as in audience=kafka; may be repeated",
+    )
+    add("--oidc-ca-file", metavar="FILE", help="certificates (PEM) that the provider is checked with")
+    add(
+        "--public-url",
+        metavar="URL",
+        help="address of the console in browsers, if a proxy has another one than the console; the provider sends "
+        "people back to URL/-/oidc/callback",
+    )
+
+
+def oidc_settings(options: argparse.Namespace) -> OidcSettings | None:
+    """What the options say; None: people do not log in at a provider."""
+    from kconf.console.oidc_settings import DEFAULT_SCOPES, DEFAULT_USER_CLAIM, OidcSettings
+
+    if options.oidc_issuer is None:
+        given = next((each for each in _ONLY_WITH_ISSUER if getattr(options, each)), None)
+        if given is not None:
+            raise ConfigurationError(f"--{given.replace('_', '-')} needs --oidc-issuer")
+        return None
+    if options.oidc_client_id is None:
+        raise ConfigurationError("--oidc-issuer needs --oidc-client-id")
+    scopes = tuple(dict.fromkeys(name for each in options.oidc_scope for name in each.split()))
+    return OidcSettings(
+        options.oidc_issuer,
+        options.oidc_client_id,
+        _secret(options.oidc_client_secret_file),
+        scopes or DEFAULT_SCOPES,
+        options.oidc_user_claim or DEFAULT_USER_CLAIM,
+        _required(options.oidc_require),
+        dict(_pairs("--oidc-parameter", options.oidc_parameter)),
+        options.oidc_ca_file,
+    )
+
+
+def _secret(path: str | None) -> str | None:
+    if path is None:
+        return os.environ.get(SECRET_VARIABLE) or None
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            found = file.read(_MAX_SECRET).rstrip("\r\n")
+    except OSError as error:
+        raise ConfigurationError(f"--oidc-client-secret-file {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"--oidc-client-secret-file {path}: it is not UTF-8") from None
+    if not found:
+        raise ConfigurationError(f"--oidc-client-secret-file {path}: it is empty")
+    return found
+
+
+def _required(given: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for claim, value in _pairs("--oidc-require", given):
+        found[claim] = (*found.get(claim, ()), value)
+    return found
+
+
+def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """NAME=VALUE. A name may contain what it likes, as a URL does, but no equals sign."""
+    found = []
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name or not value:
+            raise ConfigurationError(f"{option} takes NAME=VALUE, not {each!r}")
+        found.append((name, value))
+    return found

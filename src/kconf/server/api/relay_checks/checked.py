@@ -1,0 +1,35 @@
+"""What all handlers of this package share: which broker is asked, and which parts of a request are passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, TypeVar
+
+from kconf.server.api.upstream_requests import node_of, refused
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
+
+T = TypeVar("T")
+
+Handler = Callable[[ServerContext, Any, ApiRequest], Awaitable[Any]]
+BrokerHandler = Callable[[ServerContext, Any, ApiRequest, int], Awaitable[Any]]
+"""A handler that also gets the ID of the broker that the request is about."""
+
+
+def at_broker(handler: BrokerHandler) -> Handler:
+    """A handler for requests to one broker. They are refused on a connection that addresses none."""
+
+    async def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
+        node = node_of(context, call.connection)
+        return refused(request) if node is None else await handler(context, request, call, node)
+
+    return handle
+
+
+def split(items: Collection[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """The items for which the caller is authorized, and the others, each in request order."""
+    allowed: list[T] = []
+    denied: list[T] = []
+    for each in in_slices(items):
+        (allowed if may(each) else denied).append(each)
+    return allowed, denied

@@ -1,0 +1,1 @@
+"""The console over a real Kafka, in a real browser."""

@@ -1,0 +1,120 @@
+"""A gateway in front of a cluster like those of managed services: policies of its own, few rights, no controllers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.auth.sasl import Plain
+from kconf.errors import ErrorCode, KafkaError
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation
+from kconf.model.alteration import NewTopic
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource
+from lab.broker import KafkaBroker
+from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
+from tests.support.process import free_port
+
+REFUSED_VALUE = 1_234_567  # by PolicyRecorder, as the names of topics with REFUSE, OTHER and RAISE
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+ORDERS = Resource.topic("orders")
+RIGHTS = {"authorizer.class.name": AUTHORIZER, "allow.everyone.if.no.acl.found": "false"}
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """The service's account may describe the cluster, and create and change topics, but no quotas, users and ACLs."""
+    properties = {
+        **RIGHTS,
+        "super.users": "User:ANONYMOUS",
+        "alter.config.policy.class.name": "PolicyRecorder$Alter",
+        "create.topic.policy.class.name": "PolicyRecorder$Create",
+        "lab.policy.file": str(tmp_path_factory.mktemp("policies") / "asked"),
+        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl.plain.sasl.jaas.config": f'{LOGIN} user_service="service-secret";',
+    }
+    cluster = AclBinding(AclType.CLUSTER, CLUSTER_NAME, "User:service", Operation.DESCRIBE)
+    rights = [
+        cluster,
+        cluster._replace(operation=Operation.DESCRIBE_CONFIGS),
+        cluster._replace(operation=Operation.CREATE),
+        AclBinding(AclType.TOPIC, "*", "User:service", Operation.ALL),
+    ]
+    with (
+        KafkaBroker(properties=properties, listeners={"SASL": "SASL_PLAINTEXT"}) as broker,
+        SyncAdminClient(broker.bootstrap) as direct,
+    ):
+        direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
+        direct.create_acls(rights).raise_for_failures()
+        yield broker
+
+
+@pytest.fixture
+def front(kafka: KafkaBroker, tmp_path: Path) -> Iterator[str]:
+    """Its users may do everything at the gateway: what is refused, the cluster refuses."""
+    account = tmp_path / "service.properties"
+    account.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={LOGIN} username="service" password="service-secret";\n'
+    )
+    own = {**RIGHTS, "super.users": "User:ANONYMOUS"}
+    options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
+    upstream = ("--upstream", kafka.address("SASL"), "--upstream-properties", str(account))
+    with gateway(kafka, tmp_path / "gw.db", *options, *upstream, polls=True) as (address, _):
+        yield address
+
+
+def failure(call: Callable[[SyncAdminClient], object], admin: SyncAdminClient) -> tuple[str, str]:
+    with pytest.raises(KafkaError) as raised:
+        call(admin)
+    return type(raised.value).__name__, str(raised.value)
+
+
+def test_the_refusals_of_the_cluster_reach_the_client_as_they_are(kafka: KafkaBroker, front: str) -> None:
+    quota = QuotaEntity.of({"user": "eve"})
+    binding = AclBinding(AclType.TOPIC, "orders", "User:eve", Operation.ALL)
+    service = Plain("service", "service-secret")
+    with SyncAdminClient(front) as admin, SyncAdminClient(kafka.address("SASL"), sasl=service) as direct:
+
+        def failures(call: Callable[[SyncAdminClient], object]) -> None:
+            assert failure(call, admin) == failure(call, direct)
+
+        def altering(dry: bool) -> Callable[[SyncAdminClient], object]:
+            wanted = {ORDERS: setting(REFUSED_VALUE)}
+            return lambda each: each.incremental_alter_configs(wanted, validate_only=dry)[ORDERS]
+
+        def creating(name: str, dry: bool) -> Callable[[SyncAdminClient], object]:
+            return lambda each: each.create_topics([NewTopic(name, 1, 1)], validate_only=dry)[name]
+
+        for dry in (True, False):
+            failures(altering(dry))
+            for name in ("create.REFUSE", "create.OTHER", "create.RAISE"):
+                failures(creating(name, dry))
+        failures(lambda each: each.alter_client_quotas({quota: {"producer_byte_rate": 1.0}})[quota])
+        ours, theirs = (failure(lambda one: one.create_acls([binding])[binding], each) for each in (admin, direct))
+        assert ours[0] == theirs[0]
+        assert "Request(" in ours[1]  # Kafka's message contains the request itself
+        brokers = Resource.brokers()
+        failures(lambda each: each.incremental_alter_configs({brokers: setting(1, "log.cleaner.threads")})[brokers])
+        assert sorted(direct.list_topics()) == ["orders"]
+        assert not admin.list_changes(begin(admin)).revisions
+        recorded = {ErrorCode(each.code).name for each in admin.list_attempts(0) if not each.dry_run}
+        assert {"POLICY_VIOLATION", "CLUSTER_AUTHORIZATION_FAILED"} <= recorded
+        admin.incremental_alter_configs({ORDERS: setting(5)}).raise_for_failures()
+        assert direct.describe_configs([ORDERS])[ORDERS][KEY].value == "5"
+
+
+def test_controllers_that_cannot_be_reached_stop_the_start(kafka: KafkaBroker, tmp_path: Path) -> None:
+    where = ["--upstream", kafka.bootstrap, "--controllers", f"127.0.0.1:{free_port()}", "--listen", "127.0.0.1:0"]
+    own = {**RIGHTS, "super.users": "User:ANONYMOUS"}
+    options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
+    command = [sys.executable, "-m", "kconf", "serve", *where, *options, "--store", f"sqlite:///{tmp_path / 'gw.db'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode != 0
+    assert "cannot connect to 127.0.0.1" in done.stderr
+    assert "Traceback" not in done.stderr
