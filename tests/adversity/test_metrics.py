@@ -68,7 +68,7 @@ def test_figures_move_as_they_should(kconf: KconfProcess) -> None:
         "kconf_requests_total/CreateTopics": 1,
         "kconf_connections_total": 2,
         "kconf_open_connections": 1,
-        "kconf_refused_connections_total": 1,
+        "kconf_invalid_requests_total": 1,
         "kconf_request_failures_total": 0,
         "kconf_failed_commits_total": 0,
         "kconf_commits_total": 2,

@@ -27,7 +27,7 @@ READ_ONLY: Final = UpdateMode.READ_ONLY
 PER_BROKER: Final = UpdateMode.PER_BROKER
 CLUSTER_WIDE: Final = UpdateMode.CLUSTER_WIDE
 
-UNLIMITED: Final = "9223372036854775807"  # Java's Long.MAX_VALUE: no limit
+LONG_MAX: Final = "9223372036854775807"  # Java's Long.MAX_VALUE, the default of keys without a limit
 MOST: Final = "2147483647"  # Java's Integer.MAX_VALUE
 MINUTES: Final = 60_000
 HOURS: Final = 3_600_000

@@ -14,7 +14,7 @@ from kconf.configdef.define import BOOLEAN, HIGH, INT, LONG, LOW, MEDIUM, READ_O
 from kconf.configdef.java.parsing import InvalidValue, Value
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.validate import validate
-from kconf.configdef.validators import AT_LEAST_1, Validator, between, one_of
+from kconf.configdef.validators import AT_LEAST_1, Validator, at_least_one_or, between, one_of
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.model.entry import ValueType
 
@@ -54,12 +54,6 @@ class ServerSetting(NamedTuple):
         return " or ".join([*(["server.properties"] if self.in_file else []), *([self.option] if self.option else [])])
 
 
-def _test_limit(value: Value) -> None:
-    assert isinstance(value, int)
-    if value != -1 and value < 1:
-        raise InvalidValue("must be at least 1, or -1 for no limit")
-
-
 def _test_principals(value: Value) -> None:
     for each in principals(str(value)):
         if not each.partition(":")[2]:
@@ -92,7 +86,7 @@ def read_ports(text: str) -> tuple[int, int] | None:
 
 
 PORTS: Final = Validator("FIRST, FIRST-LAST or none", _test_ports)
-LIMIT: Final = Validator("at least 1, or -1", _test_limit)
+LIMIT: Final = at_least_one_or("-1 for no limit")
 PRINCIPALS: Final = Validator("TYPE:NAME;TYPE:NAME;…", _test_principals)
 
 

@@ -6,7 +6,7 @@ The fallbacks are the broker keys that supply the value of a topic without an ov
 from __future__ import annotations
 
 from kconf.configdef.broker.log import FLUSH, JITTER, RETENTION, ROLL
-from kconf.configdef.define import BOOLEAN, DOUBLE, INT, LIST, LONG, LOW, MEDIUM, STRING, UNLIMITED, config_def
+from kconf.configdef.define import BOOLEAN, DOUBLE, INT, LIST, LONG, LONG_MAX, LOW, MEDIUM, STRING, config_def
 from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey
 from kconf.configdef.validators import (
     AT_LEAST_0,
@@ -59,18 +59,18 @@ TOPIC: ConfigDef = config_def(
         _topic("compression.zstd.level", INT, "3", ZSTD_LEVEL, "Effort used when the broker itself compresses with zstd.", BrokerFallback("compression.zstd.level")),
         _topic("delete.retention.ms", LONG, "86400000", AT_LEAST_0, "How long tombstones stay visible in a compacted log before they are purged.", BrokerFallback("log.cleaner.delete.retention.ms")),
         _topic("file.delete.delay.ms", LONG, "60000", AT_LEAST_0, "Grace time between dropping a segment from the log and unlinking its files.", BrokerFallback("log.segment.delete.delay.ms")),
-        _topic("flush.messages", LONG, UNLIMITED, AT_LEAST_1, "After this many unsynced records an fsync is forced.", BrokerFallback("log.flush.interval.messages")),
-        _topic("flush.ms", LONG, UNLIMITED, AT_LEAST_0, "Longest time written records may wait for an fsync.", *FLUSH),
+        _topic("flush.messages", LONG, LONG_MAX, AT_LEAST_1, "After this many unsynced records an fsync is forced.", BrokerFallback("log.flush.interval.messages")),
+        _topic("flush.ms", LONG, LONG_MAX, AT_LEAST_0, "Longest time written records may wait for an fsync.", *FLUSH),
         _topic("follower.replication.throttled.replicas", LIST, "", THROTTLED_REPLICAS, "Replicas whose incoming replication traffic falls under the follower throttle."),
         _topic("index.interval.bytes", INT, "4096", AT_LEAST_0, "About how many log bytes separate two offset-index entries.", BrokerFallback("log.index.interval.bytes")),
         _topic("internal.segment.bytes", INT, None, None, "Segment size without the 1 MiB minimum (tests); takes precedence over segment.bytes.", internal=True),
         _topic("leader.replication.throttled.replicas", LIST, "", THROTTLED_REPLICAS, "Replicas whose outgoing replication traffic falls under the leader throttle."),
         _topic("local.retention.bytes", LONG, "-2", between(-2), "How many bytes per partition a tiered topic also keeps on local disk.", BrokerFallback("log.local.retention.bytes")),
         _topic("local.retention.ms", LONG, "-2", between(-2), "How long a tiered topic also keeps its segments on local disk.", BrokerFallback("log.local.retention.ms")),
-        _topic("max.compaction.lag.ms", LONG, UNLIMITED, AT_LEAST_1, "Age by which a record must have become eligible for the log cleaner.", BrokerFallback("log.cleaner.max.compaction.lag.ms")),
+        _topic("max.compaction.lag.ms", LONG, LONG_MAX, AT_LEAST_1, "Age by which a record must have become eligible for the log cleaner.", BrokerFallback("log.cleaner.max.compaction.lag.ms")),
         _topic("max.message.bytes", INT, "1048588", AT_LEAST_0, "Largest record batch, as stored, that a producer may append to the topic.", BrokerFallback("message.max.bytes")),
         _topic("message.timestamp.after.max.ms", LONG, "3600000", AT_LEAST_0, "How far ahead of the broker clock a record's own timestamp may be.", BrokerFallback("log.message.timestamp.after.max.ms")),
-        _topic("message.timestamp.before.max.ms", LONG, UNLIMITED, AT_LEAST_0, "How far behind the broker clock a record's own timestamp may be.", BrokerFallback("log.message.timestamp.before.max.ms")),
+        _topic("message.timestamp.before.max.ms", LONG, LONG_MAX, AT_LEAST_0, "How far behind the broker clock a record's own timestamp may be.", BrokerFallback("log.message.timestamp.before.max.ms")),
         _topic("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPE, "Timestamp type of stored records: CreateTime (set by the producer) or LogAppendTime (set by the broker).", BrokerFallback("log.message.timestamp.type")),
         _topic("min.cleanable.dirty.ratio", DOUBLE, "0.5", between(0, 1), "Share of not yet compacted bytes a log must have before the cleaner selects it.", BrokerFallback("log.cleaner.min.cleanable.ratio")),
         _topic("min.compaction.lag.ms", LONG, "0", AT_LEAST_0, "Minimum age at which a record may be compacted.", BrokerFallback("log.cleaner.min.compaction.lag.ms")),
@@ -94,6 +94,6 @@ TOPIC_REMOVED: ConfigDef = config_def(
     (
         _topic("message.downconversion.enable", BOOLEAN, "true", None, "Allows rewriting batches into older formats for old consumers.", BrokerFallback("log.message.downconversion.enable"), importance=LOW, legacy=True),
         _topic("message.format.version", STRING, "3.0-IV1", METADATA_VERSION, "Old setting for the on-disk record format; still parsed but ignored.", BrokerFallback("log.message.format.version"), legacy=True),
-        _topic("message.timestamp.difference.max.ms", LONG, UNLIMITED, AT_LEAST_0, "Older two-sided limit on clock distance; fallback of the before/after pair.", BrokerFallback("log.message.timestamp.difference.max.ms"), legacy=True),
+        _topic("message.timestamp.difference.max.ms", LONG, LONG_MAX, AT_LEAST_0, "Older two-sided limit on clock distance; fallback of the before/after pair.", BrokerFallback("log.message.timestamp.difference.max.ms"), legacy=True),
     )
 )

@@ -34,7 +34,7 @@ SIZES: Final = {
 }
 _KEY_TIMES: Final = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 
-UNLIMITED: Final = frozenset(
+MINUS_ONE_IS_UNLIMITED: Final = frozenset(
     prefix + name
     for prefix, names in (
         ("", ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes")),
@@ -68,7 +68,7 @@ def read_amount(key: ConfigKey, text: str) -> Value:
     """Parse an amount for a numeric key, in the key's unit. Raises InvalidValue."""
     text = text.strip()
     if text == "unlimited":
-        if key.name not in UNLIMITED:
+        if key.name not in MINUS_ONE_IS_UNLIMITED:
             raise InvalidValue(f"{key.name} has no value that means unlimited")
         return parse(key.type, "-1")
     match = re.fullmatch(r"([+-]?[0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text)
@@ -156,7 +156,7 @@ def shown_value(name: str, raw: str | None) -> str:
 
 
 def _special(name: str, number: int, raw: str) -> str:
-    if number == -1 and name in UNLIMITED:
+    if number == -1 and name in MINUS_ONE_IS_UNLIMITED:
         return "unlimited"
     if number == -2 and name in FOLLOWS:
         return _as_another(name)

@@ -1,7 +1,7 @@
 """Validators of parsed values.
 
-A `Validator` is a description and a test that raises `InvalidValue` with a reason. validate.py creates the whole
-message: "Invalid value … for configuration …: must be at least 1". Validators are shared constants: two keys that must
+A `Validator` is a spec and a test that raises `InvalidValue` with a reason. validate.py creates the whole message:
+"Invalid value … for configuration …: must be at least 1". Validators are shared constants: two keys that must
 be at least 1 have the same object. NaN passes every range, as in Kafka, which compares doubles. Patterns are strings,
 so that re compiles them on first use and not at import.
 """
@@ -21,9 +21,13 @@ from kconf.configdef.java.regex import is_java_regex
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validator:
-    """A callable that raises `InvalidValue` for an invalid value. Its text completes "must be …"."""
+    """A callable that raises `InvalidValue` for an invalid value. Its spec completes "must be …".
 
-    text: str
+    The spec is a format, not a message: `validator_of` parses it from configdef/releases, and lab/catalog.py writes it
+    there. To change the message for an invalid value, change the reason in the test.
+    """
+
+    spec: str
     test: Callable[[Value], None]
     choices: tuple[str, ...] = ()  # all valid values (or list items), if there are only a few
     distinct: bool = False  # repeated list items are removed before the test and in a describe
@@ -32,10 +36,10 @@ class Validator:
         self.test(value)
 
     def describe(self) -> str:
-        return self.text
+        return self.spec
 
     def __str__(self) -> str:
-        return self.text
+        return self.spec
 
 
 def collapse(value: Value) -> Value:
@@ -119,8 +123,8 @@ def list_of(*choices: str, filled: bool = False) -> Validator:
                 if item not in choices:
                     raise InvalidValue(f"must contain only {', '.join(choices)}; {item!r} is not one of them")
 
-    text = f"{'non-empty ' if filled else ''}list" + (f" of {', '.join(choices)}" if choices else "")
-    return Validator(text, test, choices, distinct=True)
+    spec = f"{'non-empty ' if filled else ''}list" + (f" of {', '.join(choices)}" if choices else "")
+    return Validator(spec, test, choices, distinct=True)
 
 
 def _no_empty_item(items: tuple[str, ...]) -> None:
@@ -284,33 +288,38 @@ def _test_metadata_version(value: Value) -> None:
         raise InvalidValue("must be a metadata version from 0.8.0 to 3.9-IV0")
 
 
-def validator_of(text: str | None) -> Validator | None:
-    """The validator described by a text in a release's data file."""
-    if text is None:
+def validator_of(spec: str | None) -> Validator | None:
+    """The validator of a spec in a release's data file."""
+    if spec is None:
         return None
-    if found := re.fullmatch(r"at least (-?[0-9.]+)", text):
+    if found := re.fullmatch(r"at least (-?[0-9.]+)", spec):
         return between(_bound(found[1]))
-    if found := re.fullmatch(r"from (-?[0-9.]+) to (-?[0-9.]+)", text):
+    if found := re.fullmatch(r"from (-?[0-9.]+) to (-?[0-9.]+)", spec):
         return between(_bound(found[1]), _bound(found[2]))
-    if text.startswith("one of "):
-        return one_of(*text.removeprefix("one of ").split(", "))
-    if text.startswith("list of "):
-        return list_of(*text.removeprefix("list of ").split(", "))
-    if text == NEGATIVE_ONE_OR_MORE.text:
+    if spec.startswith("one of "):
+        return one_of(*spec.removeprefix("one of ").split(", "))
+    if spec.startswith("list of "):
+        return list_of(*spec.removeprefix("list of ").split(", "))
+    if spec == NEGATIVE_ONE_OR_MORE.spec:
         return NEGATIVE_ONE_OR_MORE
-    raise ValueError(f"{text!r} describes no validator")
+    raise ValueError(f"{spec!r} describes no validator")
 
 
 def _bound(text: str) -> float:
     return float(text) if "." in text else int(text)
 
 
-def _test_negative_one_or_more(value: Value) -> None:
-    if value != -1 and _number(value) < 1:
-        raise InvalidValue("must be at least 1, or -1")
+def at_least_one_or(negative_one: str) -> Validator:
+    """At least 1, or -1. `negative_one` names it in the reason: "-1 for no limit"."""
+
+    def test(value: Value) -> None:
+        if value != -1 and _number(value) < 1:
+            raise InvalidValue(f"must be at least 1, or {negative_one}")
+
+    return Validator("at least 1, or -1", test)
 
 
-NEGATIVE_ONE_OR_MORE: Final = Validator("at least 1, or -1", _test_negative_one_or_more)
+NEGATIVE_ONE_OR_MORE: Final = at_least_one_or("-1")
 AT_LEAST_0: Final = between(0)
 AT_LEAST_1: Final = between(1)
 ANY_LIST: Final = list_of()

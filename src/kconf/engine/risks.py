@@ -11,7 +11,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final, NamedTuple
 
-from kconf.configdef.units import UNLIMITED, shown_value
+from kconf.configdef.units import MINUS_ONE_IS_UNLIMITED, shown_value
 
 
 class RiskName(StrEnum):
@@ -47,7 +47,7 @@ class Risk(NamedTuple):
     topics: tuple[str, ...] = ()
 
 
-_RETENTION: Final = frozenset(each for each in UNLIMITED if "local." not in each)
+_RETENTION: Final = frozenset(each for each in MINUS_ONE_IS_UNLIMITED if "local." not in each)
 _POLICIES: Final = ("cleanup.policy", "log.cleanup.policy")
 _MESSAGE_SIZES: Final = ("max.message.bytes", "message.max.bytes")
 _UNCLEAN: Final = "unclean.leader.election.enable"

@@ -1,0 +1,4 @@
+"""The lake's tables without Spark. schemas.py defines them, relations.py their keys and joins.
+
+lookup.py and sql.py read what the last finished run left; `spark/` writes it. lock.py locks a lake on an object store.
+"""

@@ -53,7 +53,7 @@ class ServerCollector(Collector):
             registry.paused_listeners,
         )
         yield CounterMetricFamily(
-            "kconf_refused_connections", "Connections closed because of an invalid request.", counted.invalid_requests
+            "kconf_invalid_requests", "Connections closed because of an invalid request.", counted.invalid_requests
         )
         yield CounterMetricFamily(
             "kconf_connections_rejected",

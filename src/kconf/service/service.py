@@ -3,7 +3,7 @@
     plan     a planner is a pure function of the state; waiting planners are called one after the other, each on the
              snapshot that results from the previous one
     check    the policies check the plan: rules inside it, Python classes after it, in their own thread
-             (server/policy/plan_check.py)
+             (server/policy/policy_check.py)
     commit   the changes of all plans, in one transaction of the store
     apply    the new snapshot becomes visible, subscribers are notified, and every caller gets its outcome
 

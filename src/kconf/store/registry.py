@@ -1,7 +1,7 @@
 """Maps URLs to stores, by scheme.
 
-To add a kind of store, add a package with a `BACKEND`, a line in `_BACKENDS`, and a line in tests/contract/stores.py. A
-backend is imported when it is used, since some need an optional package: the extra `kconf[<scheme>]`.
+docs/how-to/extend.md has the steps to add a kind of store. A backend is imported when it is used, since some need an
+optional package: the extra `kconf[<scheme>]`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from kconf.errors import AuthenticationFailed, ConfigurationError
 
 _NONCE_BYTES = 24
 
-SaslExchange = Generator[bytes, bytes, None]
+ClientExchange = Generator[bytes, bytes, None]
 """Yields the client's messages, receives the broker's, and returns when the login succeeded."""
 
 
@@ -26,7 +26,7 @@ class Sasl(ABC):
     blocks = False
 
     @abstractmethod
-    def exchange(self, host: str) -> SaslExchange:
+    def exchange(self, host: str) -> ClientExchange:
         """The messages of one login to a broker on this host."""
 
 
@@ -43,7 +43,7 @@ class Plain(Sasl):
     def __repr__(self) -> str:
         return f"Plain({self.username!r})"
 
-    def exchange(self, host: str) -> SaslExchange:
+    def exchange(self, host: str) -> ClientExchange:
         yield b"\0".join((b"", self.username.encode(), self._password.encode()))
 
 
@@ -63,7 +63,7 @@ class Scram(Sasl):
     def __repr__(self) -> str:
         return f"Scram({self.username!r}, mechanism={self.mechanism!r})"
 
-    def exchange(self, host: str) -> SaslExchange:
+    def exchange(self, host: str) -> ClientExchange:
         from kconf.model.scram import Mechanism
         from kconf.security.scram import ScramClient, ScramError
 
@@ -102,7 +102,7 @@ class OAuthBearer(Sasl):
     def __repr__(self) -> str:
         return "OAuthBearer()"
 
-    def exchange(self, host: str) -> SaslExchange:
+    def exchange(self, host: str) -> ClientExchange:
         return self._exchange(self.fetch(host))
 
     def fetch(self, host: str) -> Token:
@@ -110,7 +110,7 @@ class OAuthBearer(Sasl):
         given = self._token()
         return Token(given, self._extensions) if isinstance(given, str) else given
 
-    def _exchange(self, token: Token) -> SaslExchange:
+    def _exchange(self, token: Token) -> ClientExchange:
         pairs = {"auth": f"Bearer {token.value}", **token.extensions}
         refusal = yield ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
         if refusal:  # RFC 7628: the server fails the login after the client has acknowledged the error

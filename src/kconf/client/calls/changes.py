@@ -203,13 +203,15 @@ def _revision(listed: Any) -> Revision:
         for each in listed.changes
     )
     not_before = None if listed.not_before_ms < 0 else listed.not_before_ms
-    return Revision(listed.revision, listed.time_ms, _caller(listed), changes, listed.origin, not_before=not_before)
+    return Revision(
+        listed.revision, listed.time_ms, _read_caller(listed), changes, listed.origin, not_before=not_before
+    )
 
 
 def _attempt(listed: Any) -> AuditEntry:
     return AuditEntry(
         listed.time_ms,
-        _caller(listed),
+        _read_caller(listed),
         listed.revision,
         _resource(listed.resource_type, listed.resource_name),
         tuple(listed.keys),
@@ -219,7 +221,7 @@ def _attempt(listed: Any) -> AuditEntry:
     )
 
 
-def _caller(listed: Any) -> RequestContext:
+def _read_caller(listed: Any) -> RequestContext:
     return RequestContext(listed.principal, listed.client_id, listed.host, listed.api, listed.request_id, listed.reason)
 
 

@@ -68,7 +68,7 @@ def record_call(call: Call[Any, Any, T], journal: Journal, settings: ClientSetti
         return (yield call)  # type: ignore[no-any-return]
     changes = [each.change for each in pending]
     log_begin = yield from _log_end()
-    entry = journal.begin(cluster.cluster_id or "", _caller(call, journal, settings), changes, log_begin)
+    entry = journal.begin(cluster.cluster_id or "", _own_caller(call, journal, settings), changes, log_begin)
     try:
         result = yield call
     except KconfError as error:
@@ -106,7 +106,7 @@ def _record_error(error: KconfError, journal: Journal, entry: Any, changes: Sequ
         journal.end(entry, [], [RefusedChange(each, error.failure()) for each in changes], [])
 
 
-def _caller(call: Call[Any, Any, Any], journal: Journal, settings: ClientSettings) -> RequestContext:
+def _own_caller(call: Call[Any, Any, Any], journal: Journal, settings: ClientSettings) -> RequestContext:
     from socket import gethostname
 
     user = settings.security.username

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Generator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.auth.sasl import Sasl, SaslExchange
+from kconf.client.auth.sasl import ClientExchange, Sasl
 from kconf.client.calls.base import NodeVersions
 from kconf.client.settings import Address
 from kconf.client.transport.versions import highest_common_version
@@ -49,7 +49,7 @@ class Login(NamedTuple):
     """A SASL mechanism, and an exchange for one connection."""
 
     mechanism: str
-    exchange: SaslExchange
+    exchange: ClientExchange
 
     @classmethod
     def start(cls, sasl: Sasl, host: str) -> Login:

@@ -10,11 +10,11 @@ from kconf.configdef.define import (
     INT,
     LIST,
     LONG,
+    LONG_MAX,
     LOW,
     MEDIUM,
     READ_ONLY,
     STRING,
-    UNLIMITED,
     broker,
 )
 from kconf.configdef.key import ConfigKey
@@ -64,7 +64,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("node.id", INT, None, AT_LEAST_0, HIGH, READ_ONLY, "ID of this node, unique in the cluster.", required=True),
     broker("num.partitions", INT, "1", AT_LEAST_1, MEDIUM, READ_ONLY, "Default number of partitions of a new topic."),
     broker("process.roles", LIST, None, list_of("broker", "controller", filled=True), HIGH, READ_ONLY, "Roles of this node: broker, controller or both.", required=True),
-    broker("server.max.startup.time.ms", LONG, UNLIMITED, AT_LEAST_0, MEDIUM, READ_ONLY, "Longest time a start may take before the node gives up.", internal=True),
+    broker("server.max.startup.time.ms", LONG, LONG_MAX, AT_LEAST_0, MEDIUM, READ_ONLY, "Longest time a start may take before the node gives up.", internal=True),
     broker("unstable.api.versions.enable", BOOLEAN, "false", None, HIGH, READ_ONLY, "Serves API versions that are still in development; for tests.", internal=True),
     broker("unstable.feature.versions.enable", BOOLEAN, "false", None, HIGH, READ_ONLY, "Allows feature versions that are still in development; for tests.", internal=True),
 )

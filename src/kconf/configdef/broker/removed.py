@@ -12,6 +12,7 @@ from kconf.configdef.define import (
     INT,
     LIST,
     LONG,
+    LONG_MAX,
     LOW,
     MEDIUM,
     MOST,
@@ -19,7 +20,6 @@ from kconf.configdef.define import (
     READ_ONLY,
     SHORT,
     STRING,
-    UNLIMITED,
     broker,
 )
 from kconf.configdef.key import ConfigKey
@@ -43,7 +43,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, "Share of a broker's partitions led elsewhere, in percent, that triggers a rebalance.", legacy=True),
     broker("log.message.downconversion.enable", BOOLEAN, "true", None, LOW, CLUSTER_WIDE, "Cluster default for rewriting batches for old consumers.", legacy=True),
     broker("log.message.format.version", STRING, "3.0-IV1", METADATA_VERSION, MEDIUM, READ_ONLY, "Cluster default for the old record format setting; ignored.", legacy=True),
-    broker("log.message.timestamp.difference.max.ms", LONG, UNLIMITED, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for the older two-sided timestamp limit.", legacy=True),
+    broker("log.message.timestamp.difference.max.ms", LONG, LONG_MAX, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for the older two-sided timestamp limit.", legacy=True),
     broker("metadata.log.segment.min.bytes", INT, "8388608", between(12), HIGH, READ_ONLY, "Smallest allowed segment size of the metadata log; for tests.", internal=True, legacy=True),
     broker("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, "Acks an offset commit waits for.", legacy=True),
     broker("password.encoder.cipher.algorithm", STRING, "AES/CBC/PKCS5Padding", None, LOW, READ_ONLY, "Cipher that encrypts passwords kept in ZooKeeper.", legacy=True),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kconf.configdef.lookup import known_key, similar_key
-from kconf.configdef.units import NUMBERS, UNLIMITED, shown_value
+from kconf.configdef.units import MINUS_ONE_IS_UNLIMITED, NUMBERS, shown_value
 from kconf.console.listing.query import QueryError
 from kconf.console.words import short_time
 from kconf.model.resource import ResourceType
@@ -57,7 +57,7 @@ def key_column(snapshot: ClusterSnapshot, kind: ResourceType, key: str) -> Colum
 
 def _amount(key: str, value: str) -> float:
     """A number to sort by: -1 sorts above all others if it means unlimited for the key."""
-    if value == "-1" and key in UNLIMITED:
+    if value == "-1" and key in MINUS_ONE_IS_UNLIMITED:
         return math.inf
     try:
         return float(value)

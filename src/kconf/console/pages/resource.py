@@ -11,8 +11,8 @@ from kconf.configdef.lookup import known_key, update_mode
 from kconf.configdef.sensitive import HIDDEN
 from kconf.configdef.units import shown_value, unit_of
 from kconf.console.console import NotFound
+from kconf.console.history.config_levels import Level, precedence
 from kconf.console.history.past import Author, ChangeRow, ResourcePast, TimeDiff
-from kconf.console.history.precedence import Level, precedence
 from kconf.console.history.timeline import Lane, Timeline, mini, timeline
 from kconf.console.links import DEFAULT_BROKER, KINDS, change_path, docs_link, resource_of, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute

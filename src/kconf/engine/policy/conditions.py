@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from kconf.configdef.java.parsing import Value, parse
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.units import FOLLOWS, UNLIMITED, unit_of
+from kconf.configdef.units import FOLLOWS, MINUS_ONE_IS_UNLIMITED, unit_of
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.regex import LONGEST, compile_regex
 from kconf.engine.policy.selectors import RuleSelector, Severity
@@ -193,7 +193,7 @@ def _in_common_unit(key: ConfigKey, raw: str, subject: Subject) -> float:
 def amount(key: ConfigKey, value: Value, values: Mapping[str, str]) -> float:
     """A number for comparison: unlimited is infinity, and local retention may be that of the whole topic."""
     assert isinstance(value, (int, float))
-    if value == -1 and key.name in UNLIMITED:
+    if value == -1 and key.name in MINUS_ONE_IS_UNLIMITED:
         return inf
     if value == -2 and key.name in FOLLOWS:
         whole = values.get(FOLLOWS[key.name])

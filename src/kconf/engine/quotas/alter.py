@@ -18,6 +18,7 @@ from typing import Final
 from kconf.configdef.java.parsing import InvalidValue, java_double
 from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, USER_QUOTA
+from kconf.configdef.validators import AT_LEAST_1
 from kconf.errors import ApiError, InvalidRequest, KafkaError, NotAuthorized
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
 from kconf.model.entry import ValueType
@@ -213,18 +214,15 @@ def quota_text(key: ConfigKey, value: float, *, fractions: bool = False) -> str:
         raise InvalidRequest(f"{key.name} must be a number; remove the quota to have no limit")
     if fractions and 0 < value < 2**53 and value != int(value):
         return java_double(value)
+    largest = _LARGEST.get(key.type)
     try:
         if key.validator is not None:
             key.validator.test(value)
+        if largest is not None:
+            AT_LEAST_1.test(int(value))  # Kafka takes 1e-7 for a whole number above 0
     except InvalidValue as error:
         raise InvalidRequest(f"{key.name} {error}: {java_double(value)}") from None
-    largest = _LARGEST.get(key.type)
-    if largest is None:
-        return java_double(float(value))
-    whole = min(int(value), largest)
-    if whole == 0:  # Kafka takes 1e-7 for a whole number above 0
-        raise InvalidRequest(f"{key.name} must be at least 1: {java_double(value)}")
-    return str(whole)
+    return java_double(float(value)) if largest is None else str(min(int(value), largest))
 
 
 def _shown(text: str) -> str:

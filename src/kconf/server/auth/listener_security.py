@@ -1,8 +1,8 @@
 """Loads the authentication and TLS settings of listeners from the broker configs.
 
-`problems` decides whether a restart could load them. A change that would make a restart fail is refused before it is
-committed (`StartCheck`). New certificates apply to new connections; setting a key again to the same value reloads the
-key stores and trust stores. Open connections keep their settings.
+`start_problems` decides whether a restart could load them. A change that would make a restart fail is refused before it
+is committed (`StartCheck`). New certificates apply to new connections; setting a key again to the same value reloads
+the key stores and trust stores. Open connections keep their settings.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ListenerSecurity:
     def open(self, endpoint: EndPoint) -> ListenerTls | None:
         """Read the settings of a new listener. Returns its TLS context, if it uses TLS. Raises ConfigurationError."""
         effective = self._effective()
-        for problem in problems(endpoint, effective).values():
+        for problem in start_problems(endpoint, effective).values():
             raise ConfigurationError(problem)
         self.endpoints.append(endpoint)
         if not endpoint.protocol.tls:
@@ -182,14 +182,14 @@ class StartCheck:
     def __call__(self, change: BrokerChange) -> None:
         """Refuse a change that would make the next start fail, unless the start already fails for the same reason."""
         try:
-            _check_values(change)
+            _check_start_values(change)
         except ConfigurationError as error:
             raise InvalidRequest(str(error)) from None
         deletes = all(each.op == OpType.DELETE for each in change.alterations)
         for endpoint in self._security.endpoints:
             before: Mapping[str, str] | None = None
-            for part, problem in problems(endpoint, change.after).items():
-                before = problems(endpoint, change.before) if before is None else before
+            for part, problem in start_problems(endpoint, change.after).items():
+                before = start_problems(endpoint, change.before) if before is None else before
                 if before.get(part) != problem and not (deletes and part in before):
                     raise InvalidRequest(problem)
         not_read: RequestTimedOut | None = None
@@ -222,7 +222,7 @@ class StartCheck:
         return self.contexts[name]
 
 
-def problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
+def start_problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
     """Errors that would prevent a start with these listener settings, by part (`sasl`, `rules`)."""
     found: dict[str, str] = {}
     readers: dict[str, Callable[[EndPoint, Mapping[str, str]], object]] = {}
@@ -238,7 +238,7 @@ def problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]
     return found
 
 
-def _check_values(change: BrokerChange) -> None:
+def _check_start_values(change: BrokerChange) -> None:
     """Check values for any listener: other servers of the store load them at startup."""
     for each in change.alterations:
         key, text = each.key, change.overrides.get(each.key)

@@ -43,7 +43,7 @@ class SaslConfig:
     tokens: TokenValidator | None = None  # for OAUTHBEARER
 
 
-class SaslExchange(Protocol):
+class ServerExchange(Protocol):
     """One authentication in progress: takes and returns SASL tokens. `user` is set when it is complete.
 
     `lifetime_ms` is how long the credential is valid from then on, or None if it does not expire.
@@ -55,7 +55,7 @@ class SaslExchange(Protocol):
     def step(self, token: bytes) -> bytes: ...
 
 
-def start_exchange(mechanism: str, config: SaslConfig) -> SaslExchange:
+def start_exchange(mechanism: str, config: SaslConfig) -> ServerExchange:
     """Start an authentication with one of the enabled mechanisms."""
     return _EXCHANGES[mechanism](config)
 
@@ -131,14 +131,14 @@ class ScramExchange:
         return answer
 
 
-def _oauth(config: SaslConfig) -> SaslExchange:
+def _oauth(config: SaslConfig) -> ServerExchange:
     assert config.tokens is not None
     from kconf.server.auth.oauthbearer.exchange import OAuthBearerExchange
 
     return OAuthBearerExchange(config.tokens)
 
 
-_EXCHANGES: Final[Mapping[str, Callable[[SaslConfig], SaslExchange]]] = {
+_EXCHANGES: Final[Mapping[str, Callable[[SaslConfig], ServerExchange]]] = {
     PLAIN: PlainExchange,
     **{name: partial(ScramExchange, mechanism) for name, mechanism in SCRAMS.items()},
     OAUTHBEARER: _oauth,

@@ -19,7 +19,7 @@ from kconf.protocol.headers import HEAD, LENGTH, Header, read_header, response
 from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kconf.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from kconf.server.auth.login_failed import LoginFailed
-from kconf.server.auth.mechanisms import SaslConfig, SaslExchange, start_exchange
+from kconf.server.auth.mechanisms import SaslConfig, ServerExchange, start_exchange
 from kconf.server.error_responses import error_response
 
 SASL_HANDSHAKE: Final = 17
@@ -47,7 +47,7 @@ class SaslServerAuthenticator:
 
     def __init__(self, config: SaslConfig, on_success: Callable[[str], None], now: Callable[[], float]) -> None:
         self._config, self._on_success, self._now = config, on_success, now
-        self._exchange: SaslExchange | None = None
+        self._exchange: ServerExchange | None = None
         self._bare = False  # tokens are sent without a request header
         self._mechanism: str | None = None
         self._user: str | None = None
@@ -114,7 +114,7 @@ class SaslServerAuthenticator:
         self._exchange, self._bare, self.is_authenticated = exchange, version == 0, False
         return AuthenticationStep(_encoded(header, SaslHandshakeResponse(0, mechanisms)))
 
-    def _bare_token(self, exchange: SaslExchange, token: bytes) -> AuthenticationStep:
+    def _bare_token(self, exchange: ServerExchange, token: bytes) -> AuthenticationStep:
         try:
             answer = exchange.step(token)
             self._complete(exchange)
@@ -122,7 +122,7 @@ class SaslServerAuthenticator:
             return AuthenticationStep(b"", error.reason)
         return AuthenticationStep(LENGTH.pack(len(answer)) + answer)
 
-    def _token(self, exchange: SaslExchange, frame: bytes, key: int, version: int) -> AuthenticationStep:
+    def _token(self, exchange: ServerExchange, frame: bytes, key: int, version: int) -> AuthenticationStep:
         api = APIS.get(key)
         if api is None or not api.serves(version):
             raise RemoteProtocolError(f"API {key} version {version} during authentication")
@@ -139,7 +139,7 @@ class SaslServerAuthenticator:
             return AuthenticationStep(_encoded(header, failed), error.reason)
         return AuthenticationStep(_encoded(header, SaslAuthenticateResponse(0, "", answer, lifetime)))
 
-    def _complete(self, exchange: SaslExchange) -> int:
+    def _complete(self, exchange: ServerExchange) -> int:
         """Start the session if the exchange is complete. Returns its lifetime in ms, 0 for none."""
         if exchange.user is None:
             return 0

@@ -1,0 +1,5 @@
+"""Connections. listener.py opens the sockets, acceptor.py accepts connections, connection.py reads requests from them.
+
+acceptor.py asks connection_quotas.py before the login; a limit per user belongs in connection.py, after the login.
+connection_registry.py lists the open connections, counts and logs.
+"""

@@ -85,7 +85,7 @@ class Acceptor:
             self._loop.add_reader(listening, self._accept, listening)
 
     def _admit(self, accepted: socket.socket, host: str) -> None:
-        reason = self._registry.quotas.over_limit(host)
+        reason = self._registry.quotas.over_address_limit(host)
         if reason is None:
             self._registry.quotas.opened(host, self._endpoint)
             self._spawn(self._set_up(accepted, host))

@@ -1,12 +1,18 @@
 """Limits the number of connections: `max.connections`, in total and per listener, and `max.connections.per.ip`.
 
 These limits are dynamic configs. A change applies to the next connection; open connections stay open. The acceptor
-calls `full` and `over_limit` before the login, when only the address and the listener are known.
+calls `full` and `over_address_limit` before the login, when only the address and the listener are known.
 
 To add a limit by principal, add methods that connection.py calls after authentication: in `connection_made` if
-`authenticate` returned None, otherwise in `_authentication_step` when the client is authenticated for the first time.
-`connection_lost` decrements the count. The value would be a setting (configdef/server_settings.py), since Kafka has no
-such key. The connection rate is limited in server/quotas/manager.py.
+`authenticate` returned None, otherwise in `_authentication_step` when the client is authenticated for the first time. A
+re-authentication has the same user and must not be counted again. `connection_lost` decrements the count. The value
+would be a setting (configdef/server_settings.py), since Kafka has no such key.
+
+In `_authentication_step` the successful response already exists: close the connection without sending it, and call
+`registry.rejected`. To send an error instead, let `on_success` raise `LoginFailed`, and call it in
+`SaslServerAuthenticator._complete` before that sets `is_authenticated`; the connection then counts as a failed login.
+
+The connection rate is limited in server/quotas/manager.py.
 """
 
 from __future__ import annotations
@@ -47,7 +53,7 @@ class ConnectionQuotas:
             return f"max.connections of listener {endpoint.name} is {own}"
         return None
 
-    def over_limit(self, host: str) -> str | None:
+    def over_address_limit(self, host: str) -> str | None:
         """Why another connection from this host is rejected, or None if it is accepted."""
         self._limits()
         if self._per_host.get(host, 0) >= self._overrides.get(host, self._max_per_host):

@@ -1,7 +1,8 @@
 """The policies of a server. Python classes are called in separate threads, with a time limit.
 
 If a policy raises, hangs or returns an invalid value, the resource fails with POLICY_VIOLATION and the server
-continues. plan_check.py and service/service.py call the policies during a change; this module does not plan or commit.
+continues. policy_check.py and service/service.py call the policies during a change; this module does not plan or
+commit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kconf.engine.policy.hooks import (
 )
 from kconf.errors import PolicyViolation
 from kconf.model.journal import RequestContext
-from kconf.server.policy.plan_check import NOT_EVALUATED, ActivePolicies, PolicyCheck, Proposal, Verdict
+from kconf.server.policy.policy_check import NOT_EVALUATED, ActivePolicies, PolicyCheck, Proposal, Verdict
 from kconf.server.policy.resource_locks import ResourceLock, ResourceLocks
 from kconf.server.policy.rules_file import RulesFile
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code, clean, redact

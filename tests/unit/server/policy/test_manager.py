@@ -29,7 +29,7 @@ from kconf.model.plan import Plan
 from kconf.model.resource import Resource, Topic
 from kconf.server.policy.loader import load_policies
 from kconf.server.policy.manager import PolicyManager
-from kconf.server.policy.plan_check import NOT_EVALUATED, PolicyCheck
+from kconf.server.policy.policy_check import NOT_EVALUATED, PolicyCheck
 from kconf.service import Planner, Service, State
 from kconf.store.memory import MemoryStore
 

@@ -7,13 +7,14 @@ tokens without a signature are accepted only if Kafka's class for that is named,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.validate import validate
+from kconf.configdef.validators import between
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.security.jaas import parse
 from kconf.server.auth.oauthbearer import HANDLER, OAUTHBEARER
@@ -103,13 +104,11 @@ def _jwks(endpoint: EndPoint, given: Callable[[str], str | None]) -> JwksSetting
     )
 
 
-def _number(given: Callable[[str], str | None], key: str, *, least: int = 0) -> int:
-    text = given(key)
+def _number(given: Callable[[str], str | None], name: str, *, least: int = 0) -> int:
+    text, key = given(name), replace(BROKER[name], validator=between(least))  # Kafka's definition has no bounds
     try:
-        value = validate(BROKER[key], BROKER[key].default or "" if text is None else text)
+        value = validate(key, key.default or "" if text is None else text)
     except InvalidConfig as error:
         raise ConfigurationError(str(error)) from None
     assert isinstance(value, int)
-    if value < least:
-        raise ConfigurationError(f"Invalid value {value} for configuration {key}: must be at least {least}")
     return value

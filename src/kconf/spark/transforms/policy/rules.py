@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from kconf.configdef.java.parsing import Value
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
+from kconf.configdef.units import FOLLOWS, MINUS_ONE_IS_UNLIMITED, NUMBERS, unit_of
 from kconf.engine.policy.conditions import (
     ABOUT_OVERRIDES,
     FACTS,
@@ -179,7 +179,7 @@ def _amount(key: ConfigKey) -> Column:
     """A number for comparison: unlimited is above everything, and local retention may equal total retention."""
     number = _number(key, value_of(key))
     number = F.when(~F.isnan(number), number)  # Spark treats it as above everything
-    if key.name in UNLIMITED:
+    if key.name in MINUS_ONE_IS_UNLIMITED:
         number = F.when(number == -1, F.lit(_INFINITE)).otherwise(number)
     if key.name in FOLLOWS:
         told = F.col("values")[FOLLOWS[key.name]]
@@ -190,7 +190,7 @@ def _amount(key: ConfigKey) -> Column:
 
 
 def _bound(key: ConfigKey, operand: Value) -> Column:
-    unlimited = operand == -1 and key.name in UNLIMITED
+    unlimited = operand == -1 and key.name in MINUS_ONE_IS_UNLIMITED
     return F.lit(_INFINITE if unlimited else float(operand))  # type: ignore[arg-type]  # a number, as the reader saw to
 
 

@@ -81,7 +81,7 @@ def test_unsecured_tokens_need_kafkas_class_by_its_name() -> None:
         ({URL: "/etc/keys.json"}, "https or file"),
         ({URL: "file:/x", "sasl.oauthbearer.clock.skew.seconds": "much"}, "clock.skew"),
         ({URL: "file:/x", "sasl.oauthbearer.clock.skew.seconds": "-1"}, "at least 0"),
-        ({URL: "file:/x", "sasl.oauthbearer.jwks.endpoint.refresh.ms": "0"}, "at least 1"),
+        ({URL: "file:/x", "sasl.oauthbearer.jwks.endpoint.refresh.ms": "0"}, "^Invalid value 0 .* at least 1$"),
         ({URL: "file:/x", f"oauthbearer.{HANDLER}": "com.example.Mine"}, "Java class"),
         ({URL: "file:/x", "sasl.oauthbearer.jwt.validator.class": "com.example.Mine"}, "Java class"),
         ({URL: "file:/x", "oauthbearer.sasl.jaas.config": "secret"}, "jaas.config"),
