@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from kconf.spark import cache
+from kconf.spark.startup import cache
 from tests.docs.blocks import ROOT, Block, Page, Step, differences, steps
 from tests.support.process import free_port
 

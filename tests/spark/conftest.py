@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"), spark)
+    return Lake(str(tmp_path / "lake"), spark, little=True)
 
 
 @pytest.fixture

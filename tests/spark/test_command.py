@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kconf.lake.schemas import HISTORY, JOURNAL
-from kconf.spark.delta_tables import first_line
+from kconf.spark.errors import first_line
 from tests.cli.conftest import Ran
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of

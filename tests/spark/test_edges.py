@@ -1,16 +1,21 @@
-"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner."""
+"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner. And a ledger of
+files that is read in another time zone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kconf.engine.policy.selectors import NamePattern
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT, Table
-from kconf.spark.delta_tables import local
+from kconf.spark import files
+from kconf.spark.delta_tables import SMALL, Lake, local
 from kconf.spark.transforms import effective, integrity
 from kconf.spark.transforms.topics.table import owner_of
 
@@ -59,3 +64,23 @@ def test_a_value_of_a_file_is_known_while_something_is_set_above_it(spark: Spark
     assert [(row["broker"], row["rank"], row["source"], row["value"]) for row in found] == [
         ("1", 3, "STATIC_BROKER_CONFIG", "1")
     ]
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
+@pytest.mark.parametrize("small", [SMALL, 0], ids=["deltalake", "spark"])
+def test_a_file_of_the_ledger_is_known_in_every_time_zone(spark: SparkSession, tmp_path: Path, small: int) -> None:
+    lake, file = Lake(str(tmp_path), spark, small=small), files.Listed("/archive/1.jsonl", 7, 1_700_000_000_123)
+
+    files.record(lake, "archive", [file], {}, 1)
+
+    assert files.is_known(lake, "archive", file)
+    assert not files.is_known(lake, "archive", files.Listed(file.path, 7, file.modified + 1))

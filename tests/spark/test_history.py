@@ -76,10 +76,12 @@ def test_as_of_equals_a_replay_up_to_that_time(spark: SparkSession, tmp_path: Pa
         assert as_of(made, time) == state(everything, time)
 
 
-@pytest.mark.parametrize("batches", one_of(2, [3]))
-def test_any_split_into_batches_equals_the_rebuild(lake: Lake, tmp_path: Path, batches: int) -> None:
+@pytest.mark.parametrize(("batches", "little"), one_of((2, False), [(3, True)]))
+def test_any_split_into_batches_equals_the_rebuild(
+    spark: SparkSession, tmp_path: Path, batches: int, little: bool
+) -> None:
     """Files arrive late, twice and out of order."""
-    random = Random(3)
+    random, lake = Random(3), Lake(str(tmp_path / "lake"), spark, little=little)
     everything = [line for journal in journals(12, 40, seed=3) for line in journal.lines]
     jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(12))
     archive = tmp_path / "archive"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kconf.spark import cache as own
 from kconf.spark import session
+from kconf.spark.startup import cache as own
 from kconf.spark.startup import class_archive
 from tests.spark.test_command import kconf
 

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from kconf.lake.schemas import TABLES, UNEVEN
 from kconf.spark import runner, silver
@@ -16,6 +18,8 @@ from kconf.spark.delta_tables import Lake
 from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
+from tests.spark.journals import Journal
+from tests.spark.oracle import lines_of
 
 Row = dict[str, Any]
 CLUSTER = "looked-at-only"
@@ -160,3 +164,24 @@ def test_brokers_that_differ_are_reported_except_where_they_must_differ(lake: La
     assert [(row["key"], row["brokers"]) for row in uneven] == [
         ("num.io.threads", [{"value": "8", "brokers": ["1", "2"]}, {"value": "4", "brokers": ["3"]}])
     ]
+
+
+def test_a_snapshot_beside_a_servers_journal_does_not_make_its_changes_late(lake: Lake, tmp_path: Path) -> None:
+    """It adds no events, and the new lines are in order: only open rows are replaced, and nothing is merged."""
+    journal = Journal(CLUSTER, Random(1), time=START)
+    archive, looks = tmp_path / "archive", tmp_path / "looks"
+    archive.mkdir()
+    looks.mkdir()
+    sources = Sources([str(archive)], [str(looks)])
+    for minute, value in ((1, "1"), (3, "3")):
+        journal.time = START + minute * MINUTE
+        lines = journal.set("topic", "orders", "retention.ms", value)
+        (archive / f"{minute}.jsonl").write_text("".join(f"{line}\n" for line in lines_of(lines)))
+        snapshot(looks, minute + 1, [topic("orders", "A"), override("orders", "retention.ms", value)])
+        run(lake, sources, Inputs(), lambda _: None)
+
+    (last,) = DeltaTable(lake.path(TABLES["history"])).history(1)
+    assert last["operation"] == "WRITE"
+    assert [(row["value"], row["origin"]) for row in rows(lake, "history", "open")] == [("3", "kconf")]
+    assert rows(lake, "state")[0]["time"] == at(3), "no clock of the snapshot's"
+    assert rows(lake, "state")[0]["looked"]

@@ -267,7 +267,7 @@ def test_an_override_on_a_declared_topic_drifts_without_a_selector_unless_it_is_
         current = lake.read(TABLES["history"]).where("open")
         there = drift.actual(lake.read(TABLES["effective_config"]), current, lake.read(TABLES["topics"]))
         clusters, known = current.select("cluster").distinct(), local(lake.spark, keys(world.inputs.catalog), KEYS)
-        found = drift.drift(rows, there, current, clusters, known, drift.owned(declared))
+        found = drift.drift(drift.wanted(rows, clusters, known), there, current, drift.owned(declared))
         return {(row["resource_name"], row["key"]) for row in found.where("kind = 'undeclared'").collect()}
 
     assert drifting("topics: {payments: }") == {("payments", "segment.bytes")}

@@ -22,6 +22,7 @@ from kconf.lake.schemas import (
     QUARANTINE,
     RUNS,
     SNAPSHOT,
+    STATE,
     TOPICS,
     UNEVEN,
     VIOLATIONS,
@@ -51,6 +52,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     DECLARED.name: _SETTING,
     FILES.name: ("source", "file", "round"),
     HISTORY.name: (*_SETTING, "epoch", "revision", "line"),
+    STATE.name: ("cluster",),
     TOPICS.name: ("cluster", "topic", "topic_id"),
     EFFECTIVE_CONFIG.name: _SETTING,
     EFFECTIVE_QUOTA.name: ("cluster", "user", "client_id", "key"),
@@ -83,6 +85,7 @@ JOINS: Final[Mapping[str, tuple[Join, ...]]] = {
         Join(EFFECTIVE_CONFIG, _SAME_SETTING, "where open"),
         Join(TOPICS, "cluster, topic_id, resource_name = topic", _OF_TOPICS),
     ),
+    STATE.name: (Join(HISTORY, "cluster"),),
     TOPICS.name: (Join(HISTORY, "cluster, topic = resource_name", _OF_TOPICS),),
     EFFECTIVE_CONFIG.name: (
         Join(HISTORY, _SAME_SETTING, "where open: who set it"),

@@ -220,6 +220,26 @@ HISTORY: Final = Table(
     ("open",),
 )
 
+STATE: Final = Table(
+    "silver",
+    "state",
+    "How far the history of a cluster goes. A copy of the commit notes of `history`, made anew by every run.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            epoch     bigint     the last line that the history includes: epoch,
+            revision  bigint     revision,
+            line      int        and line; of a cluster without a journal, the time of the last snapshot
+            time      timestamp  the latest time of a line or snapshot; what is older and comes later is late
+            began     timestamp  the first line that a server numbered; later snapshots add nothing to the history
+            recorded  boolean    whether clients recorded changes
+            looked    boolean    whether there are snapshots
+            followed  boolean    whether a metadata log was followed
+            round     bigint     the last round of reading that the history includes, of all clusters
+        """),
+    ),
+)
+
 TOPICS: Final = Table(
     "gold",
     "topics",
@@ -416,7 +436,7 @@ RUNS: Final = Table(
 
 BRONZE: Final = (JOURNAL, ATTEMPTS, QUARANTINE, SNAPSHOT, DECLARED)
 GOLD: Final = (TOPICS, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, DRIFT, UNEVEN, VIOLATIONS, ACTIVITY, INTEGRITY)
-TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, *GOLD, RUNS)}
+TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, STATE, *GOLD, RUNS)}
 
 _NOT_STREAMED: Final = frozenset({"sequence", *(each.name for each in REQUEST)})
 CHANGE_ROW: Final = (

@@ -18,7 +18,9 @@ from pyspark.sql import functions as F
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import files
-from kconf.spark.delta_tables import Lake, first_line
+from kconf.spark.affected import FEW
+from kconf.spark.delta_tables import Lake
+from kconf.spark.errors import first_line
 from kconf.spark.metadata_log import METADATA_LOG, MetadataLog, text_file
 from kconf.spark.snapshot_intake import take_snapshots
 from kconf.spark.transforms import lines, snapshot_lines
@@ -121,10 +123,10 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
         marks = _marks(lake)
         told = {row["cluster"]: row for row in _counts(read).collect()}
         if any(row["changes"] for row in told.values()):
-            note = {"marks": _moved(marks, told)}
+            note = {"marks": _moved(marks, told), "round": number}
             changes, count = _unknown(lake, lines.changes(read), marks, told)
             if count:
-                lake.append(JOURNAL, changes, note=note)
+                lake.append(JOURNAL, changes, note=note, few=count <= FEW)
             brought.journal += count
             if any(row["named"] for row in told.values()):
                 brought.journal += _name_authors(lake, lines.changes(read), note)
@@ -133,7 +135,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
             count = fresh.count()
             if count:
-                lake.append(ATTEMPTS, fresh)
+                lake.append(ATTEMPTS, fresh, note={"round": number}, few=count <= FEW)
             brought.attempts += count
         if any(row["bad"] for row in told.values()):
             brought.quarantined += _put_aside(lake, lines.quarantine(read))
@@ -149,7 +151,7 @@ def _put_aside(lake: Lake, bad: DataFrame) -> int:
     try:
         count = fresh.count()
         if count:
-            lake.append(QUARANTINE, fresh)
+            lake.append(QUARANTINE, fresh, few=count <= FEW)
         return count
     finally:
         fresh.unpersist()

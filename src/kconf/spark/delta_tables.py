@@ -13,23 +13,31 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+
+from kconf.lake.local_tables import Files, LocalTables, Mode
 from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
 from kconf.lake.lock import LakeLock
 from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.types import StructType
 
 _ASKED_BY: Final = frozenset(
     ("cluster", "resource_type", "resource_name", "key", "topic", "time", "taken", "since", "until", "round", "run")
 )
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
-
-
+SMALL: Final = 4 * 1024 * 1024
+"""Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
+_FILES: Final = 32  # Spark lists more paths in a job
+_RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
+_WRITES: Final = ("WRITE", "MERGE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT")
 
 
 class SchemaDifference(NamedTuple):
@@ -43,13 +51,22 @@ class SchemaDifference(NamedTuple):
 
 
 class Lake:
-    """The tables under one URI, for one session."""
+    """The tables under one URI, for one session.
 
-    def __init__(self, uri: str, spark: SparkSession) -> None:
+    Small tables of a local lake are read as plain Parquet files, and written by deltalake if they stay small: the
+    caller says if a change is about `few` rows, or for all tables that lake and input are `little`. Spark's own way
+    takes a job to find the files of each table that a query reads, and more to write one. `small` is the size in bytes
+    up to which that is done; 0: Spark reads and writes all tables, as on an object store.
+    """
+
+    def __init__(self, uri: str, spark: SparkSession, *, little: bool = False, small: int = SMALL) -> None:
         self.local = local_path(uri)
         self.uri = located(uri)
         self._lock: LakeLock | None = None
         self.spark = spark
+        self._small = 0 if self.local is None else small
+        self._is_little = little and self._small > 0
+        self._tables = LocalTables(self.uri)
 
     # -- where things are --------------------------------------------------------------------------------------------
 
@@ -96,23 +113,45 @@ class Lake:
         """The table, now or at a version; empty if it does not exist yet."""
         if not self.exists(table):
             return local(self.spark, [], table.ddl)
+        found = self._tables.files(table, version) if self._small else None
+        if found is not None and found.size <= self._small and len(found.paths) <= _FILES:
+            return self._read_files(table, found)
         reader = self.spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(table))
+
+    def _read_files(self, table: Table, files: Files) -> DataFrame:
+        """The rows of Parquet files: Spark needs no jobs to find them, as it does for a Delta table."""
+        from pyspark.sql.types import StructType
+
+        if not files.paths:
+            return local(self.spark, [], table.ddl)
+        place = self.path(table)
+        options = {"basePath": place, "__globPaths__": "false"}  # the path is literal, not a glob
+        reader = self.spark.read.schema(StructType.fromJson(dict(files.schema))).options(**options)
+        return reader.parquet(*(f"{place}/{each}" for each in files.paths))
 
     def version(self, table: Table) -> int | None:
         """The version of the last commit; None if the table does not exist."""
         commits = self._commits(table)
         return _version(commits[-1]) if commits else None
 
-    def note(self, table: Table) -> dict[str, Any]:
-        """The note of the last commit that has one: see `append`, `overwrite` and `merge`."""
+    def note(self, table: Table, *, of_rows: bool = False) -> dict[str, Any]:
+        """The note of the last commit that has one: see `append`, `overwrite` and `merge`.
+
+        `of_rows`: the note of the current rows, none if they were written without one.
+        """
         for commit in reversed(self._commits(table)):
             for line in self._text(table, commit).split("\n"):  # a statistic may contain U+2028
-                if '"userMetadata"' in line:
-                    note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
+                if not line.startswith('{"commitInfo"'):
+                    continue
+                info = json.loads(line)["commitInfo"]
+                if "userMetadata" in info:
+                    note: dict[str, Any] = json.loads(info["userMetadata"])
                     return note
+                if of_rows and info.get("operation") in _WRITES:
+                    return {}
         return {}
 
     # -- columns -----------------------------------------------------------------------------------------------------
@@ -121,8 +160,7 @@ class Lake:
         """How the table differs from its schema; no difference if it does not exist yet."""
         if not self.exists(table):
             return SchemaDifference()
-        schema = self.spark.read.format("delta").load(self.path(table)).schema
-        found = {each.name: each.dataType.simpleString() for each in schema.fields}
+        found = {each.name: each.dataType.simpleString() for each in self._schema(table).fields}
         defined = {each.name: each.type for each in table.columns}
         return SchemaDifference(
             [each for each in table.columns if each.name not in found],
@@ -132,6 +170,13 @@ class Lake:
                 if defined.get(name) != kind
             ],
         )
+
+    def _schema(self, table: Table) -> StructType:
+        from pyspark.sql.types import StructType
+
+        if not self._small:
+            return self.spark.read.format("delta").load(self.path(table)).schema
+        return StructType.fromJson(dict(self._tables.schema(table)))
 
     def migrate(self, tables: Iterable[Table]) -> dict[str, list[str]]:
         """Add missing columns to tables, with null in all rows; returns the new columns by table path.
@@ -161,16 +206,81 @@ class Lake:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def append(self, table: Table, rows: DataFrame, *, note: Mapping[str, Any] | None = None) -> None:
+    def append(
+        self, table: Table, rows: DataFrame, *, note: Mapping[str, Any] | None = None, few: bool = False
+    ) -> None:
         """Add rows."""
-        self._writer(table, rows, "append", note).save(self.path(table))
+        if self._is_little or (few and self._small):
+            self._write_arrow(table, _collected(rows, table), "append", note)
+        else:
+            self._writer(table, rows, "append", note).save(self.path(table))
 
-    def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
-        """Replace all rows, in one commit."""
+    def append_rows(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
+    ) -> None:
+        """Add a few rows. On a local lake without Spark, which needs a second for it; times are ISO texts."""
+        if not self._small:
+            self.append(table, local(self.spark, rows, table.ddl), note=note)
+        else:
+            self._write_rows(table, rows, "append", note)
+
+    def overwrite_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Replace all rows with a few, in one commit; as `append_rows`."""
+        if not self._small:
+            self.overwrite(table, local(self.spark, rows, table.ddl))
+        else:
+            self._write_rows(table, rows, "overwrite", None)
+
+    def _write_rows(
+        self,
+        table: Table,
+        rows: Sequence[Mapping[str, Any]],
+        mode: Mode,
+        note: Mapping[str, Any] | None,
+    ) -> None:
+        whole = [{name: _value(row.get(name), kind) for name, kind, _ in table.columns} for row in rows]
+        self._write_arrow(table, pa.Table.from_pylist(whole, _arrow_schema(table)), mode, note)
+
+    def _write_arrow(self, table: Table, rows: pa.Table, mode: Mode, note: Mapping[str, Any] | None) -> None:
+        self._check_lock()
+        properties = None if self.exists(table) else {_RANGES: self._ranges(table)}
+        self._tables.write(table, rows, mode, properties=properties, note=note)
+
+    def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Some columns of all rows of a small table; none if it does not exist yet. On a local lake without Spark.
+
+        Times have their zone, UTC.
+        """
+        if not self.exists(table):
+            return []
+        if not self._small:
+            rows = self.read(table).select(*names).collect()
+            return [{name: _zoned(value) for name, value in row.asDict().items()} for row in rows]
+        return self._tables.columns(table, names)
+
+    def overwrite(
+        self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False
+    ) -> None:
+        """Replace all rows, in one commit. `few`: that changes few of them."""
+        if self._stays_small(table, few):
+            self._write_arrow(table, _collected(rows, table), "overwrite", note)
+            return
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
 
-    def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
+    def _stays_small(self, table: Table, few: bool) -> bool:
+        if self._is_little or not few or not self._small:
+            return self._is_little
+        found = self._tables.files(table) if self.exists(table) else None
+        return found is not None and found.size <= self._small
+
+    def replace(
+        self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False
+    ) -> None:
         """Replace the rows that meet the condition with `rows`, which need not meet it, in one commit."""
+        if self._stays_small(table, few):
+            kept = self.read(table).where(f"NOT coalesce(({where}), false)")
+            self.overwrite(table, fit(kept, table).unionByName(fit(rows, table)), note, few=few)
+            return
         writer = self._writer(table, rows, "overwrite", note).option("replaceWhere", where)
         name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
         self.spark.conf.set(name, "false")
@@ -186,15 +296,32 @@ class Lake:
     def _writer(self, table: Table, rows: DataFrame, mode: str, note: Mapping[str, Any] | None) -> DataFrameWriter:
         self._check_lock()
         writer = fit(rows, table).write.format("delta").mode(mode).partitionBy(*table.partitioned_by)
-        ranges = [name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by]
-        writer = writer.option("delta.dataSkippingStatsColumns", ",".join(ranges))
+        writer = writer.option(_RANGES, self._ranges(table))
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
 
-    def merge(self, table: Table, rows: DataFrame, gone: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
+    @staticmethod
+    def _ranges(table: Table) -> str:
+        return ",".join(name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by)
+
+    def merge(
+        self,
+        table: Table,
+        rows: DataFrame,
+        gone: DataFrame,
+        *,
+        on: str,
+        note: Mapping[str, Any],
+        few: bool = False,
+    ) -> None:
         """Update the rows of the table (`t`) that match `s`, add the others, and remove those that match `gone`, in one
         commit."""
         from pyspark.sql import functions as F
 
+        if self._stays_small(table, few):
+            given = fit(rows, table).unionByName(fit(gone, table))
+            kept = self.read(table).alias("t").join(given.alias("s"), F.expr(on), "left_anti")
+            self.overwrite(table, fit(kept, table).unionByName(fit(rows, table)), note, few=few)
+            return
         self._check_lock()
         given = fit(rows, table).withColumn(_GONE, F.lit(False))
         given = given.unionByName(fit(gone, table).withColumn(_GONE, F.lit(True)))
@@ -256,6 +383,31 @@ def _version(commit: str) -> int:
     return int(commit[:20])
 
 
+def _collected(rows: DataFrame, table: Table) -> pa.Table:
+    """The rows of a table, in memory."""
+    return fit(rows, table).toArrow().cast(_arrow_schema(table))
+
+
+def _arrow_schema(table: Table) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromDDL(table.ddl)
+    assert isinstance(schema, StructType)
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def _value(value: Any, kind: str) -> Any:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    return datetime.fromisoformat(value) if kind == "timestamp" and value is not None else value
+
+
+def _zoned(value: Any) -> Any:
+    """A time that Spark returned, which is in the local time zone but does not say so."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
 def _local_names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
@@ -277,26 +429,3 @@ def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> D
 
     text = json.dumps(list(rows))
     return spark.range(0, 1, 1, 1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{ddl}>>")))
-
-
-def first_line(error: Exception) -> str:
-    """The message of a Spark error without plan and stack trace; for Python errors, the exception raised.
-
-    If Spark only names the failed call or task, the root cause is returned.
-    """
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Failed): ", line)]
-    if lines and "Traceback (most recent call last)" in lines[0] and raised:
-        return raised[-1]
-    if lines and re.match(r"An error occurred while calling |.*Job aborted due to stage failure", lines[0]):
-        return _root(lines)
-    return lines[0].strip() if lines else type(error).__name__
-
-
-def _root(lines: Sequence[str]) -> str:
-    """The last cause in a Java stack trace, without its package."""
-    causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
-    tasks = [found[1] for line in lines if (found := re.search(r"\(TID \d+\).*?\): (\S.*)", line))]
-    calls = [line[2:] for line in lines if line.startswith(": ")]
-    root = (causes[-1:] or tasks[-1:] or calls[-1:] or lines[:1])[0].strip()
-    return re.sub(r"^(?:\w+\.)+(\w+(?:: |$))", r"\1", root)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F
 from kconf.client.kraft.archive import log_segment
 from kconf.lake.location import LakeError, local_path, located, spark_uri
 from kconf.lake.schemas import FILES
-from kconf.spark.delta_tables import Lake, local
+from kconf.spark.delta_tables import Lake
 
 _LINES: Final = ".jsonl"
 
@@ -81,7 +82,7 @@ def record(lake: Lake, source: str, files: Iterable[Listed], skipped: Mapping[st
             "source": source,
             "file": each.path,
             "size": each.size,
-            "modified": each.modified,
+            "modified": datetime.fromtimestamp(each.modified / 1000, UTC).isoformat(timespec="milliseconds"),
             "read": each.path not in skipped,
             "reason": skipped.get(each.path),
             "round": number,
@@ -90,9 +91,7 @@ def record(lake: Lake, source: str, files: Iterable[Listed], skipped: Mapping[st
         for each in files
     ]
     if rows:
-        schema = FILES.ddl.replace("`modified` timestamp", "`modified` bigint")
-        given = local(lake.spark, rows, schema)
-        lake.append(FILES, given.withColumn("modified", F.timestamp_millis("modified")))
+        lake.append_rows(FILES, rows)
 
 
 _NO_RANGE: Final = LogRange(None, None, None, None)  # type: ignore[arg-type]
@@ -118,12 +117,14 @@ def path_of(file: str) -> str:
 
 
 def _known(lake: Lake, source: str, home: str) -> dict[str, Listed]:
-    if not lake.exists(FILES):
-        return {}
-    rows = lake.read(FILES).where((F.col("source") == source) & F.col("file").startswith(home))
-    last = F.max_by(F.struct("size", F.unix_millis("modified").alias("modified")), "round").alias("last")
-    found = rows.groupBy("file").agg(last).select("file", "last.*").collect()
-    return {row["file"]: Listed(row["file"], row["size"], row["modified"]) for row in found}
+    found: dict[str, tuple[int, Listed]] = {}
+    for row in lake.columns(FILES, ("source", "file", "size", "modified", "round")):
+        if row["source"] == source and row["file"].startswith(home):
+            listed = Listed(row["file"], row["size"], round(row["modified"].timestamp() * 1000))
+            number = row["round"] or 0
+            if number >= found.get(row["file"], (0, listed))[0]:
+                found[row["file"]] = number, listed
+    return {file: listed for file, (_, listed) in found.items()}
 
 
 def _on_disk(place: Path) -> Iterator[Listed]:

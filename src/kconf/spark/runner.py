@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
+from kconf.lake.local_tables import disk_full
 from kconf.lake.location import LakeBusy, LakeError
 from kconf.lake.schemas import (
     ATTEMPTS,
@@ -29,11 +30,13 @@ from kconf.lake.schemas import (
     QUARANTINE,
     RUNS,
     SNAPSHOT,
+    STATE,
     TABLES,
     Table,
 )
 from kconf.spark import bronze, gold, silver
-from kconf.spark.delta_tables import Lake, first_line, local
+from kconf.spark.delta_tables import Lake
+from kconf.spark.errors import first_line
 from kconf.spark.inputs import Inputs, Sources
 from kconf.version import __version__
 
@@ -122,14 +125,17 @@ def read(lake: Lake, sources: Sources, say: Say, away: Away | None = None) -> br
 
 
 def last_run(lake: Lake) -> dict[str, Any] | None:
-    """The last finished run."""
+    """The last finished run, from its commit note if it has one: Spark takes seconds for a table of one row."""
+    note = lake.note(RUNS, of_rows=True)
+    if "run" in note:
+        return note
     rows = lake.read(RUNS).orderBy(F.desc("run")).limit(1).collect() if lake.exists(RUNS) else []
     return rows[0].asDict() if rows else None
 
 
 def versions(lake: Lake) -> dict[str, int]:
     """The current version of each table."""
-    found = {table.name: lake.version(table) for table in (*BRONZE, HISTORY, *GOLD)}
+    found = {table.name: lake.version(table) for table in (*BRONZE, HISTORY, STATE, *GOLD)}
     return {name: version for name, version in found.items() if version is not None}
 
 
@@ -143,6 +149,7 @@ def finish(
 ) -> int:
     """Write the row that records which table versions belong together."""
     number = last["run"] + 1 if last is not None else 1
+    lake.overwrite_rows(STATE, list(silver.state_rows(lake.note(HISTORY))))
     row = {
         "run": number,
         "started": started.isoformat(),
@@ -153,7 +160,7 @@ def finish(
         "inputs": inputs,
         "versions": versions(lake),
     }
-    lake.append(RUNS, local(lake.spark, [row], RUNS.ddl))
+    lake.append_rows(RUNS, [row], note={name: row[name] for name in ("run", "inputs", "versions")})
     return number
 
 
@@ -210,7 +217,7 @@ def told_plainly(lake: Lake) -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         text = str(error)
         if "No space left on device" in text:
-            raise LakeError(f"The disk is full. {lake.uri} is unchanged by the step that failed.") from None
+            raise LakeError(disk_full(lake.uri)) from None
         if "Concurrent" in text and "Exception" in text:
             raise LakeBusy(f"Another run changed {lake.uri} concurrently; run again.") from None
         if "Permission denied" in text:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark import cache
-from kconf.spark.startup import class_archive, s3_jars
+from kconf.spark.startup import cache, class_archive, s3_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,6 +185,7 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": "4000",  # Spark keeps 100; a batch would evict its own
         "spark.sql.maxConcurrentOutputFileWriters": "4",  # otherwise all rows are sorted by the partition column
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers reject such tables
+        "spark.databricks.delta.skipRecordingEmptyCommits": "false",  # a commit without rows records the round
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.jars.ivy": str(cache.ivy()),  # the default is under Java's `user.home`, which may differ from `$HOME`

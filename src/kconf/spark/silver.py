@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import reduce
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from pyspark.sql import functions as F
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
 from kconf.spark import files
+from kconf.spark.affected import FEW, last_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms import followed
 from kconf.spark.transforms.history import (
@@ -45,9 +47,8 @@ Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
 `round`, when a server's journal `began`, whether a `snapshot`, a change that a client `recorded` or a `followed` one is
 among them, the first revision of each epoch (`begins`), and the `count` of lines and facts: a snapshot that shows
-nothing new has none."""
+nothing new has none. `lines` has the bounds of journal lines alone, and `looked` is the time of the first snapshot."""
 
-_FEW: Final = 20_000  # events
 _FOLD: Final = 3
 """The version of the algorithm: a history that another version built is rebuilt."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
@@ -55,7 +56,7 @@ _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 def next_round(lake: Lake) -> int:
     """The number of the current round, which the history does not include yet."""
-    return int(lake.note(HISTORY).get("round", 0)) + 1
+    return last_round(lake) + 1
 
 
 def update(lake: Lake) -> bool:
@@ -79,17 +80,20 @@ def update(lake: Lake) -> bool:
     again = _concerned(lake, journal, snapshot, told, both)
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
-    observed = any(row["snapshot"] for cluster, row in told.items() if cluster not in both)
+    if not both and not any(_telling_bounds(row, began.get(cluster)) for cluster, row in told.items()):
+        lake.append_rows(HISTORY, [], note=note)
+        return True  # there are only snapshots that add no events
+    observed = any(_tells(row, began.get(cluster)) for cluster, row in told.items() if cluster not in both)
     events = _events(journal, snapshot, began) if observed else journal_events(journal)
-    new = events.persist(StorageLevel.DISK_ONLY)
+    new, count = events.persist(StorageLevel.DISK_ONLY), sum(row["count"] for row in told.values())
     try:
-        late = _late(new, state, {cluster: row for cluster, row in told.items() if cluster not in both})
+        late = _late(new, state, {cluster: row for cluster, row in told.items() if cluster not in both}, began)
         if late is None and again is None:
-            with _sized(lake.spark, sum(row["count"] for row in told.values())):
-                lake.replace(HISTORY, "open", _fold(lake, new, observed), note)
+            with _sized(lake.spark, count):
+                lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=count <= FEW)
         else:
             anew = [each for each in (late, again) if each is not None]
-            _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note)
+            _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note, few=count <= FEW)
     finally:
         new.unpersist()
     return True
@@ -101,7 +105,7 @@ def _sized(spark: SparkSession, count: int) -> Iterator[None]:
 
     This saves a sixth of the time for 1,000 events; for 95,000 it would cost a fifth.
     """
-    if count > _FEW:
+    if count > FEW:
         yield
         return
     settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
@@ -153,13 +157,13 @@ def _told(lines: DataFrame) -> Told:
     Plain minima and maxima need no sort. They give only bounds for the line number: the minimum or maximum within the
     epoch. An event may be considered late because of that; the result is the same.
     """
-    rows = lines.groupBy("cluster", "epoch")
+    rows = lines.groupBy("cluster", "epoch", "snapshot")
     aggregated = rows.agg(
         *(F.min(name).alias(f"first_{name}") for name in ("revision", "line")),
         *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
-        *(F.max(name).alias(name) for name in ("round", "snapshot", "followed")),
+        *(F.max(name).alias(name) for name in ("round", "followed")),
         F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
         F.count_if(~F.col("bare")).alias("count"),
     )
@@ -171,17 +175,39 @@ def _told(lines: DataFrame) -> Told:
 
 def _together(epochs: list[Row]) -> dict[str, Any]:
     """Combine the epochs of one cluster."""
-    first, last = epochs[0], epochs[-1]
+    lines = [row for row in epochs if not row["snapshot"]]
     return {
-        "first": [first["epoch"], first["first_revision"], first["first_line"]],
-        "last": [last["epoch"], last["last_revision"], last["last_line"]],
-        "earliest": min(row["earliest"] for row in epochs),
-        "latest": max(row["latest"] for row in epochs),
+        **_bounds(epochs),
+        "lines": _bounds(lines) if lines else None,
+        "looked": min((row["earliest"] for row in epochs if row["snapshot"]), default=None),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
         **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded", "followed")},
         "begins": [(row["epoch"], row["first_revision"]) for row in epochs if row["followed"]],
         "count": sum(row["count"] for row in epochs),
     }
+
+
+def _bounds(rows: list[Row]) -> dict[str, Any]:
+    """The first and last place in the order, and the earliest and latest time."""
+    return {
+        "first": min([row["epoch"], row["first_revision"], row["first_line"]] for row in rows),
+        "last": max([row["epoch"], row["last_revision"], row["last_line"]] for row in rows),
+        "earliest": min(row["earliest"] for row in rows),
+        "latest": max(row["latest"] for row in rows),
+    }
+
+
+def _tells(row: dict[str, Any], began: int | None) -> bool:
+    """Whether snapshots among the rows of a cluster add events: see `_telling`."""
+    return row["looked"] is not None and (began is None or row["looked"] < began)
+
+
+def _telling_bounds(row: dict[str, Any], began: int | None) -> dict[str, Any] | None:
+    """The bounds of the rows of a cluster that add events; None: there are none."""
+    if row["looked"] is None or _tells(row, began):
+        return row
+    lines: dict[str, Any] | None = row["lines"]
+    return lines
 
 
 def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
@@ -265,7 +291,7 @@ def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:
     return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, observed), HISTORY))
 
 
-def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]) -> None:
+def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any], *, few: bool) -> None:
     """Write the rows of all resources with new events; `late` resources are rebuilt from all their events.
 
     In a rebuild, an interval may start or end elsewhere, or disappear: obsolete rows are deleted in the same commit.
@@ -284,7 +310,7 @@ def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]
                 told = told.unionByName(rest.join(rows.select(*identity), identity, "left_anti").select(*KEY))
             check_open(told)
             gone = there.join(late, resource, "left_semi").join(rows.select(*identity), identity, "left_anti")
-            lake.merge(HISTORY, rows, gone, on=_SAME, note=note)
+            lake.merge(HISTORY, rows, gone, on=_SAME, note=note, few=few)
 
 
 @contextmanager
@@ -314,13 +340,16 @@ def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: boo
     return folded(fresh) if observed else intervals(fresh)
 
 
-def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:
+def _late(new: DataFrame, state: dict[str, Any], told: Told, began: dict[str, int]) -> DataFrame | None:
     """Resources with events before the mark or clock of their cluster; None if there are none."""
     marks, clocks = state["marks"], state["clocks"]
+    bounds = {cluster: _telling_bounds(row, began.get(cluster)) for cluster, row in told.items()}
     behind = [
         {"cluster": cluster, "clock": clocks[cluster], "mark": dict(zip(ORDER, marks[cluster], strict=True))}
-        for cluster, row in told.items()
-        if cluster in marks and (row["first"] <= marks[cluster] or row["earliest"] < clocks[cluster])
+        for cluster, row in bounds.items()
+        if row is not None
+        and cluster in marks
+        and (row["first"] <= marks[cluster] or row["earliest"] < clocks[cluster])
     ]
     if not behind:
         return None
@@ -333,14 +362,34 @@ def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None
 def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
     """The commit note after these rows."""
     marks, clocks = dict(state.get("marks", {})), dict(state.get("clocks", {}))
+    began = _merged(state.get("began", {}), told)
     for cluster, row in told.items():
-        marks[cluster] = max(row["last"], marks.get(cluster, row["last"]))
-        clocks[cluster] = max(row["latest"], clocks.get(cluster, row["latest"]))
+        bounds = _telling_bounds(row, began.get(cluster))
+        if bounds is not None:
+            marks[cluster] = max(bounds["last"], marks.get(cluster, bounds["last"]))
+            clocks[cluster] = max(bounds["latest"], clocks.get(cluster, bounds["latest"]))
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
     known = {
         name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
         for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
-    began = _merged(state.get("began", {}), told)
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}
     return {**reached, **known, "built": state.get("built"), "fold": _FOLD}
+
+
+def state_rows(note: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The commit note of the history as rows of the table `state`."""
+    clocks, began = note.get("clocks", {}), note.get("began", {})
+    for cluster, mark in sorted(note.get("marks", {}).items()):
+        yield {
+            "cluster": cluster,
+            **dict(zip(ORDER, mark, strict=True)),
+            "time": _iso(clocks.get(cluster)),
+            "began": _iso(began.get(cluster)),
+            **{name: cluster in note.get(name, ()) for name in ("recorded", "looked", "followed")},
+            "round": note["round"],
+        }
+
+
+def _iso(millis: int | None) -> str | None:
+    return None if millis is None else datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds")

@@ -50,9 +50,9 @@ def take_snapshots(lake: Lake, seen: DataFrame, number: int) -> Taken:
         mine = [(each["cluster"], each["taken"]) for each in steps if each["given"]]
         taken.facts = news.where(_at(mine)).count()
         if again:
-            lake.replace(SNAPSHOT, _at(again), news)
+            lake.replace(SNAPSHOT, _at(again), news, {"round": number})
         else:
-            lake.append(SNAPSHOT, news)
+            lake.append(SNAPSHOT, news, note={"round": number})
     finally:
         news.unpersist()
     return taken

@@ -75,7 +75,8 @@ def run_run(options: argparse.Namespace) -> int:
         raise ConfigurationError("a run needs something to read: --archive, --snapshot or --metadata-log")
     began = time.monotonic()
     sources, inputs = sources_of(options), inputs_of(options)
-    with lake_at(options.lake, options, (*sources.archives, *sources.snapshots)) as lake:
+    more = bool(sources.clusters or sources.metadata_logs)
+    with lake_at(options.lake, options, (*sources.archives, *sources.snapshots), more=more) as lake:
         from kconf.spark.runner import run
 
         done = run(lake, sources, inputs, say)

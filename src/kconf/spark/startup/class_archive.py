@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from kconf.spark import cache
+from kconf.spark.startup import cache
 
 MAKING: Final = ".making-"
 """Prefix of the temporary directory in which an archive is created."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kconf.lake.location import endpoint
-from kconf.spark import cache
+from kconf.spark.startup import cache
 
 _HADOOP: Final = "3.5.0"  # that of Spark's own jars
 _SDK: Final = "2.35.4"  # that of this hadoop-aws

@@ -18,11 +18,11 @@ from kconf.errors import KconfError
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.lines.journal import FORMAT, attempt_line, change_lines
 from kconf.model.resource import Resource, ResourceType
-from kconf.spark import cache, session
+from kconf.spark import session
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import Say, run
-from kconf.spark.startup import class_archive, s3_jars
+from kconf.spark.startup import cache, class_archive, s3_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,14 +87,17 @@ def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Sa
 
 
 def rehearse(there: Path, spark: SparkSession, say: Say) -> None:
-    """A run over a few lines. A second, incremental run would load hardly any other classes."""
+    """A run over a few lines of a little lake, and one of any other. An incremental run would load hardly any other
+    classes."""
     (there / "rules.yaml").write_text(_RULES)
     (there / "declared.yaml").write_text(_DECLARED)
     _write(there / "archive" / "1.jsonl", [*_changes(), attempt_line(_CLUSTER, 1, _attempt())])
     _write(there / "snapshots" / "1.jsonl", _snapshot())
     sources = Sources([str(there / "archive")], [str(there / "snapshots")])
-    say("a small run, to find the classes it needs …")
-    run(Lake(str(there / "lake"), spark), sources, Inputs([there / "declared.yaml"], there / "rules.yaml"), _silent)
+    inputs = Inputs([there / "declared.yaml"], there / "rules.yaml")
+    say("two small runs, to find the classes that they need …")
+    for little in (True, False):
+        run(Lake(str(there / f"lake-{little}"), spark, little=little), sources, inputs, _silent)
 
 
 def _silent(_: str) -> None:

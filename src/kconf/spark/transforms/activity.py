@@ -5,12 +5,22 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kconf.lake.schemas import ACTIVITY
 from kconf.model.lines.fields import COUNTED
+from kconf.spark.delta_tables import fit
 
 
 def activity(journal: DataFrame, attempts: DataFrame, history: DataFrame) -> DataFrame:
     parts = [_changes(journal), _attempts(attempts), _flapping(history)]
     return parts[0].unionByName(parts[1], allowMissingColumns=True).unionByName(parts[2], allowMissingColumns=True)
+
+
+def added(rows: DataFrame, more: DataFrame) -> DataFrame:
+    """The sum of both: rows that count the same thing become one."""
+    both = fit(rows, ACTIVITY).unionByName(fit(more, ACTIVITY))
+    figures = {"count": F.sum("count"), "first": F.min("first"), "last": F.max("last")}
+    same = [name for name in ACTIVITY.names if name not in figures]
+    return both.groupBy(*same).agg(*(column.alias(name) for name, column in figures.items()))
 
 
 def _changes(journal: DataFrame) -> DataFrame:

@@ -76,14 +76,16 @@ def actual(effective: DataFrame, current: DataFrame, topics: DataFrame) -> DataF
     return configs.union(others).union(shapes[0]).union(shapes[1]).union(shapes[2])
 
 
-def drift(
-    declared: DataFrame, actual: DataFrame, current: DataFrame, clusters: DataFrame, keys: DataFrame, owned: Column
-) -> DataFrame:
-    """The differences, with the change that caused each. `owned`: whether the files manage a value that is set."""
+def wanted(declared: DataFrame, clusters: DataFrame, keys: DataFrame) -> DataFrame:
+    """The declared values of each cluster, with the type and default of their keys."""
     types = keys.select("resource_type", "key", "type", "distinct", F.col("default"))
-    wanted = declared.alias("d").join(clusters.alias("c"), F.coalesce("d.cluster", "c.cluster") == F.col("c.cluster"))
-    wanted = wanted.select("c.cluster", *(f"d.{name}" for name in (*_KEY, "value", "sensitive", "place")))
-    wanted = wanted.join(F.broadcast(types), ["resource_type", "key"], "left")
+    found = declared.alias("d").join(clusters.alias("c"), F.coalesce("d.cluster", "c.cluster") == F.col("c.cluster"))
+    found = found.select("c.cluster", *(f"d.{name}" for name in (*_KEY, "value", "sensitive", "place")))
+    return found.join(F.broadcast(types), ["resource_type", "key"], "left")
+
+
+def drift(wanted: DataFrame, actual: DataFrame, current: DataFrame, owned: Column) -> DataFrame:
+    """The differences, with the change that caused each. `owned`: whether the files manage a value that is set."""
     same = [F.col(f"w.{name}") == F.col(f"a.{name}") for name in ("cluster", *_KEY)]
     both = wanted.alias("w").join(actual.alias("a"), same, "full")
     meant = F.when(F.col("w.type").isNull(), F.col("w.value")).otherwise(

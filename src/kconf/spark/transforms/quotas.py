@@ -11,11 +11,9 @@ from kconf.model.quota import CLIENT_ID, USER
 _NONE, _DEFAULT, _NAMED = "none", "default", "named"
 
 
-def seen(current: DataFrame, journal: DataFrame, attempts: DataFrame, usage: DataFrame) -> DataFrame:
+def seen(current: DataFrame, activity: DataFrame, usage: DataFrame) -> DataFrame:
     """Every pair of user and client ID that sent requests, has usage data, or has a quota."""
-    callers = journal.select("cluster", "principal", "client_id").union(
-        attempts.select("cluster", "principal", "client_id")
-    )
+    callers = activity.select("cluster", "principal", "client_id")
     user = F.regexp_extract("principal", "^User:(.*)$", 1).alias("user")
     callers = (
         callers.where(F.col("principal").isNotNull())

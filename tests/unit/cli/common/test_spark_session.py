@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -18,19 +20,45 @@ def places(tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "lake"), str(tmp_path / "archive")
 
 
-def test_what_is_small_and_here_is_little(places: tuple[str, str]) -> None:
-    assert spark.is_little("local[*]", places)
-    assert spark.is_little("local[2]", [f"file://{each}" for each in places])
+def test_the_size_of_local_directories_is_known(places: tuple[str, str]) -> None:
+    assert spark.input_size("local[*]", places) == 100
+    assert spark.input_size("local[2]", [f"file://{each}" for each in places]) == 100
 
 
-def test_what_is_large_elsewhere_or_for_many_machines_is_not(
-    places: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+def test_the_size_of_what_is_on_hdfs_or_for_many_machines_is_not(places: tuple[str, str]) -> None:
+    assert spark.input_size("local[*]", (*places, "hdfs://host/lake")) == inf
+    assert spark.input_size("spark://127.0.0.1:7077", places) == inf
+
+
+@pytest.mark.parametrize(
+    ("limits", "more", "quick", "little"),
+    [
+        ((101, 101), False, True, True),
+        ((101, 101), True, True, False),
+        ((101, 100), False, True, False),
+        ((100, 100), False, False, False),
+    ],
+)
+def test_large_input_or_input_of_unknown_size_does_not_pass_through_memory(
+    places: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    limits: tuple[int, int],
+    more: bool,
+    quick: bool,
+    little: bool,
 ) -> None:
-    assert not spark.is_little("local[*]", (*places, "hdfs://host/lake"))
-    assert not spark.is_little("spark://127.0.0.1:7077", places)
-    monkeypatch.setattr(spark, "_LITTLE", 100)
-    assert not spark.is_little("local[*]", places)
-    assert not spark.is_little("local[*]", [f"file://{each}" for each in places])
+    monkeypatch.setattr(spark, "_LITTLE", limits[0])
+    monkeypatch.setattr(spark, "_IN_MEMORY", limits[1])
+    found: list[bool] = []
+    monkeypatch.setattr("kconf.spark.session.start", lambda *_, quick, **__: found.append(quick))
+    monkeypatch.setattr("kconf.spark.session.stop", lambda _: None)
+    monkeypatch.setattr("kconf.spark.delta_tables.Lake", lambda *_, little: found.append(little))
+    options = argparse.Namespace(conf=[], master="local[*]", log=None)
+
+    with spark.lake_at(places[0], options, [places[1]], more=more):
+        pass
+
+    assert found == [quick, little]
 
 
 def test_settings_of_spark_are_passed_on_and_the_last_of_a_name_counts() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from kconf.cli.common.pipeline.spark_session import spark_settings
 from kconf.errors import ConfigurationError
-from kconf.spark import cache, session
-from kconf.spark.startup import s3_jars
+from kconf.spark import session
+from kconf.spark.startup import cache, s3_jars
 
 SECRET = "planted/s3+secret"
 

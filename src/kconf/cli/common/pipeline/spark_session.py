@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _CREDENTIAL = re.compile(r"(?i)secret|password|token|access[.-]?key|account[.-]?key|credential(?!s?[.-]provider)")
 _LITTLE = 16 * 1024 * 1024  # bytes of input above which compilation pays off
+_IN_MEMORY = 4 * 1024 * 1024  # bytes of lake and input below which all tables are written from memory
 
 
 def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -31,8 +33,11 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 
 @contextmanager
-def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) -> Iterator[Lake]:
-    """The lake with a session, which is stopped at the end. `reads` are the other locations to be read."""
+def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *, more: bool = False) -> Iterator[Lake]:
+    """The lake with a session, which is stopped at the end. `reads` are the other locations to be read.
+
+    `more`: there is input of unknown size too, such as a live cluster, which must not pass through memory.
+    """
     settings = spark_settings(options.conf)
     places = checked_places(uri, *reads)
     say("starting Spark …")
@@ -40,10 +45,12 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) ->
     from kconf.spark.delta_tables import Lake
     from kconf.spark.session import start, stop
 
-    little = is_little(options.master, places)
-    session = start(options.master, log=options.log, quick=little, settings=settings, s3=any(map(is_s3, places)))
+    size = input_size(options.master, places)
+    session = start(
+        options.master, log=options.log, quick=size < _LITTLE, settings=settings, s3=any(map(is_s3, places))
+    )
     try:
-        yield Lake(uri, session)
+        yield Lake(uri, session, little=size < _IN_MEMORY and not more)
     finally:
         stop(session)
 
@@ -81,20 +88,20 @@ def say(words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
 
-def is_little(master: str, uris: Iterable[str]) -> bool:
-    """Whether the input is so small that compilation does not pay off. On HDFS its size is unknown."""
-    return master.startswith("local") and sum(map(_size, uris)) < _LITTLE
+def input_size(master: str, uris: Iterable[str]) -> float:
+    """The bytes of lake and input, counted up to a limit; infinite if unknown, as on HDFS, or on a Spark cluster."""
+    return sum(map(_size, uris)) if master.startswith("local") else inf
 
 
-def _size(uri: str) -> int:
-    """The size of a directory in bytes; 0 if it does not exist."""
+def _size(uri: str) -> float:
+    """The bytes of a directory or of objects; 0 if there are none."""
     from kconf.lake.location import is_object_store, local_path
 
     place = local_path(uri)
     if place is not None:
         return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
     if not is_object_store(uri):
-        return _LITTLE
+        return inf
     from kconf.lake.object_store import size_below
 
     return size_below(uri, _LITTLE)

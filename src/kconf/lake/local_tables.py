@@ -1,0 +1,105 @@
+"""Reads and writes small tables of a local lake without Spark, which needs jobs and seconds for a few rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from kconf.lake.location import LakeError
+from kconf.lake.store_errors import store_error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+    from kconf.lake.schemas import Table
+
+Mode = Literal["append", "overwrite"]
+
+
+class Files(NamedTuple):
+    """The Parquet files of a version of a table (their paths below it, their bytes), and its schema as Spark's JSON."""
+
+    paths: Sequence[str]
+    size: int
+    schema: Mapping[str, Any]
+
+
+class LocalTables:
+    """The tables in one directory; all but `write` require that the table exists. An error is a LakeError."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def files(self, table: Table, version: int | None = None) -> Files | None:
+        """The files of a table; None: its rows are not simply those of its files, as with deletion vectors."""
+        with self._checked():
+            found = self._open(table, version)
+            if found.protocol().reader_features:
+                return None
+            added = found.get_add_actions(flatten=True)
+            paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
+            return None if any("%" in each for each in paths) else Files(sorted(paths), sum(sizes), _schema(found))
+
+    def schema(self, table: Table) -> Mapping[str, Any]:
+        """The schema of a table, as Spark's JSON."""
+        with self._checked():
+            return _schema(self._open(table))
+
+    def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Some columns of all rows."""
+        with self._checked():
+            found: list[dict[str, Any]] = self._open(table).to_pyarrow_table(columns=list(names)).to_pylist()
+            return found
+
+    def write(
+        self,
+        table: Table,
+        rows: pa.Table,
+        mode: Mode,
+        *,
+        properties: Mapping[str, str] | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add rows or replace all, in one commit. `properties` are those of a table that does not exist yet."""
+        from deltalake import CommitProperties, write_deltalake
+
+        more = CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}) if note is not None else None
+        with self._checked():
+            write_deltalake(
+                f"{self._place}/{table.path}",
+                rows,
+                mode=mode,
+                partition_by=list(table.partitioned_by) or None,
+                schema_mode="overwrite" if mode == "overwrite" else None,
+                configuration=properties,
+                commit_properties=more,
+            )
+
+    def _open(self, table: Table, version: int | None = None) -> DeltaTable:
+        from deltalake import DeltaTable
+
+        return DeltaTable(f"{self._place}/{table.path}", version=version)
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """An error of deltalake as one sentence."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            if "No space left on device" in str(error):
+                raise LakeError(disk_full(self._place)) from None
+            raise LakeError(f"The lake {self._place} cannot be used: {store_error(error)}") from None
+
+
+def disk_full(uri: str) -> str:
+    return f"The disk is full. {uri} is unchanged by the step that failed."
+
+
+def _schema(table: DeltaTable) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(table.schema().to_json())
+    return found

@@ -1,0 +1,169 @@
+"""Which resources and clusters new bronze rows affect, so that only their rows of a gold table are computed again.
+
+A new line of a server's journal affects its resource. It affects its whole cluster if it is about a broker, since all
+resources may inherit from it; if it is older than a snapshot of the brokers, because that changes the snapshot's
+position in the order; and if the cluster has a second record (client journals, a followed log), since a line of one may
+settle what the other has of any resource. A snapshot affects its whole cluster, and so does a line if nothing else is
+set in the cluster: it may be new, or gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, SNAPSHOT, Table
+from kconf.spark.delta_tables import Lake, local
+from kconf.spark.transforms.history import RESOURCE
+
+Name = tuple[str, str, str]
+"""Cluster, resource type and resource name."""
+FEW: Final = 20_000
+"""New rows that change a table so little that it keeps its size."""
+_MOST: Final = 10_000
+"""Resources; of more, everything is computed again."""
+_NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A subset of resources: named ones, and all of some clusters. `callers`: clusters with new attempts."""
+
+    lake: Lake
+    names: Collection[Name]
+    clusters: Collection[str]
+    callers: Collection[str] = ()
+    count: int = 0
+    """Of new rows."""
+
+    @property
+    def is_few(self) -> bool:
+        return self.count <= FEW
+
+    @property
+    def touched(self) -> list[str]:
+        """The clusters of which any resource is affected."""
+        return sorted({*self.clusters, *(cluster for cluster, _, _ in self.names)})
+
+    @cached_property
+    def named(self) -> DataFrame:
+        rows = [dict(zip(RESOURCE, each, strict=True)) for each in sorted(self.names)]
+        return local(self.lake.spark, rows, "cluster string, resource_type string, resource_name string")
+
+    def of_types(self, kinds: Collection[str]) -> Part:
+        """Only the resources of these types; clusters are kept."""
+        return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters, count=self.count)
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_semi")
+        return found.where(~self.is_whole()).unionByName(rows.where(self.is_whole())) if self.clusters else found
+
+    def others(self, rows: DataFrame) -> DataFrame:
+        found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_anti")
+        return found.where(~self.is_whole()) if self.clusters else found
+
+    def is_touched(self) -> Column:
+        """Whether any resource of the row's cluster is affected."""
+        return F.col("cluster").isin(*self.touched)
+
+    def is_in(self) -> Column:
+        """Whether anything of the row's cluster is affected, be it only who sent requests."""
+        return F.col("cluster").isin(*self.touched, *self.callers)
+
+    def is_whole(self) -> Column:
+        """Whether all of the row's cluster is affected."""
+        return F.col("cluster").isin(*self.clusters)
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.clusters or self.callers)
+
+
+def last_round(lake: Lake) -> int:
+    """The last round of reading of which bronze has rows, as far as the commit notes tell."""
+    return max(int(lake.note(table).get("round", 0)) for table in _NOTED)
+
+
+def reached_round(lake: Lake) -> int:
+    """The same, also of attempts that an older version added without a note."""
+    if not lake.exists(ATTEMPTS) or "round" in lake.note(ATTEMPTS):
+        return last_round(lake)
+    (row,) = lake.read(ATTEMPTS).agg(F.max("round").alias("last")).collect()
+    return max(last_round(lake), int(row["last"] or 0))
+
+
+class Parts:
+    """What is affected since a round, computed once per round."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._found: dict[int, Part | None] = {}
+
+    def since(self, number: int) -> Part | None:
+        """None: so much that everything is to be computed again."""
+        if number not in self._found:
+            self._found[number] = affected(self._lake, number)
+        return self._found[number]
+
+
+def affected(lake: Lake, since: int) -> Part | None:
+    """What bronze rows after a round affect; None: so much that everything is to be computed again."""
+    fresh, state = F.col("round") > since, lake.note(HISTORY)
+    lines = lake.read(JOURNAL).where(fresh)
+    by_resource = lines.groupBy(*RESOURCE).agg(F.min("time").alias("first"), F.count("*").alias("count"))
+    rows = by_resource.limit(_MOST + 1).collect()
+    observed, callers = (_counted(lake, table, fresh) for table in (SNAPSHOT, ATTEMPTS))
+    if len(rows) > _MOST:
+        return None
+    names = {(row["cluster"], row["resource_type"], row["resource_name"]) for row in rows}
+    two_records = {*state.get("followed", ()), *state.get("recorded", ())}
+    clusters = {cluster for cluster, kind, _ in names if kind == "broker" or cluster in two_records} | set(observed)
+    first: dict[str, Any] = {}
+    for row in rows:
+        first[row["cluster"]] = min(row["first"], first.get(row["cluster"], row["first"]))
+    clusters |= _before_snapshots(lake, {each: time for each, time in first.items() if each not in clusters}, state)
+    clusters |= _followed_on(lake, since)
+    names = {each for each in names if each[0] not in clusters}
+    clusters |= _new_or_gone(Part(lake, names, ()))
+    named = {each for each in names if each[0] not in clusters}
+    count = sum(row["count"] for row in rows) + sum(observed.values()) + sum(callers.values())
+    return Part(lake, named, sorted(clusters), sorted(callers), count)
+
+
+def _counted(lake: Lake, table: Table, fresh: Column) -> dict[str, int]:
+    """The number of new rows of each cluster."""
+    if not lake.exists(table):
+        return {}
+    return {row["cluster"]: row["count"] for row in lake.read(table).where(fresh).groupBy("cluster").count().collect()}
+
+
+def _clusters(rows: DataFrame) -> list[Any]:
+    return rows.select("cluster").distinct().collect()
+
+
+def _before_snapshots(lake: Lake, first: Mapping[str, Any], state: Mapping[str, Any]) -> set[str]:
+    """The clusters whose first new line is older than a snapshot of its brokers."""
+    looked = sorted(set(first) & set(state.get("looked", ())))
+    if not looked:
+        return set()
+    brokers = lake.read(SNAPSHOT).where(F.col("cluster").isin(*looked) & (F.col("resource_type") == "broker"))
+    last = brokers.groupBy("cluster").agg(F.max("taken").alias("observed")).collect()
+    return {row["cluster"] for row in last if first[row["cluster"]] <= row["observed"]}
+
+
+def _followed_on(lake: Lake, since: int) -> set[str]:
+    """The clusters of whose log new files were read, even if these have no lines: they cover offsets."""
+    rows = lake.columns(FILES, ("cluster", "round"))
+    return {row["cluster"] for row in rows if row["cluster"] is not None and (row["round"] or 0) > since}
+
+
+def _new_or_gone(part: Part) -> set[str]:
+    """The clusters in which nothing is set but what is named."""
+    if not part.names:
+        return set()
+    there = part.lake.read(HISTORY).where("open").where(part.is_touched())
+    return set(part.touched) - {row["cluster"] for row in _clusters(part.others(there))}
