@@ -30,7 +30,7 @@ def test_journal_and_archive_are_read_by_the_version_before_and_the_version_afte
     assert json.loads(done.stdout) == ["", IP, "", IP], "revisions, then attempts; the first of each is from before"
     for kind in ("", "attempts"):
         told = lines(tmp_path / "archive", kind)
-        assert [(line["principal"], line["ip"]) for line in told] == [("User:alice", ""), ("User:bob", IP)]
+        assert [(line["principal"], line["added_later"]) for line in told] == [("User:alice", ""), ("User:bob", IP)]
     second = Revision(2, 2000, BOB, (put(ORDERS, "a", "2", before="1")._replace(op="set"),))
     assert journal(url) == [first, second]
     assert [(each.number, each.caller) for each in archived(tmp_path / "archive")] == [(1, ALICE), (2, BOB)]

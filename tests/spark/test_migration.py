@@ -1,7 +1,7 @@
 """A lake whose columns differ from those of this version: a run migrates an older lake, and refuses a newer one.
 
-The later version is tests/support/later_version.py, where a caller has an `ip`. Other columns are tested with changed
-table definitions.
+The later version is tests/support/later_version.py, where a caller has a field `added_later`. Other columns are
+tested with changed table definitions.
 """
 
 from __future__ import annotations
@@ -113,26 +113,26 @@ def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_r
 ) -> None:
     world = made(tmp_path, spark)
     journal = world.journal
-    world.add("2", journal.set("topic", "orders", "retention.ms", "2000"), ip=IP)
-    world.add("attempts-2", [world.attempt(2)], ip=IP)
+    world.add("2", journal.set("topic", "orders", "retention.ms", "2000"), added_later=IP)
+    world.add("attempts-2", [world.attempt(2)], added_later=IP)
 
     printed, said = later_run(world)
 
     assert printed.startswith("run 2: 1 change, 1 attempt, ")
     assert said == [
-        "migrated the lake: new column ip in bronze/journal, bronze/attempts, silver/history, gold/activity",
+        "migrated the lake: new column added_later in bronze/journal, bronze/attempts, silver/history, gold/activity",
     ]
-    assert [(row["revision"], row["ip"]) for row in by(world.rows(JOURNAL), "revision")] == [
+    assert [(row["revision"], row["added_later"]) for row in by(world.rows(JOURNAL), "revision")] == [
         (1, None),
         (2, None),
         (3, IP),
     ]
-    assert [(row["number"], row["ip"]) for row in by(world.rows(ATTEMPTS), "number")] == [(1, None), (2, IP)]
-    assert [(row["value"], row["ip"]) for row in by(world.rows(HISTORY), "revision") if row["key"]] == [
+    assert [(row["number"], row["added_later"]) for row in by(world.rows(ATTEMPTS), "number")] == [(1, None), (2, IP)]
+    assert [(row["value"], row["added_later"]) for row in by(world.rows(HISTORY), "revision") if row["key"]] == [
         ("1000", None),
         ("2000", IP),
     ]
-    assert {(row["kind"], row["ip"], row["count"]) for row in world.rows(ACTIVITY)} == {
+    assert {(row["kind"], row["added_later"], row["count"]) for row in world.rows(ACTIVITY)} == {
         ("changes", None, 1),
         ("changes", IP, 1),
         ("refusals", None, 1),
@@ -146,15 +146,15 @@ def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_r
     with pytest.raises(LakeError) as refused:
         world.run()
     assert str(refused.value) == (
-        f"The table bronze/journal of {world.lake.uri} does not match this version of kconf: its column ip is not"
-        " defined. Use the version that wrote it, or run `kconf pipeline rebuild`: it drops columns that this version"
+        f"The table bronze/journal of {world.lake.uri} does not match this version of kconf: its column added_later is"
+        " not defined. Use the version that wrote it, or run `kconf pipeline rebuild`: it drops columns that this version"
         " does not define."
     )
     assert runner.versions(world.lake) == before
 
     runner.rebuild(world.lake, Inputs(), lambda _: None)
 
-    assert [table.path for table in WITH_CALLER if "ip" in world.columns(table)] == []
+    assert [table.path for table in WITH_CALLER if "added_later" in world.columns(table)] == []
     world.add("3", journal.set("topic", "orders", "retention.ms", "3000"))
     assert world.run().read.counts == {"journal": 1, "attempts": 0, "quarantined": 0, "facts": 0}
     assert [row["value"] for row in LakeTables(world.lake.uri).history(ORDERS) if row["key"]] == [
@@ -176,11 +176,13 @@ def test_look_ups_of_a_later_version_read_a_lake_that_is_not_migrated_yet(world:
 
 
 def test_look_ups_name_columns_that_are_not_there_yet(world: World) -> None:
-    later = with_columns(HISTORY, *HISTORY.columns, Column("ip", "string", "the address of the client"))
+    later = with_columns(HISTORY, *HISTORY.columns, Column("added_later", "string", "the address of the client"))
 
-    found = LakeTables(world.lake.uri).rows(later, ["ip IS NULL", "key <> ''"], columns="value, ip", order="ip, value")
+    found = LakeTables(world.lake.uri).rows(
+        later, ["added_later IS NULL", "key <> ''"], columns="value, added_later", order="added_later, value"
+    )
 
-    assert found == [{"value": "1000", "ip": None}]
+    assert found == [{"value": "1000", "added_later": None}]
 
 
 def test_every_table_of_an_older_lake_gets_its_new_columns(world: World) -> None:

@@ -1,8 +1,8 @@
-"""Simulates a later version of kconf in its own process: `RequestContext` has one more field, `ip`.
+"""Simulates a later version of kconf in its own process: `RequestContext` has one more field, `added_later`.
 
 python -m tests.support.later_version kconf WORD …            the command line
 python -m tests.support.later_version commit STORE ARCHIVE    one more revision and one more attempt in a store, and all
-                                                              of its journal in an archive; prints the ip of each
+                                                              of its journal in an archive; prints that field of each
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _add_field() -> None:
 
     @dataclass(frozen=True, slots=True)
     class RequestContext(journal.RequestContext):
-        ip: str = journal.caller_field("", "the address of the client", is_counted=True)
+        added_later: str = journal.caller_field("", "the address of the client", is_counted=True)
 
     vars(journal)["RequestContext"] = RequestContext
 
@@ -44,7 +44,7 @@ def _commit(url: str, archive: Path) -> None:
     from kconf.store.registry import open_store
 
     made: Any = journal.RequestContext
-    who, orders = made("User:bob", ip=IP), Resource.topic("orders")
+    who, orders = made("User:bob", added_later=IP), Resource.topic("orders")
     with closing(open_store(url)) as store, closing(store.journal_reader()) as reader:
         last = store.load().revision + 1
         change = journal.Change(journal.ChangeKind.CONFIG, orders, "a", "1", "2", "set")
@@ -54,7 +54,7 @@ def _commit(url: str, archive: Path) -> None:
             written.open(last)
             written.catch_up()
         told: list[Any] = [*reader.changes(0), *reader.attempts(0)]
-    sys.stdout.write(json.dumps([each.caller.ip for each in told]))
+    sys.stdout.write(json.dumps([each.caller.added_later for each in told]))
 
 
 if __name__ == "__main__":

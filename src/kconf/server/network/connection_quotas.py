@@ -5,8 +5,10 @@ calls `full` and `over_address_limit` before the login, when only the address an
 
 To add a limit by principal, add methods that connection.py calls after authentication: in `connection_made` if
 `authenticate` returned None, otherwise in `_authentication_step` when the client is authenticated for the first time. A
-re-authentication has the same user and must not be counted again. `connection_lost` decrements the count. The value
-would be a setting (configdef/server_settings.py), since Kafka has no such key.
+re-authentication has the same user and must not be counted again, although `is_authenticated` is False while it lasts:
+note in the connection that it was counted. `connection_lost` decrements the count of such connections only, since it is
+also called for those that were refused or never logged in. Clients of a listener without authentication are all
+User:ANONYMOUS. The value would be a setting (configdef/server_settings.py), since Kafka has no such key.
 
 In `_authentication_step` the successful response already exists: close the connection without sending it, and call
 `registry.rejected`. To send an error instead, let `on_success` raise `LoginFailed`, and call it in
