@@ -147,8 +147,8 @@ def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_r
         world.run()
     assert str(refused.value) == (
         f"The table bronze/journal of {world.lake.uri} does not match this version of kconf: its column added_later is"
-        " not defined. Use the version that wrote it, or run `kconf pipeline rebuild`: it drops columns that this version"
-        " does not define."
+        " not defined. Use the version that wrote it, or run `kconf pipeline rebuild`: it drops columns that this"
+        " version does not define."
     )
     assert runner.versions(world.lake) == before
 
