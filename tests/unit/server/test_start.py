@@ -6,10 +6,12 @@ import subprocess
 import sys
 from inspect import isfunction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kconf.server.api.router import DeferredHandler
+from kconf.server.api import router
+from kconf.server.api.router import DeferredHandler, import_deferred
 
 MOST = 205
 """Modules of kconf. A new one that a plain server needs may raise this; one that few need is imported when used."""
@@ -83,3 +85,22 @@ def test_a_running_server_imports_the_rest_once_it_is_ready() -> None:
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert {f"kconf.server.api.{each.name.rpartition('.')[0]}" for each in DeferredHandler.all} <= set(found)
     assert {"kconf.server.control_plane_errors", "kconf.server.data_plane_errors"} <= set(found)
+
+
+def test_an_import_that_fails_for_now_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = [OSError(24, "Too many open files")]
+
+    class Busy(DeferredHandler):
+        @property
+        def function(self) -> Any:
+            if failures:
+                raise failures.pop()
+            return print
+
+    monkeypatch.setattr(DeferredHandler, "all", [])
+    Busy("busy.handle")
+    monkeypatch.setattr(router, "sleep", lambda seconds: None)
+
+    import_deferred()
+
+    assert failures == []

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from importlib import import_module
 from logging import getLogger
+from time import sleep
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
@@ -61,10 +62,17 @@ class DeferredHandler:
 
 def import_deferred() -> None:
     """Import what a start leaves out: no request waits for it, and an upgrade on disk does not mix two versions."""
-    from kconf.server import control_plane_errors, data_plane_errors  # noqa: F401  (error_responses.py uses them)
+    while True:
+        try:
+            from kconf.server import control_plane_errors, data_plane_errors  # noqa: F401  (see error_responses.py)
 
-    for each in DeferredHandler.all:
-        _ = each.function
+            for each in DeferredHandler.all:
+                _ = each.function
+        except OSError as error:  # such as no file descriptor left
+            log.warning("cannot import a part of kconf; trying again: %s", error)
+            sleep(1)
+        else:
+            return
 
 
 DATA_PLANE: Final[dict[int, Handler]] = {
