@@ -60,7 +60,9 @@ def _prepared(settings: ConsoleSettings) -> Iterator[tuple[Console, uvicorn.Serv
 def _bind(settings: ConsoleSettings) -> socket.socket:
     listen = settings.listen
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # With this protocol, asyncio sets TCP_NODELAY on connections. Without it, a browser waits 40 ms for the second part
+    # of a response.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listen.host, listen.port))
