@@ -185,7 +185,7 @@ def test_who_lacks_the_group_or_does_not_consent_is_not_logged_in(
 ) -> None:
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer, expected=REFUSED)
     log_in(page, "eve")
-    expect(page.get_by_role("alert")).to_contain_text("your account lacks what this console requires")
+    expect(page.get_by_role("alert")).to_contain_text("your account does not have the value of the claim")
     log_in(page, "bo", "Deny")
     expect(page.get_by_role("alert")).to_contain_text("did not allow the login")
     log_in(page, "bo")
@@ -240,7 +240,13 @@ def check_page(page: Page, title: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_no_secret_is_in_the_log(world: World) -> None:
+def test_no_secret_is_in_the_log(visits: Visits, world: World) -> None:
+    page = visits.open(world.url, "/kconf/topics?q=o", elsewhere=world.provider.issuer)
+    log_in(page, "ana")
+    rows(page, "orders")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Logged out")
+
     log = world.server.log()
     assert "User:ana logged in at" in log
     assert SECRET not in log

@@ -10,15 +10,16 @@ from kconf.model.resource import ResourceType
 if TYPE_CHECKING:
     from kconf.configdef.key import ConfigKey
 
-_learned: dict[ResourceType, Mapping[str, ConfigKey]] = {}
+_learned: Mapping[ResourceType, Mapping[str, ConfigKey]] = {}
 
 
 def learned_key(kind: ResourceType, name: str) -> ConfigKey | None:
-    """The definition of a key that is not in any known release."""
-    return _learned[kind].get(name) if kind in _learned else None
+    """The definition of a key that is in no release that kconf knows."""
+    keys = _learned.get(kind)
+    return None if keys is None else keys.get(name)
 
 
 def learn_keys(keys: Mapping[ResourceType, Mapping[str, ConfigKey]]) -> None:
-    """Replace the previous keys."""
-    _learned.clear()
-    _learned.update(keys)
+    """Replace all learned keys at once: other threads read them, and a key that is unknown for a moment is hidden."""
+    global _learned
+    _learned = dict(keys)

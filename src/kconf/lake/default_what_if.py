@@ -37,10 +37,10 @@ class Shift:
     brokers: Sequence[str] = ()
 
 
-def check_wishes(wishes: Mapping[str, str]) -> None:
+def check_proposed(proposed: Mapping[str, str]) -> None:
     """Reject keys that cannot be a cluster-wide default."""
     known = kafka_43().broker
-    for key, value in wishes.items():
+    for key, value in proposed.items():
         if key not in known:
             raise ConfigurationError(f"unknown broker key {key}")
         try:
@@ -49,9 +49,9 @@ def check_wishes(wishes: Mapping[str, str]) -> None:
             raise ConfigurationError(str(error)) from None
 
 
-def shifts(tables: LakeTables, clusters: Sequence[str], wishes: Mapping[str, str]) -> Iterator[Shift]:
+def shifts(tables: LakeTables, clusters: Sequence[str], proposed: Mapping[str, str]) -> Iterator[Shift]:
     """What setting these keys at `broker:default` would change, cluster by cluster."""
-    check_wishes(wishes)
+    check_proposed(proposed)
     for cluster in clusters:
         rows = tables.state(LookupFilter([cluster]))
         set_at: dict[str, dict[str, str]] = {}
@@ -64,7 +64,7 @@ def shifts(tables: LakeTables, clusters: Sequence[str], wishes: Mapping[str, str
         moved: dict[tuple[str, str | None, str | None], list[str]] = {}
         for broker in brokers:
             before = ConfigResolver(kafka_43(), files.get(broker, {}), everywhere, set_at.get(broker, {}))
-            after = before.with_level({**everywhere, **wishes}, everywhere=True)
+            after = before.with_level({**everywhere, **proposed}, everywhere=True)
             for key, entry in before.inherited.items():
                 if entry.value != after.inherited[key].value:
                     moved.setdefault((key, entry.value, after.inherited[key].value), []).append(broker)

@@ -1,21 +1,71 @@
-"""Reads files that are reloaded when they change."""
+"""A file that is reloaded when it changes. If the new file is invalid, empty or missing, the current content stays."""
 
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Callable
+from logging import getLogger
+from typing import Final, Generic, TypeVar
 
 from kconf.errors import ConfigurationError
+from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
+
+log = getLogger(__name__)
+
+T = TypeVar("T")
 
 _MAX_BYTES: Final = 4 << 20
+_TIMEOUT: Final = 5.0  # seconds; a file may be on a network disk that does not respond
 
 Signature = tuple[int, int, int]
-MISSING: Final[Signature] = (0, 0, 0)
+_MISSING: Final[Signature] = (0, 0, 0)
 
 
-def signature_of(path: str) -> Signature:
-    """The signature of a file, which shows whether it has changed. Raises OSError."""
-    return _signature(os.stat(path))
+class WatchedFile(Generic[T]):
+    """`content` is what was first read. The constructor raises the errors of the file.
+
+    `parse` raises ConfigurationError. Log lines call the file `kind` ("policy file") and its content `parts` ("rules").
+    """
+
+    def __init__(self, path: str, parse: Callable[[bytes], T], kind: str, parts: str) -> None:
+        self._path, self._parse, self._kind, self._parts = path, parse, kind, parts
+        self._worker = WorkerThread(f"kconf-{kind.replace(' ', '-')}", _TIMEOUT)
+        self._seen, data = read_with_signature(path)
+        self.content = parse(data)
+
+    async def changed(self) -> T | None:
+        """The new content, or None if the file is unchanged or invalid. An error is logged once."""
+        was_stuck = self._worker.stuck
+        try:
+            return await self._worker.run(self._reload)
+        except WorkTimedOut:
+            if not was_stuck:
+                log.error("cannot read %s %s; the current %s stay in effect", self._kind, self._path, self._parts)
+            return None
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def _reload(self) -> T | None:
+        try:
+            if _signature(os.stat(self._path)) == self._seen:
+                return None
+            self._seen, data = read_with_signature(self._path)
+        except (OSError, ConfigurationError) as error:
+            reason = f"cannot read {self._path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            if self._seen != _MISSING:
+                self._log_error(reason)
+            self._seen = _MISSING
+            return None
+        try:
+            return self._parse(data)
+        except ConfigurationError as error:
+            first, *others = str(error).splitlines()
+            self._log_error(f"{first} (and {len(others)} more)" if others else first)
+        return None
+
+    def _log_error(self, reason: str) -> None:
+        log.error("invalid %s; the current %s stay in effect: %s", self._kind, self._parts, reason)
 
 
 def read_with_signature(path: str) -> tuple[Signature, bytes]:

@@ -97,7 +97,7 @@ class Monitors:
             self._stop(each)
 
     def end_streams(self) -> None:
-        """Pages are told of no more changes."""
+        """Send no more changes to open pages."""
         with self._lock:
             running = list(self._running.values())
         for monitor, _ in running:

@@ -205,10 +205,13 @@ def _what_if(request: PageRequest, snapshot: ClusterSnapshot, fields: dict[str, 
 
 
 def _differences(
-    request: PageRequest, snapshot: ClusterSnapshot, wish: tuple[QuotaEntity, str, float | None], fields: dict[str, str]
+    request: PageRequest,
+    snapshot: ClusterSnapshot,
+    proposed: tuple[QuotaEntity, str, float | None],
+    fields: dict[str, str],
 ) -> tuple[list[QuotaDifference], list[str]]:
     """The clients whose quota would change. Asks the cluster: a kconf server also knows clients without quotas."""
-    entity, key, value = wish
+    entity, key, value = proposed
     stored = StoredQuotas(snapshot.state.quotas)
     alteration = ClientQuotaAlteration(entity, (ClientQuotaOp(key, value),))
     asked = fields["user"], fields["client-id"]

@@ -278,38 +278,42 @@ def check_binding(binding: AclBinding) -> None:
         raise InvalidRequest(f"a principal must be TYPE:NAME: {binding.principal!r}")
 
 
-def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[list[ApiError | None]]:
+def plan_create_acls(snapshot: Snapshot, requests: Sequence[AclBinding]) -> Plan[list[ApiError | None]]:
     """One result per requested ACL, in order. Creating an existing ACL succeeds and changes nothing."""
     outcomes: list[ApiError | None] = []
     made: dict[tuple[Resource, str], Change] = {}
     granted: dict[tuple[Resource, str], NewAcl] = {}
-    for wish in in_slices(wishes):
+    for request in in_slices(requests):
         try:
-            check_binding(wish)
+            check_binding(request)
         except KafkaError as error:
             outcomes.append(error.failure())
             continue
         outcomes.append(None)
-        resource, key = pattern_of(wish).resource, key_of(wish)
+        resource, key = pattern_of(request).resource, key_of(request)
         if key not in snapshot.overrides(resource):
             made[resource, key] = Change(ChangeKind.CONFIG, resource, key, None, "", "set")
-            granted[resource, key] = NewAcl(wish)
+            granted[resource, key] = NewAcl(request)
     return Plan(
-        outcomes, list(made.values()), _guards(snapshot, made), list(granted.values()), partial(_with_refusals, wishes)
+        outcomes,
+        list(made.values()),
+        _guards(snapshot, made),
+        list(granted.values()),
+        partial(_with_refusals, requests),
     )
 
 
 def _with_refusals(
-    wishes: Sequence[AclBinding], outcomes: list[ApiError | None], refusals: Refusals, _after: Snapshot
+    requests: Sequence[AclBinding], outcomes: list[ApiError | None], refusals: Refusals, _after: Snapshot
 ) -> list[ApiError | None]:
-    found = zip(in_slices(wishes), outcomes, strict=True)
-    return [failure or refusals.get(pattern_of(wish).resource) for wish, failure in found]
+    found = zip(in_slices(requests), outcomes, strict=True)
+    return [failure or refusals.get(pattern_of(request).resource) for request, failure in found]
 
 
-def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
+def plan_delete_acls(snapshot: Snapshot, requests: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
     """The ACLs that each filter deletes; one that two filters match is reported under both."""
     every = list(bindings(snapshot))
-    outcomes = [[binding for binding in in_slices(every) if matches(binding, wish)] for wish in in_slices(wishes)]
+    outcomes = [[each for each in in_slices(every) if matches(each, request)] for request in in_slices(requests)]
     gone: dict[tuple[Resource, str], Change] = {}
     granted: dict[tuple[Resource, str], DeletedAcl] = {}
     for binding in (each for found in in_slices(outcomes) for each in in_slices(found)):

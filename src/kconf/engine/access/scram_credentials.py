@@ -45,24 +45,24 @@ def plan_alter_credentials(
     upsertions: Sequence[UserScramCredentialUpsertion],
 ) -> Plan[dict[str, ApiError | None]]:
     """One result per user, by name. If one change of a user is invalid, none of that user is applied."""
-    wishes: dict[str, list[UserScramCredentialDeletion | UserScramCredentialUpsertion]] = {}
+    requests: dict[str, list[UserScramCredentialDeletion | UserScramCredentialUpsertion]] = {}
     for deletion in in_slices(deletions):
-        wishes.setdefault(deletion.user, []).append(deletion)
+        requests.setdefault(deletion.user, []).append(deletion)
     for upsertion in in_slices(upsertions):
-        wishes.setdefault(upsertion.user, []).append(upsertion)
+        requests.setdefault(upsertion.user, []).append(upsertion)
     outcomes: dict[str, ApiError | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[UserScramCredentialDeletion | UserScramCredentialUpsertion] = []
-    for user in in_slices(sorted(wishes)):
+    for user in in_slices(sorted(requests)):
         try:
-            made = _decide(snapshot, user, wishes[user])
+            made = _decide(snapshot, user, requests[user])
         except KafkaError as error:
             outcomes[user] = error.failure()
             continue
         outcomes[user] = None
         changes += made
-        granted += wishes[user]
+        granted += requests[user]
         guards[user_resource(user)] = snapshot.changed.get(user_resource(user), 0)
     return Plan(outcomes, changes, guards, granted, _with_refusals)
 
@@ -74,39 +74,39 @@ def _with_refusals(
 
 
 def _decide(
-    snapshot: Snapshot, user: str, wishes: Sequence[UserScramCredentialDeletion | UserScramCredentialUpsertion]
+    snapshot: Snapshot, user: str, requests: Sequence[UserScramCredentialDeletion | UserScramCredentialUpsertion]
 ) -> list[Change]:
     if not user:
         raise UnacceptableCredential("a user needs a name")
-    for wish in wishes:
-        if wish.mechanism not in _KNOWN:
-            raise UnsupportedSaslMechanism(f"unknown SCRAM mechanism {wish.mechanism}")
-    for wish in wishes:
-        if isinstance(wish, UserScramCredentialUpsertion):
-            _check(wish)
-    if any(count > 1 for count in Counter(wish.mechanism for wish in wishes).values()):
+    for request in requests:
+        if request.mechanism not in _KNOWN:
+            raise UnsupportedSaslMechanism(f"unknown SCRAM mechanism {request.mechanism}")
+    for request in requests:
+        if isinstance(request, UserScramCredentialUpsertion):
+            _check(request)
+    if any(count > 1 for count in Counter(request.mechanism for request in requests).values()):
         raise DuplicateResource("a credential occurs more than once in the request")
     stored = snapshot.overrides(user_resource(user))
-    return [_change(stored.get(_KNOWN[wish.mechanism].word), wish) for wish in wishes]
+    return [_change(stored.get(_KNOWN[request.mechanism].word), request) for request in requests]
 
 
-def _check(wish: UserScramCredentialUpsertion) -> None:
-    if wish.iterations < MIN_ITERATIONS:
+def _check(request: UserScramCredentialUpsertion) -> None:
+    if request.iterations < MIN_ITERATIONS:
         raise UnacceptableCredential(f"too few iterations: at least {MIN_ITERATIONS}")
-    if wish.iterations > MAX_ITERATIONS:
+    if request.iterations > MAX_ITERATIONS:
         raise UnacceptableCredential(f"too many iterations: at most {MAX_ITERATIONS}")
-    if not wish.salted_password:
+    if not request.salted_password:
         raise UnacceptableCredential("the salted password is empty")
 
 
-def _change(before: str | None, wish: UserScramCredentialDeletion | UserScramCredentialUpsertion) -> Change:
-    mechanism = _KNOWN[wish.mechanism]
-    resource = user_resource(wish.user)
-    if isinstance(wish, UserScramCredentialDeletion):
+def _change(before: str | None, request: UserScramCredentialDeletion | UserScramCredentialUpsertion) -> Change:
+    mechanism = _KNOWN[request.mechanism]
+    resource = user_resource(request.user)
+    if isinstance(request, UserScramCredentialDeletion):
         if before is None:
-            raise ResourceNotFound(f"user {wish.user} has no {mechanism.word} credential")
+            raise ResourceNotFound(f"user {request.user} has no {mechanism.word} credential")
         return Change(ChangeKind.CONFIG, resource, mechanism.word, before, None, "delete", sensitive=True)
-    kept = to_text(credential(mechanism, wish.salted_password, wish.salt, wish.iterations))
+    kept = to_text(credential(mechanism, request.salted_password, request.salt, request.iterations))
     return Change(ChangeKind.CONFIG, resource, mechanism.word, before, kept, "set", sensitive=True)
 
 

@@ -83,7 +83,7 @@ class AlterTarget:
 
 def plan_alter(
     snapshot: Snapshot,
-    wishes: Sequence[ResourceAlterations],
+    requests: Sequence[ResourceAlterations],
     node: AlterTarget,
     *,
     replace: bool,
@@ -99,15 +99,15 @@ def plan_alter(
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[ResourceAlterations] = []
-    repeated = repeated_resources(wishes)
+    repeated = repeated_resources(requests)
     changed = snapshot.changed
     start = node.resolver  # what the next start would read, with the changes of this request so far
-    for wish in in_slices(wishes):
-        resource = wish.resource
+    for request in in_slices(requests):
+        resource = request.resource
         try:
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} occurs more than once in the request")
-            made = _Decision(snapshot, node, *wish, replace, known_deletions, gate, start).changes(authorize)
+            made = _Decision(snapshot, node, *request, replace, known_deletions, gate, start).changes(authorize)
             if resource.type == ResourceType.BROKER:
                 resource = _canonical(resource)  # "01" is broker 1, whose revision counts
                 if resource in (Resource.broker(node.id), Resource.brokers()):
@@ -118,9 +118,9 @@ def plan_alter(
             outcomes.append(None)
             if made:
                 changes += made
-                granted.append(_set_or_deleted(resource, made) if replace else wish)
+                granted.append(_set_or_deleted(resource, made) if replace else request)
             guards[resource] = changed.get(resource, 0)
-    return Plan(outcomes, changes, guards, granted, partial(_with_refusals, wishes))
+    return Plan(outcomes, changes, guards, granted, partial(_with_refusals, requests))
 
 
 def _set_or_deleted(resource: Resource, changes: Sequence[Change]) -> ResourceAlterations:
@@ -132,10 +132,10 @@ def _set_or_deleted(resource: Resource, changes: Sequence[Change]) -> ResourceAl
 
 
 def _with_refusals(
-    wishes: Sequence[ResourceAlterations], outcomes: Outcomes, refusals: Refusals, _after: Snapshot
+    requests: Sequence[ResourceAlterations], outcomes: Outcomes, refusals: Refusals, _after: Snapshot
 ) -> Outcomes:
-    found = zip(in_slices(wishes), outcomes, strict=True)
-    return [failure or refusals.get(_canonical(wish.resource)) for wish, failure in found]
+    found = zip(in_slices(requests), outcomes, strict=True)
+    return [failure or refusals.get(_canonical(request.resource)) for request, failure in found]
 
 
 def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
@@ -148,14 +148,14 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
         raise InvalidUpdateVersion(f"revision {expected} does not exist yet; the last is {snapshot.revision}")
 
 
-def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
+def repeated_resources(requests: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may occur once in a request, or every occurrence fails. "01" is broker 1."""
-    if len(wishes) == 1:
+    if len(requests) == 1:
         return set()
-    if len({_canonical(wish.resource) for wish in in_slices(wishes)}) == len(wishes):
+    if len({_canonical(request.resource) for request in in_slices(requests)}) == len(requests):
         return set()
-    counts = Counter(_canonical(wish.resource) for wish in in_slices(wishes))
-    return {wish.resource for wish in in_slices(wishes) if counts[_canonical(wish.resource)] > 1}
+    counts = Counter(_canonical(request.resource) for request in in_slices(requests))
+    return {request.resource for request in in_slices(requests) if counts[_canonical(request.resource)] > 1}
 
 
 def _after(resolver: ConfigResolver, changes: Sequence[Change], *, everywhere: bool) -> ConfigResolver:

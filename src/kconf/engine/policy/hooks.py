@@ -250,8 +250,8 @@ class PolicyHooks:
     def creation_configs(self, name: str, overrides: Overrides, resolver: ConfigResolver) -> None:
         """Check the configs of a new topic with the alter policy, as Kafka 4.3 does; not called without configs."""
         if overrides:
-            wishes = [AlterConfigOp(OpType.SET, key, value) for key, value in overrides.items()]
-            self.alteration(Resource.topic(name), wishes, NO_OVERRIDES, overrides, resolver)
+            requests = [AlterConfigOp(OpType.SET, key, value) for key, value in overrides.items()]
+            self.alteration(Resource.topic(name), requests, NO_OVERRIDES, overrides, resolver)
 
     def creation(self, topic: Topic, overrides: Overrides, resolver: ConfigResolver, *, assigned: bool) -> None:
         """Check with the create-topic policy; `assigned`: the request contains replica assignments."""

@@ -43,7 +43,7 @@ _LONGEST_SHOWN: Final = 200
 
 def plan_alter_quotas(
     snapshot: Snapshot,
-    wishes: Sequence[ClientQuotaAlteration],
+    requests: Sequence[ClientQuotaAlteration],
     *,
     is_host: Callable[[str], bool] | None = None,
     authorize: Authorize = allow_all,
@@ -51,13 +51,13 @@ def plan_alter_quotas(
     """Decide what would change. `is_host` returns whether the name of an ip entity is an address or resolves to one."""
     if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
         refused = NotAuthorized(NotAuthorized.stock).failure()
-        return Plan({wish.entity: refused for wish in in_slices(wishes)})
+        return Plan({request.entity: refused for request in in_slices(requests)})
     outcomes: QuotaOutcomes = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[ClientQuotaAlteration] = []
-    named = Counter(wish.entity for wish in in_slices(wishes))
-    for entity, alterations in in_slices(wishes):
+    named = Counter(request.entity for request in in_slices(requests))
+    for entity, alterations in in_slices(requests):
         try:
             if named[entity] > 1:
                 raise InvalidRequest(f"{_shown(str(entity))} occurs more than once in the request")
@@ -79,15 +79,15 @@ def _with_refusals(outcomes: QuotaOutcomes, refusals: Refusals, _after: Snapshot
 
 
 def plan_alter_each_quota(
-    snapshot: Snapshot, wishes: Sequence[ClientQuotaAlteration], *, fractions: bool, authorize: Authorize = allow_all
+    snapshot: Snapshot, requests: Sequence[ClientQuotaAlteration], *, fractions: bool, authorize: Authorize = allow_all
 ) -> Plan[EachQuotaOutcomes]:
     """KIP-248: decide about each quota alone. `fractions`: the store can keep 100.5 where Kafka wants whole numbers."""
     outcomes: EachQuotaOutcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[ClientQuotaAlteration] = []
-    named = Counter(wish.entity for wish in in_slices(wishes))
-    for entity, alterations in in_slices(wishes):
+    named = Counter(request.entity for request in in_slices(requests))
+    for entity, alterations in in_slices(requests):
         try:
             if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
                 raise NotAuthorized(NotAuthorized.stock)
@@ -103,7 +103,7 @@ def plan_alter_each_quota(
         changes += made
         granted.append(_of_changes(entity, made))
         guards[resource] = snapshot.changed.get(resource, 0)
-    return Plan(outcomes, changes, guards, granted, partial(_each_with_refusals, wishes))
+    return Plan(outcomes, changes, guards, granted, partial(_each_with_refusals, requests))
 
 
 def _of_changes(entity: QuotaEntity, changes: Sequence[Change]) -> ClientQuotaAlteration:
@@ -112,10 +112,10 @@ def _of_changes(entity: QuotaEntity, changes: Sequence[Change]) -> ClientQuotaAl
 
 
 def _each_with_refusals(
-    wishes: Sequence[ClientQuotaAlteration], outcomes: EachQuotaOutcomes, refusals: Refusals, _after: Snapshot
+    requests: Sequence[ClientQuotaAlteration], outcomes: EachQuotaOutcomes, refusals: Refusals, _after: Snapshot
 ) -> EachQuotaOutcomes:
-    found = zip(in_slices(wishes), outcomes, strict=True)
-    return [[each or refusals.get(wish.entity.resource) for each in failures] for wish, failures in found]
+    found = zip(in_slices(requests), outcomes, strict=True)
+    return [[each or refusals.get(request.entity.resource) for each in failures] for request, failures in found]
 
 
 def _each_quota(

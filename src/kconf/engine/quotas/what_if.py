@@ -9,12 +9,12 @@ from kconf.model.quota import ClientQuotaAlteration, QuotaCandidate, QuotaDiffer
 
 
 def what_if(
-    quotas: QuotaResolver, wishes: Sequence[ClientQuotaAlteration], seen: Iterable[tuple[Name, Name]]
+    quotas: QuotaResolver, requests: Sequence[ClientQuotaAlteration], seen: Iterable[tuple[Name, Name]]
 ) -> Iterator[QuotaDifference]:
     """The pairs in `seen` whose quota would change."""
     for user, client_id in seen:
         wanted: dict[str, dict[QuotaSource, float | None]] = {}
-        for entity, alterations in wishes:
+        for entity, alterations in requests:
             source = level(entity, user, client_id)
             if source is not None:
                 for key, value in alterations:

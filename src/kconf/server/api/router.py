@@ -62,6 +62,7 @@ class DeferredHandler:
 
 def import_deferred() -> None:
     """Import what a start leaves out: no request waits for it, and an upgrade on disk does not mix two versions."""
+    is_reported = False
     while True:
         try:
             from kconf.server import control_plane_errors, data_plane_errors  # noqa: F401  (see error_responses.py)
@@ -69,8 +70,13 @@ def import_deferred() -> None:
             for each in DeferredHandler.all:
                 _ = each.function
         except OSError as error:  # such as no file descriptor left
-            log.warning("cannot import a part of kconf; trying again: %s", error)
+            if not is_reported:
+                log.warning("cannot import a part of kconf; trying again every second: %s", error)
+            is_reported = True
             sleep(1)
+        except ImportError as error:
+            log.error("a part of kconf is missing: %s; if its files were replaced, restart the server", error)
+            return
         else:
             return
 

@@ -183,4 +183,4 @@ def test_a_required_claim_decides_who_may_log_in(
     if is_allowed:
         assert log_in(http, required=required) == "id-1"
     else:
-        assert "your account lacks what this console requires" in refusal(http, required=required)
+        assert "your account does not have the value of the claim" in refusal(http, required=required)

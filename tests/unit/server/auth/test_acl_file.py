@@ -95,3 +95,17 @@ def test_only_a_gateway_has_acls_of_its_own() -> None:
     with pytest.raises(ConfigurationError, match=r"cannot read /nowhere/acls\.yaml"):
         AclFile.of(static, is_gateway=True)
     assert AclFile.of({}, is_gateway=False) is None
+
+
+def test_a_file_that_can_no_longer_be_read_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "acls.yaml"
+    file.write_text(ONE)
+    acls = AclFile(str(file))
+    file.unlink()
+    file.mkdir()  # it has a signature, and cannot be opened
+    with caplog.at_level(logging.ERROR):
+        for _ in range(3):
+            asyncio.run(acls.refresh())
+    assert may_read(acls, "orders")
+    (record,) = caplog.records
+    assert "Is a directory" in record.getMessage()

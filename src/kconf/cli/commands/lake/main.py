@@ -114,7 +114,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar=("broker:default", "KEY=VALUE"),
         action="append",
         required=True,
-        dest="wishes",
+        dest="proposed",
         help="value to evaluate; may be repeated",
     )
     made["what-if"].add_argument("--list", action="store_true", help="list every affected topic")

@@ -244,18 +244,18 @@ def compare(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.lake.default_what_if import check_wishes, shifts
+    from kconf.lake.default_what_if import check_proposed, shifts
 
-    wishes = dict(_wish(*each) for each in options.wishes)
-    check_wishes(wishes)
+    proposed = dict(_proposed(*each) for each in options.proposed)
+    check_proposed(proposed)
     tables = begin(options, answer)
     chosen = clusters(tables, options.cluster) or tables.clusters()
-    answer.facts["wishes"] = wishes
+    answer.facts["proposed"] = proposed
     columns = ("resource", "key") if options.list else ("key",)
     answer.columns = [ResultColumn("cluster"), *map(ResultColumn, columns), *map(amount, ("before", "after"))]
     answer.columns += map(ResultColumn, () if options.list else ("moved", "kept"))
     answer.columns.append(ResultColumn("brokers", show=lambda item: ",".join(item["brokers"]) or "all"))
-    found = list(shifts(tables, chosen, wishes))
+    found = list(shifts(tables, chosen, proposed))
     if not any(shift.brokers for shift in found):
         answer.hidden = frozenset({"brokers"})
     for shift in found:
@@ -347,7 +347,7 @@ def _ending(row: Row) -> dict[str, Any]:
     return {"until": iso_time(row["until"]), **told_of}
 
 
-def _wish(resource: str, assignment: str) -> tuple[str, str]:
+def _proposed(resource: str, assignment: str) -> tuple[str, str]:
     from kconf.configdef.lookup import keys_for
     from kconf.configdef.units import raw_value
 

@@ -44,7 +44,7 @@ def read_person(claims: Mapping[str, Any], settings: OidcSettings, now: float) -
     user = _name(claims, settings.user_claim)
     for claim, allowed in settings.required.items():
         if not _values(claims, claim) & set(allowed):
-            raise NotAllowed(f"your account lacks what this console requires: the claim {claim} is not as it must be")
+            raise NotAllowed(f"your account does not have the value of the claim {claim} that this console requires")
     return Person(subject, user)
 
 

@@ -105,7 +105,7 @@ class OidcLogin:
         """Check the issuer of the response (RFC 9207), and whether it is an error (RFC 6749 4.1.2.1)."""
         issuer = response.get("iss")
         if issuer != self.provider.issuer and (issuer is not None or self.provider.metadata().names_itself):
-            raise LoginRefused("The response is not one of the provider that was asked.")
+            raise LoginRefused("The response is from another provider.")
         error = response.get("error")
         if error is not None:
             why = _ANSWERS.get(error) or f"error {shown_code(error) or 'without a code'}"
