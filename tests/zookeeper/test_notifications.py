@@ -11,12 +11,14 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
 from kconf import AclBinding, AclType, Operation, Resource, SyncAdminClient
 from kconf.store.registry import open_store
+from kconf.store.zookeeper.store import ZookeeperStore
 from tests.cli.declarative.conftest import AUTHORIZER
 from tests.contract.changes import commit, put
 from tests.feed.reading import changes, set_key, until
@@ -205,6 +207,33 @@ def test_a_follower_finds_a_change_of_others_among_those_of_a_server(zookeeper_u
     last = str(next(numbers) - 1)
     until(lambda: last in found or is_found(last), SOON)
     assert len(found) == len(set(found)), "a change was reported twice"
+    writer.close()
+    follower.close()
+
+
+def test_the_notifications_of_a_server_cost_its_followers_no_request(
+    zookeeper_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal tells how many there are. Only a notification of somebody else makes a follower ask."""
+    writer, follower = open_store(zookeeper_url), open_store(zookeeper_url)
+    assert isinstance(follower, ZookeeperStore)
+    client = follower._session.client
+    asked: list[str] = []
+    ask = client.exists_async
+
+    def recorded(path: str, *args: Any) -> Any:
+        asked.append(path)
+        return ask(path, *args)
+
+    monkeypatch.setattr(client, "exists_async", recorded)
+    fired = follower._commit_log.notifications
+    for value in range(20):
+        commit(writer, put(Resource.topic("ours"), "retention.ms", str(value)))
+        until(lambda: fired.is_pending, SOON)
+        follower.poll_remote()
+        until(lambda value=value: len(asked) > value and not fired.is_pending, SOON)  # type: ignore[misc]
+    assert "/config/changes" not in asked
+    assert any(path.startswith("/config/changes/config_change_") for path in asked)
     writer.close()
     follower.close()
 
