@@ -21,8 +21,9 @@ from kconf import QuotaEntity, SyncAdminClient
 from kconf.cli.commands.quota.main import _EXAMPLES
 from kconf.operations.quotas.file import as_csv, as_yaml, read_quotas
 from tests.cli.conftest import run_program
-from tests.cli.quota_story import STORIES, Quotas, ten_thousand
+from tests.cli.quota_story import STORIES, Quotas, many
 from tests.support.process import KconfProcess
+from tests.support.targets import one_of
 
 
 @pytest.fixture
@@ -35,8 +36,9 @@ def test_a_story(quotas: Quotas, story: Callable[[Quotas], None]) -> None:
     story(quotas)
 
 
-def test_ten_thousand_quotas_in_one_command(quotas: Quotas, tmp_path: Path) -> None:
-    ten_thousand(quotas, tmp_path)
+@pytest.mark.parametrize("count", one_of(1500, [10_000]))
+def test_many_quotas_in_one_command(quotas: Quotas, tmp_path: Path, count: int) -> None:
+    many(quotas, tmp_path, count)
 
 
 def test_the_examples_of_the_help_work(server: KconfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.quota_story import STORIES, Quotas, ten_thousand, until
+from tests.cli.quota_story import STORIES, Quotas, many, until
 from tests.support.targets import one_of
 from tests.unit.client.certificates import Certificates
 
@@ -53,7 +53,7 @@ def test_a_story(quotas: Quotas, story: Callable[[Quotas], None]) -> None:
 
 
 def test_ten_thousand_quotas_in_one_command(kafka_431: KafkaBroker, tmp_path: Path) -> None:
-    ten_thousand(Quotas("-b", kafka_431.bootstrap), tmp_path)
+    many(Quotas("-b", kafka_431.bootstrap), tmp_path, 10_000)
 
 
 def test_what_if_checks_the_entities_with_quotas(quotas: Quotas) -> None:

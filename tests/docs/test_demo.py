@@ -81,7 +81,7 @@ def is_closed(address: tuple[str, int]) -> bool:
         return line.connect_ex(address) != 0
 
 
-@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+@pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
 def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, tmp_path: Path) -> None:
     runs = [demo(store, tmp_path, "--no-tables"), demo(store, tmp_path, "--no-tables")]
     assert [each.returncode for each in runs] == [0, 0], runs[0].stderr + runs[1].stderr
