@@ -285,6 +285,7 @@ def plan_create_acls(snapshot: Snapshot, requests: Sequence[AclBinding]) -> Plan
     """One result per requested ACL, in order. Creating an existing ACL succeeds and changes nothing."""
     outcomes: list[ApiError | None] = []
     made: dict[tuple[Resource, str], Change] = {}
+    existing: dict[tuple[Resource, str], Change] = {}
     granted: dict[tuple[Resource, str], NewAcl] = {}
     for request in in_slices(requests):
         try:
@@ -294,15 +295,18 @@ def plan_create_acls(snapshot: Snapshot, requests: Sequence[AclBinding]) -> Plan
             continue
         outcomes.append(None)
         resource, key = pattern_of(request).resource, key_of(request)
-        if key not in snapshot.overrides(resource):
+        granted[resource, key] = NewAcl(request)
+        if key in snapshot.overrides(resource):
+            existing[resource, key] = Change(ChangeKind.CONFIG, resource, key, "", "", "rewrite")
+        else:
             made[resource, key] = Change(ChangeKind.CONFIG, resource, key, None, "", "set")
-            granted[resource, key] = NewAcl(request)
     return Plan(
         outcomes,
         list(made.values()),
-        _guards(snapshot, made),
+        _guards(snapshot, granted),
         list(granted.values()),
         partial(_with_refusals, requests),
+        list(existing.values()),
     )
 
 
