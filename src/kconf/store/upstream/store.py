@@ -238,7 +238,9 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
+            raise StaleState(
+                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
+            )
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
