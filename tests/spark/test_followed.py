@@ -93,7 +93,7 @@ def _span(cluster: Cluster, first: int, last: int) -> tuple[int, int]:
 
 
 def deliver(lake: Lake, made: list[Case], where: Path, batches: int) -> bronze.Read:
-    random, brought = Random(SEED), bronze.Read()
+    random, result = Random(SEED), bronze.Read()
     files = [(name, lines) for each in made for name, lines in each.files.items()]
     due = [min(batches - 1, random.randrange(batches + 1)) for _ in files]
     for delivery in range(batches):
@@ -105,9 +105,9 @@ def deliver(lake: Lake, made: list[Case], where: Path, batches: int) -> bronze.R
         number = silver.next_round(lake)
         for each in ("first", "second"):
             (where / each).mkdir(parents=True, exist_ok=True)
-            bronze.read_archive(lake, str(where / each), number, brought)
+            bronze.read_archive(lake, str(where / each), number, result)
         silver.update(lake)
-    return brought
+    return result
 
 
 def rows(table: Any) -> list[Row]:
@@ -148,13 +148,13 @@ def place_of(row: Row) -> tuple[str, str, str]:
 def test_random_followed_clusters(lake: Lake, tmp_path: Path, count: int, batches: int) -> None:
     """The first four clusters have a file of every kind."""
     made = [case(number) for number in range(count)]
-    brought = deliver(lake, made, tmp_path / "archives", batches)
-    runner.finish(lake, {}, brought, datetime.now(UTC), None)
+    result = deliver(lake, made, tmp_path / "archives", batches)
+    runner.finish(lake, {}, result, datetime.now(UTC), None)
     history = rows(lake.read(HISTORY))
     gold = Gold(lake, Inputs())
     findings = rows(gold.integrity())
 
-    assert brought.skipped == {}
+    assert result.skipped == {}
     for one in made:
         mine = [row for row in history if row["cluster"] == one.cluster.name]
         _live_values_are_open(one, mine)
@@ -304,7 +304,7 @@ def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path, each
     segment = place / f"{10:020}.log"
     threads = metadata.ConfigRecord(4, "", "log.cleaner.threads", "2")
     segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5"), threads, threads, threads], epoch=3))
-    brought = []
+    result = []
     for more in (b"", b"", batch(14, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
         if more:
             segment.write_bytes(segment.read_bytes() + more)
@@ -312,10 +312,10 @@ def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path, each
         bronze.read_metadata_log(lake, str(tmp_path / "data"), silver.next_round(lake), read)
         if each_time or more:
             silver.update(lake)
-        brought.append((read.journal, len(read.notes)))
+        result.append((read.journal, len(read.notes)))
 
     history = rows(lake.read(HISTORY).orderBy("epoch", "revision", "line"))
-    assert brought == [(6, 1), (0, 0), (1, 1)]
+    assert result == [(6, 1), (0, 0), (1, 1)]
     assert [(row["key"], row["value"], row["origin"], row["open"]) for row in history if row["key"]] == [
         ("segment.ms", "7", "snapshot", True),
         ("retention.ms", "5", "outside", False),
