@@ -28,33 +28,54 @@ rules:
 _STEP = 7919  # a prime, so that keys are not in order
 _BEGAN = 1_700_000_000_000
 _EVENT_MS = 100
+_SMALL_CLUSTERS = 999
 
 
 def events(spark: SparkSession, first: int, count: int, keys: int, round_: int) -> DataFrame:
-    """The events from `first` on, as rows of the table `journal`."""
-    topics, number = keys // len(KEYS), F.col("id")
+    """The events of one cluster from `first` on, as rows of the table `journal`."""
+    rows = spark.range(first, first + count)
+    return _journal(rows.select("id", F.lit(CLUSTER).alias("cluster"), F.lit(keys).alias("keys")), round_)
+
+
+def events_of_many(spark: SparkSession, first: int, count: int, round_: int) -> DataFrame:
+    """The same for 1,000 clusters with 2 million keys: one has half of the events and of the keys, at all times."""
+    number, pair = F.col("id"), F.floor(F.col("id") / 2)
+    is_large = number % 2 == 0
+    rows = spark.range(first - 1, first - 1 + count).select(
+        F.when(is_large, pair).otherwise(F.floor(pair / _SMALL_CLUSTERS)) + 1,
+        F.when(is_large, F.lit("large")).otherwise(F.format_string("small-%03d", pair % _SMALL_CLUSTERS)),
+        F.when(is_large, F.lit(1_000_000)).otherwise(F.lit(1_000)),
+    )
+    return _journal(rows.toDF("id", "cluster", "keys"), round_)
+
+
+def _journal(rows: DataFrame, round_: int) -> DataFrame:
+    """The events with the numbers `id` of clusters with so many keys."""
+    topics, number = F.floor(F.col("keys") / len(KEYS)), F.col("id")
     made, turn = number <= topics, F.floor(number / 2000)
     deletes, remakes = ~made & (number % 2000 == 0), ~made & (number % 2000 == 1)
-    slot = F.pmod(number * _STEP, F.lit(keys))
-    topic = F.when(made, number - 1).when(deletes | remakes, F.pmod(turn * _STEP, F.lit(topics)))
-    rows = spark.range(first, first + count).select(
-        number,
+    slot = F.pmod(number * _STEP, F.col("keys"))
+    topic = F.when(made, number - 1).when(deletes | remakes, F.pmod(turn * _STEP, topics))
+    rows = rows.select(
+        *("id", "cluster", "keys"),
+        topics.alias("topics"),
         turn.alias("turn"),
         slot.alias("slot"),
         F.coalesce(topic, F.floor(slot / len(KEYS))).alias("topic"),
         F.when(made, "make").when(deletes, "delete").when(remakes, "remake").alias("what"),
     )
-    what, life = F.col("what"), F.floor(F.col("turn") / topics)
+    what, topics, life = F.col("what"), F.col("topics"), F.floor(F.col("turn") / F.col("topics"))
     lies = F.pmod(F.xxhash64("id", F.lit(3)), F.lit(100)) == 0
-    before = F.when(what == "delete", _shape(life)).when(what.isNull(), _value(number - keys, topics))
+    before = F.when(what == "delete", _shape(life)).when(what.isNull(), _value(number - F.col("keys"), topics))
     after = (
         F.when(what == "make", _shape(F.lit(0)))
         .when(what == "remake", _shape(life + 1))
         .when(what.isNull(), _value(number, topics))
     )
-    texts = {"cluster": CLUSTER, "origin": "kconf", "client_id": "admin", "host": "127.0.0.1", "op": "set"}
+    texts = {"origin": "kconf", "client_id": "admin", "host": "127.0.0.1", "op": "set"}
     texts |= {"resource_type": "topic", "api": "IncrementalAlterConfigs", "file": "segment.jsonl"}
     return rows.select(
+        "cluster",
         *(F.lit(text).alias(name) for name, text in texts.items()),
         *(F.lit(1).alias(name) for name in ("epoch", "lines")),
         *(number.alias(name) for name in ("revision", "sequence", "request_id")),
@@ -94,14 +115,14 @@ def _last(keys: int, events: int) -> Column:
     """The value set by the last event of a slot: the event n with n × _STEP ≡ slot."""
     back = pow(_STEP, -1, keys)
     first = F.pmod(F.col("slot") * back, F.lit(keys))
-    return _value(first + F.floor((F.lit(events) - first) / keys) * keys, keys // len(KEYS))
+    return _value(first + F.floor((F.lit(events) - first) / keys) * keys, F.lit(keys // len(KEYS)))
 
 
 def _key() -> Column:
     return F.element_at(F.array(*map(F.lit, KEYS)), (F.col("slot") % len(KEYS) + 1).cast("int"))
 
 
-def _value(number: Column, topics: int) -> Column:
+def _value(number: Column, topics: Column) -> Column:
     """The value that an event sets; null if it removes the key."""
     fresh = (F.pmod(F.xxhash64(number, F.lit(1)), F.lit(1000)) + 1000).cast("string")
     return F.when((number > topics) & (F.pmod(F.xxhash64(number, F.lit(2)), F.lit(10)) != 0), fresh)

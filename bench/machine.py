@@ -51,7 +51,9 @@ def busy_seconds() -> float:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(each) for each in " ".join(_lines(f"/proc/{pid}/task/{pid}/children")).split()]
+    """The children of all threads: the executors of Spark are started by a thread of the worker."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for each in tasks for line in _lines(str(each)) for child in line.split()]
 
 
 def _lines(path: str) -> list[str]:

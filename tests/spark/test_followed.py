@@ -95,7 +95,7 @@ def _span(cluster: Cluster, first: int, last: int) -> tuple[int, int]:
 
 
 def deliver(lake: Lake, made: list[Case], where: Path, batches: int) -> bronze.Read:
-    random, brought = Random(SEED), bronze.Read()
+    random, result = Random(SEED), bronze.Read()
     files = [(name, lines) for each in made for name, lines in each.files.items()]
     due = [min(batches - 1, random.randrange(batches + 1)) for _ in files]
     for delivery in range(batches):
@@ -107,9 +107,9 @@ def deliver(lake: Lake, made: list[Case], where: Path, batches: int) -> bronze.R
         number = silver.next_round(lake)
         for each in ("first", "second"):
             (where / each).mkdir(parents=True, exist_ok=True)
-            bronze.read_archive(lake, str(where / each), number, brought)
+            bronze.read_archive(lake, str(where / each), number, result)
         silver.update(lake)
-    return brought
+    return result
 
 
 def rows(table: Any) -> list[Row]:
@@ -153,7 +153,7 @@ class Followed:
     lake: Lake
     archives: Path
     clusters: list[Case]
-    brought: bronze.Read
+    result: bronze.Read
     directory: list[tuple[int, int]]
     gold: Gold
     history: list[Row]
@@ -169,11 +169,11 @@ def followed(lake: Lake, place: Path, count: int, batches: int) -> Followed:
     made = [case(number) for number in range(count)]
     directory = read_directory(lake, place)
     write_tail(place / "archives")
-    brought = deliver(lake, made, place / "archives", batches)
-    runner.finish(lake, {}, brought, datetime.now(UTC), None)
+    result = deliver(lake, made, place / "archives", batches)
+    runner.finish(lake, {}, result, datetime.now(UTC), None)
     gold = Gold(lake, Inputs())
     history, findings = rows(lake.read(HISTORY)), rows(gold.integrity())
-    return Followed(lake, place / "archives", made, brought, directory, gold, history, findings)
+    return Followed(lake, place / "archives", made, result, directory, gold, history, findings)
 
 
 @pytest.fixture(scope="module", params=one_of("4 clusters in a run", ["8 clusters in two runs"]))
@@ -188,7 +188,7 @@ def test_random_followed_clusters(together: Followed) -> None:
     made = together.clusters
     history = [row for each in made for row in together.of(each.cluster.name)]
 
-    assert together.brought.skipped == {}
+    assert together.result.skipped == {}
     for one in made:
         mine = together.of(one.cluster.name)
         _live_values_are_open(one, mine)
@@ -351,7 +351,7 @@ def read_directory(lake: Lake, tmp_path: Path, *, each_time: bool = False) -> li
     segment = place / f"{10:020}.log"
     threads = metadata.ConfigRecord(4, "", "log.cleaner.threads", "2")
     segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5"), threads, threads, threads], epoch=3))
-    brought = []
+    result = []
     for more in (b"", b"", batch(14, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
         if more:
             segment.write_bytes(segment.read_bytes() + more)
@@ -359,8 +359,8 @@ def read_directory(lake: Lake, tmp_path: Path, *, each_time: bool = False) -> li
         bronze.read_metadata_log(lake, str(tmp_path / "data"), silver.next_round(lake), read)
         if each_time:
             silver.update(lake)
-        brought.append((read.journal, len(read.notes)))
-    return brought
+        result.append((read.journal, len(read.notes)))
+    return result
 
 
 def test_the_metadata_directory_of_a_controller(together: Followed) -> None:
@@ -371,16 +371,16 @@ def test_the_metadata_directory_of_a_controller(together: Followed) -> None:
 
 @pytest.mark.full
 def test_a_metadata_directory_whose_changes_arrive_in_several_runs(lake: Lake, tmp_path: Path) -> None:
-    brought = read_directory(lake, tmp_path, each_time=True)
+    result = read_directory(lake, tmp_path, each_time=True)
 
-    _directory_is_in_the_history(brought, rows(lake.read(HISTORY).orderBy("epoch", "revision", "line")))
+    _directory_is_in_the_history(result, rows(lake.read(HISTORY).orderBy("epoch", "revision", "line")))
     gaps = [row for row in rows(Gold(lake, Inputs()).integrity()) if row["kind"] == "gap"]
     assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]
 
 
-def _directory_is_in_the_history(brought: list[tuple[int, int]], history: list[Row]) -> None:
+def _directory_is_in_the_history(result: list[tuple[int, int]], history: list[Row]) -> None:
     """It is read from its oldest snapshot on, and again only after it has changed."""
-    assert brought == [(6, 1), (0, 0), (1, 1)]
+    assert result == [(6, 1), (0, 0), (1, 1)]
     assert [(row["key"], row["value"], row["origin"], row["open"]) for row in history if row["key"]] == [
         ("segment.ms", "7", "snapshot", True),
         ("retention.ms", "5", "outside", False),

@@ -77,12 +77,12 @@ def test_the_lake_has_each_change_once_with_its_author(lake: Lake, tmp_path: Pat
     archive_follower(second / "follower", "followed", [logged(number) for number in range(11, 15)])
     archive_gateway(second / "three", "pair", one)
     archive_gateway(second / "four", "pair", two)
-    brought = bronze.Read()
+    result = bronze.Read()
     for delivery in (first, second):
-        bronze.read_archive(lake, str(delivery), silver.next_round(lake), brought)
+        bronze.read_archive(lake, str(delivery), silver.next_round(lake), result)
         if runs > 1 or delivery is second:
             silver.update(lake)
-    runner.finish(lake, {}, brought, datetime.now(UTC), None)
+    runner.finish(lake, {}, result, datetime.now(UTC), None)
     gold = Gold(lake, Inputs())
     found: dict[str, list[tuple[str, str, str]]] = {}
     for row in gold.journal.orderBy("time").collect():

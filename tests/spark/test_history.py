@@ -121,10 +121,10 @@ def test_a_cluster_whose_id_begins_with_an_underscore_is_read_too(lake: Lake, tm
     archive = tmp_path / "archive"
     write(archive / journal.cluster, "1", journal.create("orders"))
 
-    brought = bronze.Read()
-    bronze.read_archive(lake, str(archive), silver.next_round(lake), brought)
+    result = bronze.Read()
+    bronze.read_archive(lake, str(archive), silver.next_round(lake), result)
     write(archive / journal.cluster, "2", journal.create("payments"))
-    bronze.read_archive(lake, str(archive), silver.next_round(lake), brought)
+    bronze.read_archive(lake, str(archive), silver.next_round(lake), result)
 
-    assert brought.journal == 2
+    assert result.journal == 2
     assert {row["resource_name"] for row in lake.read(JOURNAL).collect()} == {"orders", "payments"}

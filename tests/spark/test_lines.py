@@ -73,11 +73,11 @@ def test_invalid_lines_are_quarantined_with_the_reason(lake: Lake, tmp_path: Pat
     (tmp_path / "archive" / "c" / "1.jsonl").write_text(text)
     (tmp_path / "archive" / "c" / "2.jsonl").write_bytes(b"\xff\xfe\x00 no text at all")
     wrong["no text"] = ("\ufffd\ufffd\0 no text at all", "not a complete JSON object with the fields of a line")
-    brought = bronze.Read()
+    result = bronze.Read()
 
-    bronze.read_archive(lake, str(tmp_path / "archive"), silver.next_round(lake), brought)
+    bronze.read_archive(lake, str(tmp_path / "archive"), silver.next_round(lake), result)
 
-    assert brought.counts == {"journal": 2, "attempts": 2, "quarantined": len(wrong), "facts": 0}
+    assert result.counts == {"journal": 2, "attempts": 2, "quarantined": len(wrong), "facts": 0}
     assert (lake.read(JOURNAL).count(), lake.read(ATTEMPTS).count()) == (2, 2)
     told = sorted((row["reason"], row["line"]) for row in lake.read(QUARANTINE).collect())
     hidden = {name for name in wrong if "open" in name or name == "unmarked"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,19 @@ from kconf.lake.sql import LakeSql
 from tests.spark.journals import Journal
 from tests.spark.test_follow_command import following, until
 from tests.support.object_store import BUCKET, KEY_ID, SECRET, client, object_store, objects
+
+VACUUM = """
+import sys
+from pathlib import Path
+from kconf.spark import runner, session
+from kconf.spark.delta_tables import Lake
+
+settings = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
+spark = session.start(log=Path(sys.argv[2]), quick=True, settings=settings, s3=True)
+runner.vacuum(Lake(sys.argv[1], spark), 0, lambda _: None)
+session.stop(spark)
+"""
+"""`kconf pipeline vacuum` without its limit of a week: the age of an object cannot be set."""
 
 LAKE, ARCHIVE = f"s3://{BUCKET}/lake", f"s3://{BUCKET}/archive"
 
@@ -82,6 +96,12 @@ def rows(text: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in lake.query(text).rows]
 
 
+def data_files(store: Store, table: str) -> set[str]:
+    """The Parquet files of a table, whether its current version has them or not."""
+    names = objects(store.environment)
+    return {name for name in names if name.startswith(f"lake/{table}/") and name.endswith(".parquet")}
+
+
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     with object_store() as environment:
@@ -126,6 +146,31 @@ def test_runs_on_s3_are_kept_apart_and_incremental(store: Store) -> None:
     assert "run 2:" in second
     assert "run 3: history and gold tables rebuilt" in rebuilt
     assert rows("SELECT count(*), count(DISTINCT file) FROM journal") == [(len(journal.lines), 2)]
+    assert store.leaks() == []
+
+
+@pytest.mark.full
+def test_a_lake_on_s3_is_compacted_and_vacuumed(store: Store) -> None:
+    journal = Journal("c1", Random(7))
+    for name in ("one", "two"):
+        store.put(f"c1/{name}.jsonl", journal, 10)
+        store.pipeline("run", "--archive", ARCHIVE)
+    text = "SELECT * EXCLUDE (file) FROM journal ORDER BY epoch, revision, line"
+    before, files = rows(text), data_files(store, "bronze/journal")
+
+    compacted = store.pipeline("compact")
+    between = data_files(store, "bronze/journal")
+    kept = store.pipeline("vacuum")
+    assert data_files(store, "bronze/journal") == between, "they are younger than a week"
+    command = [sys.executable, "-c", VACUUM, LAKE, str(store.log)]
+    subprocess.run(command, check=True, timeout=800)
+
+    assert re.search(r"compacted \d+ files into \d+", compacted)
+    assert "deleted files that no version of the last 168 hours needs" in kept
+    assert len(between - files) == 1
+    assert data_files(store, "bronze/journal") == between - files
+    assert rows(text) == before
+    assert rows("SELECT max(run) FROM runs") == [(5,)], "each counts as a run"
     assert store.leaks() == []
 
 

@@ -35,7 +35,7 @@ session.stop(started)
 """
 FIND = """
 from kconf.spark import session
-print(session.brought(), session.archive(session.check_java()))
+print(session.delta_is_downloaded(), session.archive(session.check_java()))
 """
 FROM_ARCHIVE = "source: shared objects file (top)"
 
@@ -58,7 +58,7 @@ def done(process: subprocess.Popen[str]) -> str:
 @pytest.fixture(scope="module")
 def ivy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of Delta Lake's jars; they are downloaded if `make ready` has not run."""
-    if not session.brought():
+    if not session.delta_is_downloaded():
         done(python(START, own.directory().parent, tmp_path_factory.mktemp("fetch") / "spark.log", "quick"))
     return own.ivy()
 

@@ -179,9 +179,9 @@ def test_a_snapshot_beside_a_servers_journal_does_not_make_its_changes_late(lake
         lines = journal.set("topic", "orders", "retention.ms", value)
         (archive / f"{minute}.jsonl").write_text("".join(f"{line}\n" for line in lines_of(lines)))
         snapshot(looks, minute + 1, [topic("orders", "A"), override("orders", "retention.ms", value)])
-        brought = runner.read(lake, sources, lambda _: None)
+        result = runner.read(lake, sources, lambda _: None)
         silver.update(lake)
-    runner.finish(lake, {}, brought, datetime.now(UTC), None)
+    runner.finish(lake, {}, result, datetime.now(UTC), None)
 
     (last,) = DeltaTable(lake.path(TABLES["history"])).history(1)
     assert last["operation"] == "WRITE"

@@ -89,12 +89,12 @@ def test_random_histories_leave_every_override_open_once_and_name_every_foreign_
 ) -> None:
     made = clusters(count, STEPS, SEED)
     journal, looks = tmp_path / "arch[1]", tmp_path / "looks"
-    brought = bronze.Read()
+    result = bronze.Read()
     for batch in deliveries(made, journal, looks, batches, Random(SEED)):
         write(batch)
         number = silver.next_round(lake)
-        bronze.read_snapshots(lake, str(looks), number, brought)
-        bronze.read_archive(lake, str(journal), number, brought)
+        bronze.read_snapshots(lake, str(looks), number, result)
+        bronze.read_archive(lake, str(journal), number, result)
         silver.update(lake)
     history = rows(lake.read(HISTORY))
     gold = Gold(lake, Inputs())
@@ -125,7 +125,7 @@ def test_random_histories_leave_every_override_open_once_and_name_every_foreign_
 
     assert any(row["kind"] == "slipped" for row in doubts)
     assert any(row["kind"] == "differs" for row in doubts)
-    assert {reason.rpartition(" ")[0] for reason in brought.skipped.values()} == {"it is the same snapshot as"}
+    assert {reason.rpartition(" ")[0] for reason in result.skipped.values()} == {"it is the same snapshot as"}
     assert lake.read(SNAPSHOT).where("kind = 'snapshot'").count() == sum(len(each.looks) for each in made)
 
     if batches > 1:

@@ -95,9 +95,9 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Worl
     """After a run without gold tables and a whole one, tables have several files and obsolete versions."""
     world = World(tmp_path_factory.mktemp("upkeep"), spark)
     world.grow()
-    brought = runner.read(world.lake, world.sources, lambda _: None)
+    result = runner.read(world.lake, world.sources, lambda _: None)
     silver.update(world.lake)
-    assert runner.finish(world.lake, NOTHING.fingerprints, brought, datetime.now(UTC), None) == 1
+    assert runner.finish(world.lake, NOTHING.fingerprints, result, datetime.now(UTC), None) == 1
     world.grow()
     assert world.run() == 2
     return world

@@ -6,17 +6,21 @@ and with a broker's znode.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
-from kconf import AclBinding, AclType, Operation, SyncAdminClient
+from kconf import AclBinding, AclType, Operation, Resource, SyncAdminClient
 from kconf.store.registry import open_store
+from kconf.store.zookeeper.store import ZookeeperStore
 from tests.cli.declarative.conftest import AUTHORIZER
+from tests.contract.changes import commit, put
 from tests.feed.reading import changes, set_key, until
 from tests.support.admin import BROKER, SET, TOPIC, Admin, codes
 from tests.zookeeper.conftest import Serve
@@ -170,6 +174,68 @@ def test_no_change_of_others_is_missed_among_many_of_our_own(serve: Serve, znode
         for admin in (one, other):
             until(lambda admin=admin: {name: overrides(admin, name) for name in wanted} == wanted, SOON)  # type: ignore[misc]
         assert sorted(outside(one)) == sorted((name, "retention.ms", name[7:]) for name in wanted)
+
+
+def test_a_follower_finds_a_change_of_others_among_those_of_a_server(zookeeper_url: str, znodes: KazooClient) -> None:
+    """The numbers of a server's notifications are known from its journal entries; another's number is between them.
+
+    Nothing polls these stores, so only the watches can tell.
+    """
+    writer, follower = open_store(zookeeper_url), open_store(zookeeper_url)
+    announced = Event()
+    follower.on_change(announced.set)
+    numbers = itertools.count()
+    found: list[str | None] = []
+
+    def write_some(count: int) -> None:
+        for _ in range(count):
+            commit(writer, put(Resource.topic("ours"), "retention.ms", str(next(numbers))))
+
+    def is_found(value: str) -> bool:
+        announced.wait(1)
+        announced.clear()
+        found.extend(change.after for revision in follower.poll_remote() for change in revision.changes)
+        return value in found
+
+    for before, after in ((0, 1), (1, 0), (1, 1), (3, 2), (0, 3)):
+        write_some(before)
+        value = str(1_000_000 + next(numbers))
+        write(znodes, "topics/theirs", {"retention.ms": value})
+        write_some(after)
+        until(lambda value=value: is_found(value), SOON)  # type: ignore[misc]
+        writer.poll_remote()
+    last = str(next(numbers) - 1)
+    until(lambda: last in found or is_found(last), SOON)
+    assert len(found) == len(set(found)), "a change was reported twice"
+    writer.close()
+    follower.close()
+
+
+def test_the_notifications_of_a_server_cost_its_followers_no_request(
+    zookeeper_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal tells how many there are. Only a notification of somebody else makes a follower ask."""
+    writer, follower = open_store(zookeeper_url), open_store(zookeeper_url)
+    assert isinstance(follower, ZookeeperStore)
+    client = follower._session.client
+    asked: list[str] = []
+    ask = client.exists_async
+
+    def recorded(path: str, *args: Any) -> Any:
+        asked.append(path)
+        return ask(path, *args)
+
+    monkeypatch.setattr(client, "exists_async", recorded)
+    fired = follower._commit_log.notifications
+    for value in range(20):
+        commit(writer, put(Resource.topic("ours"), "retention.ms", str(value)))
+        until(lambda: fired.is_pending, SOON)
+        follower.poll_remote()
+        until(lambda value=value: len(asked) > value and not fired.is_pending, SOON)  # type: ignore[misc]
+    assert "/config/changes" not in asked
+    assert any(path.startswith("/config/changes/config_change_") for path in asked)
+    writer.close()
+    follower.close()
 
 
 def test_a_notification_with_a_name_of_its_own_is_found(serve: Serve, znodes: KazooClient) -> None:

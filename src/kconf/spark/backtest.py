@@ -19,7 +19,7 @@ from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.rules import Rules
 from kconf.lake.schemas import HISTORY, SNAPSHOT, Table
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.runner import Say, told_plainly
+from kconf.spark.runner import Say, plain_errors
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy.backtest import breaches, judged, refusals
 from kconf.spark.transforms.values import KEYS, keys
@@ -64,7 +64,7 @@ def backtest(
     lake: Lake, versions: Mapping[str, int], rules: Rules, span: TimeRange, limit: int, say: Say
 ) -> BacktestResult:
     """Evaluate rules on the past, using the tables of the last finished run."""
-    with told_plainly(lake):
+    with plain_errors(lake):
 
         def read(table: Table) -> DataFrame:
             rows = lake.read(table, versions.get(table.name))
@@ -76,12 +76,12 @@ def backtest(
         try:
             broken = breaches(states).where(span.broken()).persist(StorageLevel.DISK_ONLY)
             changes = refusals(states).where(span.made())
-            told = {row["rule"]: row.asDict() for row in _by_rule(broken).collect()}
+            found = {row["rule"]: row.asDict() for row in _by_rule(broken).collect()}
             say("counting …")
             asked = {row["rule"]: row.asDict(recursive=True) for row in _by_whom(changes).collect()}
             of_errors = changes.where("severity = 'error'").select(*RESOURCE, "epoch", "revision").distinct()
             first = [row.asDict() for row in broken.orderBy(*_ORDER).limit(limit).collect()] if limit else []
-            rows = [_row(each.id, each.severity.value, told.get(each.id), asked.get(each.id)) for each in rules.rules]
+            rows = [_row(each.id, each.severity.value, found.get(each.id), asked.get(each.id)) for each in rules.rules]
             return BacktestResult(rows, first, sum(row["findings"] for row in rows), of_errors.count())
         finally:
             states.unpersist()
@@ -108,7 +108,7 @@ def _by_whom(changes: DataFrame) -> DataFrame:
     )
 
 
-def _row(rule: str, severity: str, told: Row | None, asked: Row | None) -> Row:
+def _row(rule: str, severity: str, found: Row | None, asked: Row | None) -> Row:
     nothing: Row = {"findings": 0, "resources": 0, "open": 0, "assumed": 0, "first": None, "last": None}
     nobody: Row = {"changes": 0, "who": [], "people": 0}
-    return {"rule": rule, "severity": severity, **nothing, **nobody, **(told or {}), **(asked or {})}
+    return {"rule": rule, "severity": severity, **nothing, **nobody, **(found or {}), **(asked or {})}

@@ -54,51 +54,51 @@ class Read:
         return {name: getattr(self, name) for name in ("journal", "attempts", "quarantined", "facts")}
 
 
-def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
+def read_archive(lake: Lake, uri: str, number: int, result: Read) -> None:
     """Read the new files of an archive in round `number`."""
     found = files.unread(lake, "archive", uri)
-    wanted = _wanted(found, brought)
+    wanted = _wanted(found, result)
     if wanted:
-        _take_lines(lake, files.text_of(lake, wanted), number, brought)
-    files.record(lake, "archive", found, brought.skipped, number)
+        _take_lines(lake, files.text_of(lake, wanted), number, result)
+    files.record(lake, "archive", found, result.skipped, number)
 
 
-def read_metadata_log(lake: Lake, directory: str, number: int, brought: Read) -> None:
+def read_metadata_log(lake: Lake, directory: str, number: int, result: Read) -> None:
     """Read the metadata log of a controller from its directory."""
     log = MetadataLog(directory)
     if files.is_known(lake, METADATA_LOG, log.listed):
         return
     with log.lines() as text:
-        _take_lines(lake, text_file(lake, text, log.path), number, brought)
+        _take_lines(lake, text_file(lake, text, log.path), number, result)
     files.record(lake, METADATA_LOG, log.covered(), {}, number)
-    brought.notes.append(
+    result.notes.append(
         f"{log.path} ends at offset {log.end}; its last records may not have been committed: the files of a single"
         " controller do not show it"
     )
 
 
-def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
+def read_snapshots(lake: Lake, uri: str, number: int, result: Read) -> None:
     """Read the new files of a snapshot directory."""
     found = files.unread(lake, "snapshots", uri)
-    wanted = _wanted(found, brought)
+    wanted = _wanted(found, result)
     if wanted:
         read = snapshot_lines.read(files.text_of(lake, wanted)).persist(StorageLevel.DISK_ONLY)
         try:
-            brought.quarantined += _put_aside(lake, snapshot_lines.quarantine(read).withColumn("round", F.lit(number)))
+            result.quarantined += _quarantine(lake, snapshot_lines.quarantine(read).withColumn("round", F.lit(number)))
             taken = take_snapshots(lake, snapshot_lines.taken(read), number)
         finally:
             read.unpersist()
-        brought.facts += taken.facts
-        brought.skipped |= {files.path_of(file): reason for file, reason in taken.skipped.items()}
-    files.record(lake, "snapshots", found, brought.skipped, number)
+        result.facts += taken.facts
+        result.skipped |= {files.path_of(file): reason for file, reason in taken.skipped.items()}
+    files.record(lake, "snapshots", found, result.skipped, number)
 
 
-def _wanted(found: Sequence[files.Listed], brought: Read) -> list[files.Listed]:
-    brought.skipped |= {each.path: each.fault for each in found if each.fault is not None}
+def _wanted(found: Sequence[files.Listed], result: Read) -> list[files.Listed]:
+    result.skipped |= {each.path: each.fault for each in found if each.fault is not None}
     return [each for each in found if each.fault is None]
 
 
-def read_cluster(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
+def read_cluster(lake: Lake, options: dict[str, str], number: int, result: Read) -> None:
     """Take a snapshot of a live cluster."""
     from kconf.spark.source.data_source import KconfSource, reason
 
@@ -107,7 +107,7 @@ def read_cluster(lake: Lake, options: dict[str, str], number: int, brought: Read
     seen = seen.withColumn("file", F.lit(options.get("context") or options.get("bootstrap.servers")))
     seen = seen.persist(StorageLevel.DISK_ONLY)
     try:
-        brought.facts += take_snapshots(lake, seen, number).facts
+        result.facts += take_snapshots(lake, seen, number).facts
     except PySparkException as error:
         raise LakeError(reason(error) or f"The cluster cannot be read: {first_line(error)}") from None
     finally:
@@ -117,33 +117,33 @@ def read_cluster(lake: Lake, options: dict[str, str], number: int, brought: Read
 # -- the archive -----------------------------------------------------------------------------------------------------
 
 
-def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> None:
+def _take_lines(lake: Lake, batch: DataFrame, number: int, result: Read) -> None:
     read = lines.read(batch).withColumn("round", F.lit(number)).persist(StorageLevel.DISK_ONLY)
     try:
         marks = _marks(lake)
-        told = {row["cluster"]: row for row in _counts(read).collect()}
-        if any(row["changes"] for row in told.values()):
-            note = {"marks": _moved(marks, told), "round": number}
-            changes, count = _unknown(lake, lines.changes(read), marks, told)
+        counted = {row["cluster"]: row for row in _counts(read).collect()}
+        if any(row["changes"] for row in counted.values()):
+            note = {"marks": _moved(marks, counted), "round": number}
+            changes, count = _unknown(lake, lines.changes(read), marks, counted)
             if count:
                 lake.append(JOURNAL, changes, note=note, few=count <= FEW)
-            brought.journal += count
-            if any(row["named"] for row in told.values()):
-                brought.journal += _name_authors(lake, lines.changes(read), note)
-        if any(row["attempts"] for row in told.values()):
+            result.journal += count
+            if any(row["named"] for row in counted.values()):
+                result.journal += _name_authors(lake, lines.changes(read), note)
+        if any(row["attempts"] for row in counted.values()):
             fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
             count = fresh.count()
             if count:
                 lake.append(ATTEMPTS, fresh, note={"round": number}, few=count <= FEW)
-            brought.attempts += count
-        if any(row["bad"] for row in told.values()):
-            brought.quarantined += _put_aside(lake, lines.quarantine(read))
+            result.attempts += count
+        if any(row["bad"] for row in counted.values()):
+            result.quarantined += _quarantine(lake, lines.quarantine(read))
     finally:
         read.unpersist()
 
 
-def _put_aside(lake: Lake, bad: DataFrame) -> int:
+def _quarantine(lake: Lake, bad: DataFrame) -> int:
     """Store rejected lines, except those found in the same file before; returns their number."""
     known = lake.read(QUARANTINE).select(*_BAD)
     fresh = bad.join(known, [bad[name].eqNullSafe(known[name]) for name in _BAD], "left_anti")
@@ -187,23 +187,23 @@ def _marks(lake: Lake) -> Marks:
     return {row["cluster"]: list(row["last"]) for row in rows}
 
 
-def _moved(marks: Marks, told: dict[str, Any]) -> Marks:
+def _moved(marks: Marks, counted: dict[str, Any]) -> Marks:
     """The marks after a batch. They never decrease."""
-    reached = {cluster: list(row["last"]) for cluster, row in told.items() if row["last"] is not None}
+    reached = {cluster: list(row["last"]) for cluster, row in counted.items() if row["last"] is not None}
     return {**marks, **{cluster: max(last, marks.get(cluster, last)) for cluster, last in reached.items()}}
 
 
-def _unknown(lake: Lake, changes: DataFrame, marks: Marks, told: dict[str, Any]) -> tuple[DataFrame, int]:
+def _unknown(lake: Lake, changes: DataFrame, marks: Marks, counted: dict[str, Any]) -> tuple[DataFrame, int]:
     """The lines that are not in the journal, without duplicates, and their number. Only lines before the mark are
     looked up.
     """
     keys = list(_NAME)
-    total = sum(row["changes"] for row in told.values())
-    twice = any(row["times"] > 1 for row in told.values())
+    total = sum(row["changes"] for row in counted.values())
+    twice = any(row["times"] > 1 for row in counted.values())
     if twice:
         best = Window.partitionBy(*keys).orderBy(F.desc(_has_author()), "file")
         changes = changes.withColumn("place", F.row_number().over(best)).where("place = 1").drop("place")
-    behind = [c for c, row in told.items() if row["first"] is not None and list(row["first"]) <= marks.get(c, [-1])]
+    behind = [c for c, row in counted.items() if row["first"] is not None and list(row["first"]) <= marks.get(c, [-1])]
     if behind:
         suspect = changes.where(F.col("cluster").isin(behind)).select(*keys)
         known = lake.read(JOURNAL).where(F.col("cluster").isin(behind)).select(*keys).join(suspect, keys, "left_semi")

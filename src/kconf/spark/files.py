@@ -133,10 +133,10 @@ def _on_disk(place: Path) -> Iterator[Listed]:
             if _is_meant(name):
                 path = os.path.join(folder, name)
                 try:
-                    told = os.stat(path)
+                    status = os.stat(path)
                 except OSError:
                     continue  # deleted in the meantime
-                yield Listed(path, told.st_size, told.st_mtime_ns // 1_000_000)
+                yield Listed(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def _elsewhere(lake: Lake, source: str, uri: str) -> Iterator[Listed]:

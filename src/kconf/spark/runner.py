@@ -63,7 +63,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, away: Away | Non
     """Update all tables. Without `away`, a cluster that cannot be read ends the run before anything has changed."""
     inputs.check()
     started = datetime.now(UTC)
-    with lake.locked(), told_plainly(lake):
+    with lake.locked(), plain_errors(lake):
         migrated = migrate(lake)
         last = last_run(lake)
         summary = Summary(read=read(lake, sources, say, away), migrated=migrated)
@@ -81,7 +81,7 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
     """Rebuild history and gold tables from bronze."""
     inputs.check()
     started = datetime.now(UTC)
-    with told_plainly(lake), _there(lake, BRONZE).locked():
+    with plain_errors(lake), _there(lake, BRONZE).locked():
         for table in _ADDED_TO:
             lake.rewrite(table)
         say("history …")
@@ -103,25 +103,25 @@ def migrate(lake: Lake) -> dict[str, list[str]]:
 def read(lake: Lake, sources: Sources, say: Say, away: Away | None = None) -> bronze.Read:
     """Read new input into bronze. Clusters come first: if one is down, nothing has changed yet."""
     number = silver.next_round(lake)
-    brought = bronze.Read()
+    result = bronze.Read()
     for options in sources.clusters:
         say(f"taking a snapshot of {options.get('context') or options.get('bootstrap.servers')} …")
         try:
-            bronze.read_cluster(lake, options, number, brought)
+            bronze.read_cluster(lake, options, number, result)
         except LakeError as error:
             if away is None:
                 raise
             away(options, error)
     for uri in sources.archives:
         say(f"reading {uri} …")
-        bronze.read_archive(lake, uri, number, brought)
+        bronze.read_archive(lake, uri, number, result)
     for directory in sources.metadata_logs:
         say(f"reading {directory} …")
-        bronze.read_metadata_log(lake, directory, number, brought)
+        bronze.read_metadata_log(lake, directory, number, result)
     for uri in sources.snapshots:
         say(f"reading {uri} …")
-        bronze.read_snapshots(lake, uri, number, brought)
-    return brought
+        bronze.read_snapshots(lake, uri, number, result)
+    return result
 
 
 def last_run(lake: Lake) -> dict[str, Any] | None:
@@ -145,7 +145,7 @@ def _is_up_to_date(lake: Lake, inputs: Inputs, last: dict[str, Any] | None) -> b
 
 
 def finish(
-    lake: Lake, inputs: Mapping[str, str], brought: bronze.Read, started: datetime, last: dict[str, Any] | None
+    lake: Lake, inputs: Mapping[str, str], result: bronze.Read, started: datetime, last: dict[str, Any] | None
 ) -> int:
     """Write the row that records which table versions belong together."""
     number = last["run"] + 1 if last is not None else 1
@@ -156,7 +156,7 @@ def finish(
         "finished": datetime.now(UTC).isoformat(),
         "kconf": __version__,
         "round": lake.note(HISTORY).get("round", 0),
-        **brought.counts,
+        **result.counts,
         "inputs": inputs,
         "versions": versions(lake),
     }
@@ -191,7 +191,7 @@ def _settled(lake: Lake) -> Iterator[None]:
     delete their files, and the unfinished output of the dead run would be recorded as complete.
     """
     started = datetime.now(UTC)
-    with told_plainly(lake), _there(lake, [RUNS]).locked():
+    with plain_errors(lake), _there(lake, [RUNS]).locked():
         last = last_run(lake)
         if last is None or last["versions"] != versions(lake):
             raise LakeError(f"The last run on {lake.uri} did not finish; run the pipeline again first.")
@@ -208,7 +208,7 @@ def _there(lake: Lake, tables: Iterable[Table]) -> Lake:
 
 
 @contextmanager
-def told_plainly(lake: Lake) -> Iterator[None]:
+def plain_errors(lake: Lake) -> Iterator[None]:
     """A Spark exception as one sentence."""
     try:
         yield

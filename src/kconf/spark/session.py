@@ -114,6 +114,7 @@ def start(
             raise SparkUnavailable(_why(error, file)) from None
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print whole plans to stderr
         logging.getLogger(name).disabled = True
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it reports each connection that it closes
     return session
 
 
@@ -137,20 +138,20 @@ def check_java() -> str:
     if java is None or not os.access(java, os.X_OK):
         raise SparkUnavailable(f"{need}, but none was found in JAVA_HOME or on the PATH: install a JDK.")
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SparkUnavailable(f"{need}, but {java} does not run: {error}.") from None
-    release = re.search(r'version "(?:1\.)?(\d+)', told)
+    release = re.search(r'version "(?:1\.)?(\d+)', output)
     if release is None or int(release[1]) < OLDEST_JAVA:
         raise SparkUnavailable(f"{need}, but {java} is {release[1] if release else 'not Java'}.")
-    return "\n".join([java, *(line for line in told.splitlines() if not line.startswith("Picked up "))])
+    return "\n".join([java, *(line for line in output.splitlines() if not line.startswith("Picked up "))])
 
 
 def archive(java: str) -> Path | None:
     """The path of the class archive for this Java, existing or not; None if Delta Lake's jars are not downloaded."""
     import pyspark
 
-    if not brought():
+    if not delta_is_downloaded():
         return None
     jars = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
     return class_archive.place([*jars, *_jars()], [java, pyspark.__version__])
@@ -207,7 +208,7 @@ def _with_theirs(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]
     return {**ours, **theirs, **both}
 
 
-def brought() -> bool:
+def delta_is_downloaded() -> bool:
     """Whether Delta Lake's jars are downloaded."""
     return all(each.is_file() for each in _jars())
 
@@ -224,7 +225,7 @@ def _make_cache(s3: bool) -> None:
         raise SparkUnavailable(
             f"{cache.ivy()} contains a colon or a comma, which Spark does not allow in jar paths. {another}"
         )
-    if not brought() or (s3 and not s3_jars.are_downloaded()):
+    if not delta_is_downloaded() or (s3 and not s3_jars.are_downloaded()):
         try:
             cache.make()
         except OSError as error:
@@ -236,7 +237,7 @@ def _delta(local: bool) -> dict[str, str]:
 
     They are on the JVM's own class path, which a class archive requires; other machines receive them from Spark.
     """
-    if not brought():
+    if not delta_is_downloaded():
         return {
             "spark.jars.packages": f"io.delta:delta-spark_{_SPARK}_2.13:{_DELTA}",
             "spark.jars.excludes": ",".join(_SHIPPED),

@@ -127,6 +127,11 @@ class UpstreamBrokers:
         """Whether at least one broker has responded, and all that did have no authorizer."""
         return {each.has_authorizer for each in self._brokers.values()} - {None} == {False}
 
+    @property
+    def has_authorizer(self) -> bool:
+        """Whether a broker is known to have an authorizer."""
+        return any(each.has_authorizer for each in self._brokers.values())
+
     def is_away(self, node: int) -> bool:
         """Whether the last connection to a broker failed."""
         broker = self._brokers.get(node)

@@ -221,8 +221,8 @@ class PipelineFollower:
         if done.number is not None:
             self.counts.runs += 1
             self.last_run = done.number
-            told = " ".join(f"{name}={count}" for name, count in done.read.counts.items())
-            log.info("run %d %s seconds=%.1f", done.number, told, self.round_seconds)
+            counts = " ".join(f"{name}={count}" for name, count in done.read.counts.items())
+            log.info("run %d %s seconds=%.1f", done.number, counts, self.round_seconds)
 
     def _maintain(self, lake: Lake) -> None:
         now = self._clock()

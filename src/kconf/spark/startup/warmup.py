@@ -50,7 +50,7 @@ def prepare(log: Path | None, say: Say, *, s3: bool = False) -> Path:
     java = session.check_java()
     if not class_archive.fits(cache.directory()):
         raise NotPrepared("The path of the cache directory contains characters that are not allowed in a Java option.")
-    if not session.brought() or (s3 and not s3_jars.are_downloaded()):
+    if not session.delta_is_downloaded() or (s3 and not s3_jars.are_downloaded()):
         say("downloading jars …")
         session.stop(session.start("local[1]", log=log, s3=s3))
     if s3 and not s3_jars.are_downloaded():
@@ -112,13 +112,13 @@ def _write(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
 def _changes() -> Iterator[Mapping[str, Any]]:
     """A revision that creates a topic and sets a value of each kind, and an invalid line."""
     topic, quota = Resource.topic("one"), Resource(ResourceType.QUOTA, '{"user":"nobody"}')
-    told = (
+    changes = (
         Change(ChangeKind.TOPIC, topic, "", None, _TOPIC, "create"),
         Change(ChangeKind.CONFIG, topic, "retention.ms", None, "60000", "set"),
         Change(ChangeKind.CONFIG, Resource.brokers(), "log.retention.ms", None, "1", "set"),
         Change(ChangeKind.CONFIG, quota, "producer_byte_rate", None, "1", "set"),
     )
-    yield from change_lines(_CLUSTER, 1, Revision(1, 1000, _WHO, told))
+    yield from change_lines(_CLUSTER, 1, Revision(1, 1000, _WHO, changes))
     yield {"this": "is none"}
 
 

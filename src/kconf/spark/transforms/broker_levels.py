@@ -36,10 +36,12 @@ def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
     Topics inherit from the first broker: the existing one with the lowest ID.
     """
     named = "resource_type = 'broker' AND resource_name <> ''"
-    told = history.where(named).select("cluster", "resource_name", "open", F.lit(None).cast("timestamp").alias("taken"))
+    stored = history.where(named).select(
+        "cluster", "resource_name", "open", F.lit(None).cast("timestamp").alias("taken")
+    )
     last = F.max_by("gone", "taken").alias("gone")
     facts = snapshot.where(named).groupBy("cluster", "resource_name", "key").agg(last, F.min("taken").alias("taken"))
-    every = told.unionByName(facts.withColumn("open", ~F.col("gone")).drop("key", "gone"))
+    every = stored.unionByName(facts.withColumn("open", ~F.col("gone")).drop("key", "gone"))
     known = every.groupBy("cluster", F.col("resource_name").alias("broker")).agg(
         F.max("open").alias("now"), F.min("taken").alias("seen")
     )
@@ -139,8 +141,8 @@ def by_version(
     there = brokers.join(F.broadcast(moments), "cluster").withColumn("cluster", _named())
     ladders = inherited(everyone, then, there, keys)
     own = [F.when(F.col("key") == name, F.struct("value", "source")) for name in names]
-    told = [F.max(each).alias(f"inherited_{number}") for number, each in enumerate(own)]
-    by_seat = ladders.groupBy("cluster", "resource_type", "broker").agg(F.count("*"), *told)
+    values = [F.max(each).alias(f"inherited_{number}") for number, each in enumerate(own)]
+    by_seat = ladders.groupBy("cluster", "resource_type", "broker").agg(F.count("*"), *values)
     by_seat = by_seat.select(
         F.regexp_extract("cluster", r"(?s)^(.*)\n", 1).alias("cluster"),
         F.substring_index("cluster", "\n", -1).cast("int").alias("version"),

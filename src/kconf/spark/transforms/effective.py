@@ -99,9 +99,9 @@ def inherited(clusters: DataFrame, levels: DataFrame, brokers: DataFrame, keys: 
         F.array_sort(F.collect_list(F.when(taken, rung))).alias("set")
     )
     built_in = F.struct(F.col("key").alias("name"), F.col("default").alias("value"), F.lit(_BUILT_IN).alias("source"))
-    told = F.transform("set", lambda each: F.struct(each["name"], each["value"], each["source"])).cast(_RUNG)
+    values_set = F.transform("set", lambda each: F.struct(each["name"], each["value"], each["source"])).cast(_RUNG)
     bottom = F.when(F.col("default").isNotNull() & ~F.col("sensitive"), F.array(built_in)).otherwise(F.array())
-    ladders = rungs.withColumn("ladder", F.concat(told, bottom.cast(_RUNG)))
+    ladders = rungs.withColumn("ladder", F.concat(values_set, bottom.cast(_RUNG)))
     return ladders.select(
         *("cluster", "broker", "resource_type", "key", "type", "distinct", "sensitive", "ladder"),
         F.get("ladder", F.lit(0))["value"].alias("value"),
@@ -164,11 +164,11 @@ def uneven(inherited: DataFrame) -> DataFrame:
         by_value.groupBy("cluster", "key")
         .agg(F.array_sort(F.collect_list(common)).alias("values"))
         .where(F.size("values") > 1)
-        .select("cluster", "key", F.transform("values", _told).alias("brokers"))
+        .select("cluster", "key", F.transform("values", _with_brokers).alias("brokers"))
     )
 
 
-def _told(each: Column) -> Column:
+def _with_brokers(each: Column) -> Column:
     return F.struct(each["value"].alias("value"), each["brokers"].alias("brokers"))
 
 

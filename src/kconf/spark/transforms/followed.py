@@ -47,8 +47,8 @@ def record(journal: DataFrame, ranges: DataFrame, clusters: Sequence[str]) -> Da
 
 def in_one_order(journal: DataFrame) -> DataFrame:
     """The lines; those of a gateway get the log's epoch at their offset, if a follower recorded it."""
-    told = journal.where(F.col("origin").isin(*FOLLOWED) & ~_is_of_gateway())
-    epochs = told.groupBy("cluster", "epoch").agg(F.min("revision").alias("begin"))
+    logged = journal.where(F.col("origin").isin(*FOLLOWED) & ~_is_of_gateway())
+    epochs = logged.groupBy("cluster", "epoch").agg(F.min("revision").alias("begin"))
     known = epochs.groupBy("cluster").agg(F.collect_list(F.struct("epoch", "begin")).alias("epochs"))
     reached = F.filter("epochs", lambda each: each["begin"] <= F.col("revision"))
     then = F.greatest(F.array_max(F.transform(reached, lambda each: each["epoch"])), F.col("epoch"))

@@ -123,8 +123,8 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
     ).where("is_set")
     rows = _within_topics(rows, topic_incarnations(placed) if incarnations is None else incarnations)
     ended = F.col("end_epoch").isNotNull()
-    told = (F.col("end_origin") != "snapshot") & ~F.col("cut")
-    slipped = ended & told & ~_is_found()
+    recorded = (F.col("end_origin") != "snapshot") & ~F.col("cut")
+    slipped = ended & recorded & ~_is_found()
     return rows.select(
         *(name for name in HISTORY.names if name in set(EVENT) - {"returned"}),
         F.when(ended, F.greatest(F.least("end_since", "next_since"), "since")).alias("until"),

@@ -33,13 +33,13 @@ def holes(journal: DataFrame) -> DataFrame:
         F.count_if(head).alias("revisions"),
         F.max("sequence").alias("should_be"),
         F.count("*").alias("lines"),
-        F.sum(F.when(head, F.col("lines"))).alias("told"),
+        F.sum(F.when(head, F.col("lines"))).alias("should_have"),
     )
-    doubtful = counted.where("revisions <> should_be OR lines <> told").select("cluster", "epoch")
+    doubtful = counted.where("revisions <> should_be OR lines <> should_have").select("cluster", "epoch")
     revisions = (
         numbered.join(F.broadcast(doubtful), ["cluster", "epoch"], "left_semi")
         .groupBy("cluster", "epoch", "sequence")
-        .agg(F.count("*").alias("there"), F.max("lines").alias("told"), F.max("time").alias("time"))
+        .agg(F.count("*").alias("there"), F.max("lines").alias("should_have"), F.max("time").alias("time"))
     )
     ordered = Window.partitionBy("cluster", "epoch").orderBy("sequence")
     last, when = F.coalesce(F.lag("sequence").over(ordered), F.lit(0)), F.lag("time").over(ordered)
@@ -48,9 +48,9 @@ def holes(journal: DataFrame) -> DataFrame:
         *("cluster", F.lit("gap").alias("kind"), "epoch", (F.col("last") + 1).alias("first_sequence")),
         *((F.col("sequence") - 1).alias("last_sequence"), F.coalesce("when", "time").alias("time")),
     )
-    incomplete = revisions.where("there <> told").select(
+    incomplete = revisions.where("there <> should_have").select(
         *("cluster", F.lit("incomplete").alias("kind"), "epoch", F.col("sequence").alias("first_sequence")),
-        *(F.col("sequence").alias("last_sequence"), F.col("told").cast("string").alias("expected")),
+        *(F.col("sequence").alias("last_sequence"), F.col("should_have").cast("string").alias("expected")),
         *(F.col("there").cast("string").alias("found"), "time"),
     )
     return gaps.unionByName(incomplete, allowMissingColumns=True)
@@ -109,13 +109,13 @@ def differences(history: DataFrame, observed: DataFrame, snapshots: DataFrame, k
         F.col("began"), F.col("taken")
     )
     at = at.where((F.col("since") <= F.col("taken")) & (F.col("until").isNull() | (F.col("until") >= F.col("began"))))
-    told = at.select(*_KEY, "value", "sensitive", F.coalesce(moved, F.lit(False)).alias("moved"))
+    recorded = at.select(*_KEY, "value", "sensitive", F.coalesce(moved, F.lit(False)).alias("moved"))
     types = F.broadcast(keys.select("resource_type", "key", "type", "distinct"))
-    told = told.join(types, ["resource_type", "key"], "left")
+    recorded = recorded.join(types, ["resource_type", "key"], "left")
     text = F.when(F.col("type").isNull(), F.col("value")).otherwise(
         normalised(F.col("value"), F.col("type"), F.col("distinct"))
     )
-    told = told.withColumn("value", F.when(~F.col("sensitive"), text))
+    recorded = recorded.withColumn("value", F.when(~F.col("sensitive"), text))
     own = (F.col("kind") == "config") & F.col("source").isin(*_OWN) | F.col("kind").isin("quota", "scram")
     everywhere = (F.col("source") == "DYNAMIC_DEFAULT_BROKER_CONFIG") & (F.col("resource_name") != "")
     seen = observed.where(own & ~F.coalesce(everywhere, F.lit(False))).join(
@@ -123,7 +123,7 @@ def differences(history: DataFrame, observed: DataFrame, snapshots: DataFrame, k
     )
     seen = seen.select(*_KEY, F.when(~F.col("sensitive"), F.col("value")).alias("value"), "sensitive")
     same = [F.col(f"j.{name}") == F.col(f"s.{name}") for name in _KEY]
-    both = told.alias("j").join(seen.alias("s"), same, "full")
+    both = recorded.alias("j").join(seen.alias("s"), same, "full")
     values = F.col("j.value").eqNullSafe(F.col("s.value")) | (F.col("j.sensitive") & F.col("s.sensitive"))
     there = F.col("j.cluster").isNotNull() & F.col("s.cluster").isNotNull()
     wrong = both.where(~F.coalesce(F.col("j.moved"), F.lit(False)) & ~(there & values))

@@ -45,9 +45,9 @@ def effective(current: DataFrame, seen: DataFrame, usage: DataFrame) -> DataFram
     found = asked.join(stored, ["cluster", "u", "u_name", "c", "c_name"])
     rung = F.struct("rank", "source", "value")
     ladders = found.groupBy("cluster", "user", "client_id", "key").agg(F.array_sort(F.collect_list(rung)).alias("all"))
-    told = F.transform("all", lambda each: F.struct(each["source"].alias("source"), each["value"].alias("value")))
+    values = F.transform("all", lambda each: F.struct(each["source"].alias("source"), each["value"].alias("value")))
     used = usage.groupBy("cluster", "user", "client_id", "key").agg(F.max("rate").alias("used"))
-    rows = ladders.withColumn("ladder", told).join(used, ["cluster", "user", "client_id", "key"], "left")
+    rows = ladders.withColumn("ladder", values).join(used, ["cluster", "user", "client_id", "key"], "left")
     value = F.col("ladder")[0]["value"]
     return rows.select(
         *("cluster", "user", "client_id", "key", value.alias("value"), F.col("ladder")[0]["source"].alias("source")),

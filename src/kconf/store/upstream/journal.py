@@ -5,8 +5,12 @@ finds the open intents at its next start and compares them with the cluster. The
 store (store/sqlite/schema.py), so that one reader works for both. Revision numbers are offsets in the metadata log, or
 counted by a gateway that polls; a file has only one kind.
 
-FILE         the journal FILE.image   the state of the cluster at a revision, from which the log is followed or the
-journal read after a restart
+    FILE         the journal
+    FILE.image   the state of the cluster at a revision, from which the log is followed or the journal read after a
+                 restart
+
+Intents are on disk before their requests are sent. Revisions from the metadata log are written without waiting for the
+disk: what a power failure takes away is read from the log again, with the author from the intent.
 """
 
 from __future__ import annotations
@@ -110,6 +114,7 @@ class GatewayJournal:
     def __init__(self, url: str, cluster: str, numbering: Numbering = Numbering.LOG) -> None:
         self.url = url
         self._unwritten: list[Revision] = []
+        self._can_read_again = numbering is Numbering.LOG
         path = self._path = path_of(url)
         with self._errors(), ExitStack() as opened:
             check_location(path)
@@ -209,7 +214,7 @@ class GatewayJournal:
         """
         waiting = [*self._unwritten, *revisions]
         try:
-            with self._writing(), transaction(self._db):
+            with self._writing(), self._without_sync(), transaction(self._db):
                 written = self._insert(waiting)
                 for id_, outcome in (outcomes or {}).items():
                     self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
@@ -218,6 +223,18 @@ class GatewayJournal:
             raise
         self._unwritten = []
         return written
+
+    @contextmanager
+    def _without_sync(self) -> Iterator[None]:
+        """Do not wait for the disk in this block, if what is written can be read from the cluster again."""
+        if not self._can_read_again:
+            yield
+            return
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous = FULL")
 
     def _insert(self, revisions: Iterable[Revision]) -> list[Revision]:
         """Insert revisions. Returns those that are new."""
@@ -338,7 +355,9 @@ class GatewayJournal:
         return checkpoint
 
     def write_image(self, image: Mapping[str, Any]) -> None:
-        """Write an image (a Checkpoint as JSON)."""
+        """Write an image (a Checkpoint as JSON), after all revisions up to it are on disk."""
+        with self._writing(), transaction(self._db):
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('imaged', ?)", (str(self.last),))
         with self._errors(), PartialFile(self._path.absolute().parent) as file:
             file.write(to_json(image).encode())
             file.publish(beside(self._path, IMAGE).name)

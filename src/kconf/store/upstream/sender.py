@@ -31,19 +31,19 @@ class Sender:
 
     def send(self, batch: Sequence[PendingCommit], *, validate_only: bool = False) -> Answers:
         """Send changes, no two of them about the same resource."""
-        parts: dict[str, list[RequestedChange]] = {}
+        parts: dict[str, list[Sequence[RequestedChange]]] = {}
         for pending in batch:
             user = "" if self._identities is None else pending.caller.principal
-            parts.setdefault(user, []).extend(pending.operations)
+            parts.setdefault(user, []).append(pending.operations)
         answers = Answers({}, set())
         for each in self._send_all(parts.items(), validate_only):
             answers.add(each)
         return answers
 
     def _send_all(
-        self, parts: Iterable[tuple[str, Sequence[RequestedChange]]], validate_only: bool
+        self, parts: Iterable[tuple[str, Sequence[Sequence[RequestedChange]]]], validate_only: bool
     ) -> Iterable[Answers]:
-        def send_part(part: tuple[str, Sequence[RequestedChange]]) -> Answers:
+        def send_part(part: tuple[str, Sequence[Sequence[RequestedChange]]]) -> Answers:
             return send(self._transmit(part[0]), part[1], validate_only=validate_only)
 
         given = list(parts)

@@ -17,6 +17,7 @@ from typing import Final
 from immutables import Map
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.quorum import DescribeLogEnd
 from kconf.client.kraft.image import IN_LOG
 from kconf.client.settings import ClientSettings
 from kconf.errors import (
@@ -237,7 +238,9 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
+            raise StaleState(
+                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
+            )
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
@@ -269,8 +272,7 @@ class UpstreamStore:
             answers = self._send(list(ready.values()), own)
             refused |= answers.keys()
             for position, each in ready.items():
-                changed = {change.resource for change in each.changes}
-                results[position] = PassedOn({name: answers[name] for name in changed & answers.keys()})
+                results[position] = PassedOn({name: answers[name] for name in names_of(each) & answers.keys()})
         return results
 
     def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
@@ -287,15 +289,18 @@ class UpstreamStore:
     def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
         """Send the changes of many callers in one request, and wait until they are in the state."""
         sent_after = self._source.applied
-        ids = self._journal.add_intents(batch, sent_after)
+        changing = [each for each in batch if each.changes]
+        ids = self._journal.add_intents(changing, sent_after) if changing else []
         answers = self._sender.send(batch)
         expected = ExpectedChanges(batch, answers.refused.keys(), self._source.shown)
         is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
+        if not expected.are_certain:
+            self._source.catch_up(self._log_end(), expected)
         found, done = expected.attribute(self._source.take())
         if not is_seen:
             self._add_unseen(answers, expected.resources - done)
         outcomes = {}
-        for id_, pending in zip(ids, batch, strict=True):
+        for id_, pending in zip(ids, changing, strict=True):
             unanswered = tuple(each for each in pending.changes if each.resource in answers.unknown)
             if unanswered:
                 planned = Revision(0, pending.time, pending.caller, unanswered)
@@ -306,6 +311,14 @@ class UpstreamStore:
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
         return answers.refused
+
+    def _log_end(self) -> int | None:
+        """The end of the metadata log, or None if it is unknown."""
+        try:
+            return None if self.polling is not None else self._client._send(DescribeLogEnd(), _HOUSEKEEPING)
+        except KconfError as error:
+            log.debug("cannot read the end of the metadata log: %s", error)
+            return None
 
     def _add_unseen(self, answers: Answers, unseen: set[Resource]) -> None:
         """Add errors for changes that were acknowledged but not read: their outcome is unknown."""

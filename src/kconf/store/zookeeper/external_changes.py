@@ -73,9 +73,11 @@ class ExternalChanges:
             if self.has_brokers and not had_brokers:
                 self._fired.add(paths.TOPIC_NODES)
         fired, self._fired = self._fired, set()
-        requested = self._notifications.request_positions()
         try:
             self._commit_log.catch_up()
+            requested = self._notifications.request_positions()
+            if requested:
+                self._commit_log.catch_up()
             new = self._notifications.read(requested)
             changed = dict.fromkeys(new.changed)
             if paths.TOPIC_NODES in fired:

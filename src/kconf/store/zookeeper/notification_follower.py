@@ -3,8 +3,10 @@
 ZooKeeper numbers the children of a directory, and its stat shows how many were ever created. So the name of the next
 notification is known, and a watch for that name fires when it is created. The number of kconf's own notifications is
 known too: from the names that a commit returns, and for other servers from their journal entries, which are written in
-the same transaction. The new ones are read only if there are more. Names with another prefix fire no watch; the next
-`check` finds them.
+the same transaction. So a watch that fires for the notification of a commit in the journal costs no request: the watch
+moves on by the numbers of that commit. If the journal does not explain it, the directory is verified: its stat is
+compared with the known numbers, and the new notifications are read if there are more. A commit of this server verifies
+its directories too, by the numbers that it gets. Names with another prefix fire no watch; the next `check` finds them.
 """
 
 from __future__ import annotations
@@ -30,16 +32,35 @@ log = getLogger(__name__)
 
 _BATCH: Final = 200
 _WATCH_DELAY: Final = 0.02  # seconds
+_MAX_UNVERIFIED: Final = 200  # commits of other servers after which a directory is verified
+_UNEXPLAINED: Final = 1 << 62  # greater than any number
 
 
 @dataclass(slots=True)
 class _Directory:
-    """All notifications before `next` have been processed, as of the transaction `zxid`."""
+    """All notifications before `next` have been processed, as of the transaction `zxid`.
+
+    Those of `own` and `remote` follow, and nothing else if `expected` is the number of the next one.
+    """
 
     next: int = 0
     zxid: int = 0
     own: set[int] = field(default_factory=set)  # numbers from `next` on that this server created
     remote: list[tuple[int, int | None]] = field(default_factory=list)  # later commits: zxid, number of notifications
+
+    @property
+    def expected(self) -> int:
+        """The number of the next notification, if only kconf has created some since the directory was verified."""
+        return self.next + len(self.own) + sum(count or 0 for _, count in self.remote)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of notifications of every later commit is known."""
+        return all(count is not None for _, count in self.remote)
+
+    def explains(self, number: int) -> bool:
+        """Whether the known commits explain that a notification with this number exists."""
+        return number < self.expected and self.is_counted and len(self.remote) <= _MAX_UNVERIFIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +78,7 @@ class NotificationFollower:
         self._session = session
         self._on_change = on_change
         self._directories = {each: _Directory() for each in DIRECTORIES}
-        self._fired: set[str] = set()
+        self._fired: dict[str, int] = {}  # the number whose watch has fired
         self._committing = False
         self._unwatched: set[str] = set()
         self._timer: Timer | None = None
@@ -74,7 +95,7 @@ class NotificationFollower:
 
     def start(self) -> None:
         """Start after the existing notifications. The caller reads the whole tree next."""
-        self._fired = set()
+        self._fired = {}
         for name in DIRECTORIES:
             created, zxid = _position(self._session.client.exists_async(name).get(timeout=TIMEOUT))
             self._directories[name] = _Directory(created, zxid)
@@ -82,7 +103,7 @@ class NotificationFollower:
 
     def check(self) -> None:
         """Check all directories with the next poll: watches may have been lost, or names have another prefix."""
-        self._fired |= set(DIRECTORIES)
+        self._fired.update(dict.fromkeys(DIRECTORIES, _UNEXPLAINED))
 
     def begin_commit(self) -> None:
         self._committing = True
@@ -96,13 +117,16 @@ class NotificationFollower:
             numbers.setdefault(directory, []).append(sequence_number(name))
         for directory, found in numbers.items():
             known = self._directories[directory]
-            if sorted(found) == list(range(known.next, known.next + len(found))):
-                known.next += len(found)
-                self._fired.discard(directory)
+            expected = known.expected
+            if known.is_counted and sorted(found) == list(range(expected, expected + len(found))):
+                # The journal was read up to this commit, so all earlier notifications are known.
+                known.zxid = max([known.zxid, *(zxid for zxid, _ in known.remote)])
+                known.next, known.own, known.remote = max(found) + 1, set(), []
+                self._fired.pop(directory, None)
                 self._watch_soon(directory)
             else:
                 known.own |= set(found)
-                self._fired.add(directory)
+                self._fired[directory] = _UNEXPLAINED
         if self._fired:
             self._on_change()
 
@@ -114,8 +138,17 @@ class NotificationFollower:
                 known.remote.append((zxid, count))
 
     def request_positions(self) -> Mapping[str, Any]:
-        """Request the state of the directories whose watch has fired. The journal must be read after this."""
-        return {name: self._session.client.exists_async(name) for name in set(self._fired)}
+        """Request the state of the directories whose watch has fired for a notification that the journal, as read so
+        far, does not explain. The journal must be read after this.
+        """
+        unexplained = []
+        for name, number in dict(self._fired).items():
+            if self._directories[name].explains(number):
+                self._fired.pop(name, None)
+                self._watch_soon(name)
+            else:
+                unexplained.append(name)
+        return {name: self._session.client.exists_async(name) for name in unexplained}
 
     def read(self, requested: Mapping[str, Any]) -> NewNotifications:
         """The external changes, after the journal has been read. They count as processed after `passed_all`."""
@@ -140,7 +173,7 @@ class NotificationFollower:
             known.next, known.zxid = created, zxid
             known.own = {each for each in known.own if each >= created}
             known.remote = [each for each in known.remote if each[0] > zxid]
-            self._fired.discard(name)
+            self._fired.pop(name, None)
             self._watch(name)
 
     def _external(self, directory: str, numbers: range, own: set[int]) -> Iterator[str]:
@@ -184,11 +217,11 @@ class NotificationFollower:
 
     def _watch(self, directory: str) -> None:
         """Watch for the next notification, without waiting for the response."""
-        number = self._directories[directory].next
+        number = self._directories[directory].expected
 
         def fire() -> None:
-            if self._directories[directory].next <= number:
-                self._fired.add(directory)
+            if self._directories[directory].expected <= number:
+                self._fired[directory] = max(number, self._fired.get(directory, 0))
                 if not self._committing:
                     self._on_change()
 

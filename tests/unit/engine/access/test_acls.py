@@ -16,7 +16,7 @@ from kconf.engine.access.acls import (
     plan_create_acls,
     plan_delete_acls,
 )
-from kconf.errors import ErrorCode
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.snapshot import Snapshot
 
@@ -134,6 +134,17 @@ def test_an_acl_that_two_filters_mean_is_reported_under_both_and_removed_once() 
 
     assert [len(found) for found in planned.outcome] == [1, 2]
     assert not list(bindings(snapshot.apply(planned.changes, 2)))
+
+
+def test_an_acl_that_the_cluster_of_a_gateway_did_not_delete_has_its_error() -> None:
+    kept_one, gone_one = acl(Operation.READ, "orders"), acl(Operation.READ, "payments")
+    snapshot = kept(kept_one, gone_one)
+    planned = plan_delete_acls(snapshot, [AclFilter()])
+    refusal = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    assert planned.revised is not None
+    (found,) = planned.revised(planned.outcome, {pattern_of(kept_one).resource: refusal}, snapshot)
+
+    assert dict(found) == {kept_one: refusal, gone_one: None}
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,28 @@ def test_revisions_have_gaps_and_are_written_once(url: str) -> None:
     journal.close()
 
 
+@pytest.mark.parametrize(("numbering", "level"), [(Numbering.LOG, 1), (Numbering.POLLS, 2)])
+def test_only_revisions_that_can_be_read_again_are_written_without_a_sync(
+    url: str, numbering: Numbering, level: int
+) -> None:
+    """SQLite's levels: 1 is NORMAL, where a power failure may take the last commits away, 2 is FULL."""
+    journal = GatewayJournal(url, "one", numbering)
+    levels: list[int] = []
+
+    def note(statement: str) -> None:
+        if statement.startswith("INSERT"):
+            levels.append(journal._db.execute("PRAGMA synchronous").fetchone()[0])
+
+    journal._db.set_trace_callback(note)
+    journal.append([revision(17)])
+    assert set(levels) == {level}
+    levels.clear()
+    journal.add_intents([PendingCommit(RequestContext("User:alice"), 1, (change("1"),), {})], 17)
+    journal.write_image({})
+    assert set(levels) == {2}
+    journal.close()
+
+
 def test_nothing_is_known_before_the_first_change(url: str) -> None:
     journal = GatewayJournal(url, "one")
     journal.begin_at(10)

@@ -18,7 +18,7 @@ from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy.rules import broken
 from kconf.spark.transforms.policy.states import PLACE, Some, states
 
-_TOLD: Final = ("severity", "key", "value", "condition", "message")
+_FINDING: Final = ("severity", "key", "value", "condition", "message")
 _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")
 
 
@@ -48,19 +48,19 @@ def judged(
 
 def refusals(judged: DataFrame) -> DataFrame:
     """The changes that a rule would have refused or warned about."""
-    return judged.where("judged").select(*RESOURCE, "rule", *_TOLD, "time", "place.*", "who.*").drop("step")
+    return judged.where("judged").select(*RESOURCE, "rule", *_FINDING, "time", "place.*", "who.*").drop("step")
 
 
 def breaches(judged: DataFrame) -> DataFrame:
     """The intervals in which a rule was violated; a new one starts if the value or the violated condition changes."""
     by_rule = Window.partitionBy("spot", *RESOURCE, "rule").orderBy("number")
-    told = F.struct("topic_id", "value", "condition")
-    last = F.lag(F.struct("number", told.alias("told"))).over(by_rule)
+    finding = F.struct("topic_id", "value", "condition")
+    last = F.lag(F.struct("number", finding.alias("finding"))).over(by_rule)
     follows = F.coalesce(F.lead("number").over(by_rule) == F.col("number") + 1, F.lit(False))
-    rows = judged.select("*", told.alias("told"), last.alias("last"), follows.alias("follows"))
-    on = (F.col("last.number") == F.col("number") - 1) & _is_same("last.told", "told")
+    rows = judged.select("*", finding.alias("finding"), last.alias("last"), follows.alias("follows"))
+    on = (F.col("last.number") == F.col("number") - 1) & _is_same("last.finding", "finding")
     rows = rows.withColumn("run", F.sum(F.when(on, 0).otherwise(1)).over(by_rule))
-    first = F.min_by(F.struct("topic_id", *_TOLD, "time", "place", "who", "by_itself", "assumed"), "number")
+    first = F.min_by(F.struct("topic_id", *_FINDING, "time", "place", "who", "by_itself", "assumed"), "number")
     end = F.max_by(F.struct("next", "follows", "topic_id"), "number")
     runs = rows.groupBy("spot", *RESOURCE, "rule", "run").agg(
         first.alias("first"), end.alias("end"), F.count_if("judged").alias("changes")
@@ -79,7 +79,7 @@ def _shown(runs: DataFrame) -> DataFrame:
     after = F.col("end.next")
     another = F.coalesce(after["topic_id"] != F.col("end.topic_id"), F.lit(False))
     return runs.select(
-        *(*RESOURCE, "rule", "first.topic_id", *(f"first.{name}" for name in _TOLD), "changes", "first.assumed"),
+        *(*RESOURCE, "rule", "first.topic_id", *(f"first.{name}" for name in _FINDING), "changes", "first.assumed"),
         F.col("first.time").alias("since"),
         *(f"first.place.{name}" for name in ("epoch", "revision")),
         *(f"first.who.{name}" for name in WHO),

@@ -74,7 +74,7 @@ def _finding(rule: Rule, said: str) -> Column:
     values = sorted(rule.keys - set(FACTS))
     touched = [F.col("touched")[name] for name in [*values, *(rule.keys & {PARTITIONS.name})]]
     assumed = reduce(or_, (F.col("assumed")[name] for name in values), F.lit(False))
-    told = F.struct(
+    finding = F.struct(
         F.lit(rule.id).alias("rule"),
         F.lit(rule.severity.value).alias("severity"),
         F.lit(rule.key.name).alias("key"),
@@ -84,7 +84,7 @@ def _finding(rule: Rule, said: str) -> Column:
         reduce(or_, touched, F.col("altered") & rule.always).alias("judged"),
         (assumed & _is_about_values(rule)).alias("assumed"),
     )
-    return F.when(F.col(said).isNotNull(), told)
+    return F.when(F.col(said).isNotNull(), finding)
 
 
 def _is_about_values(rule: Rule) -> Column:
@@ -182,9 +182,9 @@ def _amount(key: ConfigKey) -> Column:
     if key.name in MINUS_ONE_IS_UNLIMITED:
         number = F.when(number == -1, F.lit(_INFINITE)).otherwise(number)
     if key.name in FOLLOWS:
-        told = F.col("values")[FOLLOWS[key.name]]
-        total = whole(told).cast("double")
-        follows = F.when(told.isNull() | (total == -1), F.lit(_INFINITE)).otherwise(total)
+        limit = F.col("values")[FOLLOWS[key.name]]
+        total = whole(limit).cast("double")
+        follows = F.when(limit.isNull() | (total == -1), F.lit(_INFINITE)).otherwise(total)
         number = F.when(number == -2, follows).otherwise(number)
     return number
 

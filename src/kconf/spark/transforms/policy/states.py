@@ -58,7 +58,7 @@ def states(
         moved = resources.join(F.broadcast(versions), "cluster").select("*", "place.*").drop("place")
         moved = moved.withColumns({"line": F.lit(0), "own": F.lit(False)})
         everything = everything.unionByName(moved, allowMissingColumns=True)
-    return _with_values(_told(_folded(everything, names), names), F.broadcast(inherited), names)
+    return _with_values(_with_facts(_folded(everything, names), names), F.broadcast(inherited), names)
 
 
 def _small(rows: DataFrame) -> DataFrame:
@@ -83,15 +83,15 @@ def changes(history: DataFrame, keys: DataFrame, rules: Rules, kinds: list[str])
     )
     shape = ~done & topic & (key == "")
     known = F.when(~done, F.col("not_before").isNotNull()).otherwise(F.lit(False))
-    told = {name: _either(name) for name in ("epoch", "revision", "line", *WHO)}
+    of_change = {name: _either(name) for name in ("epoch", "revision", "line", *WHO)}
     return rows.select(
         *(*RESOURCE, "key", "topic_id"),
-        *(column.alias(name) for name, column in told.items()),
+        *(column.alias(name) for name, column in of_change.items()),
         F.lit(0).alias("step"),
         F.when(~done, F.lit(True)).when(~replaced, F.lit(False)).alias("is_set"),
         F.when(~done & ~F.col("sensitive"), text).alias("value"),
         F.when(done, F.col("until")).otherwise(F.col("since")).alias("time"),
-        ((told["origin"] != "snapshot") | known).alias("known"),
+        ((of_change["origin"] != "snapshot") | known).alias("known"),
         F.when(done, -1).otherwise(1).alias("count"),
         F.when(shape, partitions_of("value")).alias("partitions"),
         F.when(shape, replication_of("value")).alias("replication"),
@@ -140,15 +140,18 @@ def _folded(events: DataFrame, names: list[str]) -> DataFrame:
 
     At the same position, inherited values come first, so the last row belongs to the resource itself, if any does.
     """
-    told, key = F.col("own") & F.col("is_set").isNotNull(), F.col("key")
+    is_own_change, key = F.col("own") & F.col("is_set").isNotNull(), F.col("key")
     said = F.when(~F.col("is_set"), _UNSET).when(F.col("value").isNull(), _WITHOUT_VALUE).otherwise(_WITH_VALUE)
     rows = events.select(
         F.xxhash64(*RESOURCE).alias("spot"),
         F.xxhash64(*PLACE).alias("at"),
         *(*RESOURCE, *PLACE, "own", "line", "time", *WHO, "known", "version", "value"),
-        F.when(told, key).alias("key"),
-        F.when(told, said).alias("said"),
-        *(F.when(told & (key == ""), F.col(name)).alias(name) for name in ("topic_id", "partitions", "replication")),
+        F.when(is_own_change, key).alias("key"),
+        F.when(is_own_change, said).alias("said"),
+        *(
+            F.when(is_own_change & (key == ""), F.col(name)).alias(name)
+            for name in ("topic_id", "partitions", "replication")
+        ),
         F.when(F.col("own"), F.col("count")).alias("count"),
     )
     ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE, "own", "line")
@@ -173,7 +176,7 @@ def _folded(events: DataFrame, names: list[str]) -> DataFrame:
     ).where("NOT following <=> at")
 
 
-def _told(rows: DataFrame, names: list[str]) -> DataFrame:
+def _with_facts(rows: DataFrame, names: list[str]) -> DataFrame:
     """The properties of a state and its change that rules need, apart from values."""
     topic = F.col("resource_type") == "topic"
     is_shaped = F.coalesce(F.col("shaped") != _UNSET, F.lit(False))

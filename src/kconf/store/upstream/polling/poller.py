@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from logging import getLogger
 from threading import Event, RLock, Thread
@@ -318,6 +319,10 @@ class Poller:
             time.sleep(delay)
             delay = min(2 * delay, _SLOWEST)
         return False
+
+    def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
+        with self._lock, suppress(KconfError):
+            self._read_some(expected.resources, expected)
 
     def _read_some(self, resources: Collection[Resource], expected: ExpectedChanges | None = None) -> None:
         if not self._is_sure or self._node is None:

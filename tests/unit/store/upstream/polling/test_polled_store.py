@@ -127,6 +127,28 @@ def test_a_change_made_outside_since_the_last_poll_is_a_conflict(gateway: Gatewa
         assert store.outside_revisions == 1
 
 
+def unchanged(value: str, *, seen: int = 1) -> PendingCommit:
+    """Sets the value that the state has."""
+    same = Change(ChangeKind.CONFIG, ORDERS, KEY, value, value, "rewrite")
+    return setting(value, seen=seen)._replace(changes=(), unchanged=[same])
+
+
+def test_a_value_that_the_state_has_is_sent_but_not_journaled(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        (result,) = store.commit([unchanged("1")])
+        assert refusal(result) is None
+        assert gateway.sent == ["1"]
+        assert (journal(store), outcomes(store)) == ([], [])
+
+
+def test_a_value_that_the_state_has_is_planned_again_if_the_cluster_has_another_one(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.cluster.set(ORDERS, KEY, "9")
+        (result,) = store.commit([unchanged("1")])
+        assert isinstance(result, RevisionConflict)
+        assert gateway.sent == []
+
+
 def test_what_the_broker_does_not_show_is_answered_as_unknown_and_keeps_its_author(gateway: Gateway) -> None:
     with gateway.open() as store:
         gateway.cluster.lagging.add(1)
