@@ -77,7 +77,7 @@ def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) ->
         ("set --ip 10.0.0.1 producer_byte_rate=1", "is not a quota of ip"),
         ("unset --user a", "or --all"),
         ("unset --user a --all producer_byte_rate", "or --all"),
-        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if supports users and clients only"),
+        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if supports only users and client IDs"),
         ("set --user-default producer_byte_rate=1", "pass --yes"),
         ("load /nonexistent/quotas.yaml", "cannot be read"),
         ("export --out /nonexistent/quotas.yaml", "cannot be written"),
