@@ -42,8 +42,8 @@ MAX_OPERATIONS: Final = 5000
 TIMEOUT: Final = 30.0  # seconds
 
 _UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
-_AWAY: Final = "the cluster is unavailable; nothing was changed; try again later"
-AWAY: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _AWAY)
+_UNAVAILABLE: Final = "the cluster is unavailable; nothing was changed; try again later"
+UNAVAILABLE: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNAVAILABLE)
 """The error for a change that was not sent."""
 _UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"
 
@@ -53,13 +53,13 @@ Transmit = Callable[[Call[Any, Any, Results[Any, Any]]], Results[Any, Any]]
 """Executes a call with the identity of the changes' author. Raises KafkaError."""
 
 
-class Answers(NamedTuple):
+class SendResult(NamedTuple):
     """The results of requests: the resources that the cluster refused, and those without a response."""
 
     refused: dict[Resource, ApiError]
     unknown: set[Resource]
 
-    def add(self, other: Answers) -> None:
+    def add(self, other: SendResult) -> None:
         self.refused.update(other.refused)
         self.unknown.update(other.unknown)
 
@@ -83,19 +83,19 @@ def transmit(client: SyncAdminClient) -> Transmit:
     return lambda call: client._send(call, TIMEOUT)
 
 
-def send(transmit: Transmit, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> Answers:
+def send(transmit: Transmit, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> SendResult:
     """Send changes. No two may be about the same resource, except credentials and ACLs."""
-    answers = Answers({}, set())
+    sent = SendResult({}, set())
     wanted = list(changes)
     for kind in _KINDS:
         of_kind = [each for each in wanted if isinstance(each, kind.types)]
         if of_kind and (kind.can_validate or not validate_only):
             for part in _parts(of_kind):
-                answers.add(_send(transmit, kind, part, validate_only))
-    return answers
+                sent.add(_send(transmit, kind, part, validate_only))
+    return sent
 
 
-def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> Answers:
+def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> SendResult:
     call = kind.call(changes, validate_only)
     call.repeatable = validate_only
     by_item = {kind.item(each): kind.resource(each) for each in changes}
@@ -105,14 +105,14 @@ def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only
         failures = dict.fromkeys(by_item, _whole_failure(error))
     refused = {by_item[item]: failure for item, failure in failures.items()}
     unknown = {resource for resource, failure in refused.items() if failure.code in _UNANSWERED}
-    unknown -= {resource for resource, failure in refused.items() if failure.message == _AWAY}
-    return Answers(refused, unknown)
+    unknown -= {resource for resource, failure in refused.items() if failure.message == _UNAVAILABLE}
+    return SendResult(refused, unknown)
 
 
 def _whole_failure(error: KafkaError) -> ApiError:
     """The error for a request that failed as a whole: not sent, so that it can be retried, or with unknown outcome."""
     if isinstance(error, ConnectionFailed | RequestTimedOut):
-        return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _AWAY)
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _UNAVAILABLE)
     return error.failure()
 
 

@@ -27,13 +27,13 @@ def test_a_gateway_passes_it_on(resource: Resource, replace: bool) -> None:
     """Kafka writes the record again, so that the broker reloads its files (KAFKA-14136)."""
     stored = Change(ChangeKind.CONFIG, resource, KEY, None, VALUE, "set")
     snapshot = Snapshot.EMPTY.apply([stored], 1)
-    wishes = [ResourceAlterations(resource, SET)]
-    plan = plan_alter(snapshot, wishes, gateway(), replace=replace)
+    requests = [ResourceAlterations(resource, SET)]
+    plan = plan_alter(snapshot, requests, gateway(), replace=replace)
     assert plan.changes == [Change(ChangeKind.CONFIG, resource, KEY, VALUE, VALUE, "rewrite")]
-    assert plan.operations == wishes
-    assert plan_alter(snapshot, wishes, gateway(rewrites=False), replace=replace).changes == []
+    assert plan.operations == requests
+    assert plan_alter(snapshot, requests, gateway(rewrites=False), replace=replace).changes == []
 
 
 def test_deleting_what_is_not_set_is_nothing() -> None:
-    wishes = [ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.DELETE, KEY)])]
-    assert plan_alter(Snapshot.EMPTY, wishes, gateway(), replace=False).changes == []
+    requests = [ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.DELETE, KEY)])]
+    assert plan_alter(Snapshot.EMPTY, requests, gateway(), replace=False).changes == []
