@@ -40,7 +40,7 @@ def test_the_jvm_maps_the_class_archive_of_this_user_if_there_is_one(spark: Spar
 )
 def test_an_error_of_spark_is_a_sentence(lake: Lake, message: str, sentence: str) -> None:
     """A real full disk: test_full_disk.py."""
-    with pytest.raises(LakeError) as raised, runner.told_plainly(lake):
+    with pytest.raises(LakeError) as raised, runner.plain_errors(lake):
         raise PySparkException(message)
 
     assert str(raised.value) == sentence.format(lake=lake.uri)

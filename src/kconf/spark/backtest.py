@@ -19,9 +19,9 @@ from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.rules import Rules
 from kconf.lake.schemas import HISTORY, SNAPSHOT, Table
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.runner import Say, told_plainly
+from kconf.spark.runner import Say, plain_errors
 from kconf.spark.transforms.history import RESOURCE
-from kconf.spark.transforms.policy.backtest import breaches, judged, refusals
+from kconf.spark.transforms.policy.backtest import breaches, evaluated, refusals
 from kconf.spark.transforms.values import KEYS, keys
 
 Row = dict[str, Any]
@@ -64,7 +64,7 @@ def backtest(
     lake: Lake, versions: Mapping[str, int], rules: Rules, span: TimeRange, limit: int, say: Say
 ) -> BacktestResult:
     """Evaluate rules on the past, using the tables of the last finished run."""
-    with told_plainly(lake):
+    with plain_errors(lake):
 
         def read(table: Table) -> DataFrame:
             rows = lake.read(table, versions.get(table.name))
@@ -72,7 +72,7 @@ def backtest(
 
         say("evaluating …")
         definitions = local(lake.spark, keys(kafka_43()), KEYS)
-        states = judged(read(HISTORY), read(SNAPSHOT), definitions, rules).persist(StorageLevel.DISK_ONLY)
+        states = evaluated(read(HISTORY), read(SNAPSHOT), definitions, rules).persist(StorageLevel.DISK_ONLY)
         try:
             broken = breaches(states).where(span.broken()).persist(StorageLevel.DISK_ONLY)
             changes = refusals(states).where(span.made())

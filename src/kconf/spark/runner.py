@@ -63,7 +63,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
     """Update all tables. Without `on_unreachable`, an unreachable cluster ends the run before it writes anything."""
     inputs.check()
     started = datetime.now(UTC)
-    with lake.locked(), told_plainly(lake):
+    with lake.locked(), plain_errors(lake):
         migrated = migrate(lake)
         last = last_run(lake)
         summary = Summary(read=read(lake, sources, say, on_unreachable), migrated=migrated)
@@ -81,7 +81,7 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
     """Rebuild history and gold tables from bronze."""
     inputs.check()
     started = datetime.now(UTC)
-    with told_plainly(lake), _there(lake, BRONZE).locked():
+    with plain_errors(lake), _there(lake, BRONZE).locked():
         for table in _ADDED_TO:
             lake.rewrite(table)
         say("history …")
@@ -191,7 +191,7 @@ def _settled(lake: Lake) -> Iterator[None]:
     delete their files, and the unfinished output of the dead run would be recorded as complete.
     """
     started = datetime.now(UTC)
-    with told_plainly(lake), _there(lake, [RUNS]).locked():
+    with plain_errors(lake), _there(lake, [RUNS]).locked():
         last = last_run(lake)
         if last is None or last["versions"] != versions(lake):
             raise LakeError(f"The last run on {lake.uri} did not finish; run the pipeline again first.")
@@ -208,7 +208,7 @@ def _there(lake: Lake, tables: Iterable[Table]) -> Lake:
 
 
 @contextmanager
-def told_plainly(lake: Lake) -> Iterator[None]:
+def plain_errors(lake: Lake) -> Iterator[None]:
     """A Spark exception as one sentence."""
     try:
         yield

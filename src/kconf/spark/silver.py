@@ -43,8 +43,8 @@ from kconf.spark.transforms.history import (
 )
 from kconf.spark.transforms.observations import observation_events
 
-Told = dict[str, dict[str, Any]]
-"""What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
+Summaries = dict[str, dict[str, Any]]
+"""Facts about new rows of bronze, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
 `round`, when a server's journal `began`, whether a `snapshot`, a change that a client `recorded` or a `followed` one is
 among them, the first revision of each epoch (`begins`), and the `count` of lines and facts: a snapshot that shows
 nothing new has none. `lines` has the bounds of journal lines alone, and `looked` is the time of the first snapshot."""
@@ -66,28 +66,28 @@ def update(lake: Lake) -> bool:
         return rebuild(lake)
     journal = lake.read(JOURNAL).where(F.col("round") > state["round"])
     snapshot = lake.read(SNAPSHOT).where(F.col("round") > state["round"])
-    told = _told(_lines(journal, snapshot).coalesce(1))  # one partition: nothing to shuffle
-    if not told:
+    summaries = _summaries(_lines(journal, snapshot).coalesce(1))  # one partition: nothing to shuffle
+    if not summaries:
         return False
-    if _would_have_been_told(lake, state, told) or _is_cut(state, told):
+    if _has_earlier_journal(lake, state, summaries) or _is_cut(state, summaries):
         return rebuild(lake)
-    began, note = _merged(state["began"], told), _note(told, state)
+    began, note = _merged(state["began"], summaries), _note(summaries, state)
     if set(note["followed"]) - set(state["followed"]):
         return rebuild(lake)  # the log may have changes that clients recorded
-    both = [each for each in told if each in _two_records(note)]
-    if not both and not any(row["count"] for row in told.values()):
+    both = [each for each in summaries if each in _two_records(note)]
+    if not both and not any(row["count"] for row in summaries.values()):
         return False
-    again = _concerned(lake, journal, snapshot, told, both)
+    again = _concerned(lake, journal, snapshot, summaries, both)
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
-    if not both and not any(_telling_bounds(row, began.get(cluster)) for cluster, row in told.items()):
+    if not both and not any(_event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()):
         lake.append_rows(HISTORY, [], note=note)
         return True  # there are only snapshots that add no events
-    observed = any(_tells(row, began.get(cluster)) for cluster, row in told.items() if cluster not in both)
+    observed = any(_adds_events(row, began.get(cluster)) for cluster, row in summaries.items() if cluster not in both)
     events = _events(journal, snapshot, began) if observed else journal_events(journal)
-    new, count = events.persist(StorageLevel.DISK_ONLY), sum(row["count"] for row in told.values())
+    new, count = events.persist(StorageLevel.DISK_ONLY), sum(row["count"] for row in summaries.values())
     try:
-        late = _late(new, state, {cluster: row for cluster, row in told.items() if cluster not in both}, began)
+        late = _late(new, state, {cluster: row for cluster, row in summaries.items() if cluster not in both}, began)
         if late is None and again is None:
             with _sized(lake.spark, count):
                 lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=count <= FEW)
@@ -122,11 +122,11 @@ def _sized(spark: SparkSession, count: int) -> Iterator[None]:
 def rebuild(lake: Lake) -> bool:
     """Rebuild the whole history from bronze, in one commit."""
     journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
-    told = _told(_lines(journal, snapshot))
-    if not told:
+    summaries = _summaries(_lines(journal, snapshot))
+    if not summaries:
         return False
-    note = _note(told, {"built": lake.version(HISTORY)})
-    observed = any(row["snapshot"] or row["followed"] for row in told.values())
+    note = _note(summaries, {"built": lake.version(HISTORY)})
+    observed = any(row["snapshot"] or row["followed"] for row in summaries.values())
     events = all_events(lake, note)
     lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
     return True
@@ -151,7 +151,7 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
     return lines.unionByName(snapshots)
 
 
-def _told(lines: DataFrame) -> Told:
+def _summaries(lines: DataFrame) -> Summaries:
     """Summarize them per cluster, in one pass.
 
     Plain minima and maxima need no sort. They give only bounds for the line number: the minimum or maximum within the
@@ -197,28 +197,30 @@ def _bounds(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _tells(row: dict[str, Any], began: int | None) -> bool:
-    """Whether snapshots among the rows of a cluster add events: see `_telling`."""
+def _adds_events(row: dict[str, Any], began: int | None) -> bool:
+    """Whether snapshots among the rows of a cluster add events: see `_adding_events`."""
     return row["looked"] is not None and (began is None or row["looked"] < began)
 
 
-def _telling_bounds(row: dict[str, Any], began: int | None) -> dict[str, Any] | None:
+def _event_bounds(row: dict[str, Any], began: int | None) -> dict[str, Any] | None:
     """The bounds of the rows of a cluster that add events; None: there are none."""
-    if row["looked"] is None or _tells(row, began):
+    if row["looked"] is None or _adds_events(row, began):
         return row
     lines: dict[str, Any] | None = row["lines"]
     return lines
 
 
-def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
+def _merged(began: dict[str, int], summaries: Summaries) -> dict[str, int]:
     """When a server's journal began, per cluster that has one."""
-    found = {cluster: row["began"] for cluster, row in told.items() if row["began"] is not None}
+    found = {cluster: row["began"] for cluster, row in summaries.items() if row["began"] is not None}
     return {**found, **{cluster: min(time, found.get(cluster, time)) for cluster, time in began.items()}}
 
 
-def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool:
+def _has_earlier_journal(lake: Lake, state: dict[str, Any], summaries: Summaries) -> bool:
     """Whether a server's journal was found for a cluster of which snapshots were already used as events."""
-    new = [c for c, row in told.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)]
+    new = [
+        c for c, row in summaries.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)
+    ]
     if not new:
         return False
     rows = lake.read(SNAPSHOT).where(F.col("cluster").isin(new) & (F.col("round") <= state["round"]))
@@ -230,19 +232,19 @@ def _two_records(note: dict[str, Any]) -> set[str]:
     return set(note["followed"]) | (set(note["recorded"]) & set(note["looked"]))
 
 
-def _is_cut(state: dict[str, Any], told: Told) -> bool:
+def _is_cut(state: dict[str, Any], summaries: Summaries) -> bool:
     """Whether a followed log shows that a later leader truncated lines that were read before."""
-    known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in told}
+    known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in summaries}
     return any(
         epoch > mark[0] and begin <= mark[1]
         for cluster, mark in known.items()
-        for epoch, begin in told[cluster]["begins"]
+        for epoch, begin in summaries[cluster]["begins"]
     )
 
 
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     """New bronze rows as events. Snapshots taken after a server's journal began add no events."""
-    return journal_events(journal).unionByName(snapshot_events(_telling(snapshot, began)))
+    return journal_events(journal).unionByName(snapshot_events(_adding_events(snapshot, began)))
 
 
 def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
@@ -252,7 +254,7 @@ def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
         return journal_events(journal)
     if not set(note["recorded"]) & set(note["looked"]):
         return _events(journal, snapshot, note["began"])
-    return journal_events(journal).unionByName(observation_events(_telling(snapshot, note["began"]), journal))
+    return journal_events(journal).unionByName(observation_events(_adding_events(snapshot, note["began"]), journal))
 
 
 def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
@@ -261,21 +263,23 @@ def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
     return followed.record(journal, files.ranges(lake), note["followed"]) if note.get("followed") else journal
 
 
-def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
+def _adding_events(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     starts = [{"cluster": cluster, "began": time} for cluster, time in began.items()]
     numbered = local(snapshot.sparkSession, starts, "cluster string, began bigint")
     snapshots = snapshot.join(F.broadcast(numbered), "cluster", "left")
     return snapshots.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
 
 
-def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
+def _concerned(
+    lake: Lake, journal: DataFrame, snapshot: DataFrame, summaries: Summaries, both: list[str]
+) -> DataFrame | None:
     """Resources that new rows may affect, in clusters with both recorded changes and snapshots; None if there are none.
 
     A snapshot, or new lines of a followed log, may confirm or refute a recorded change of any resource.
     """
     if not both:
         return None
-    observed = [each for each in both if told[each]["snapshot"] or told[each]["followed"]]
+    observed = [each for each in both if summaries[each]["snapshot"] or summaries[each]["followed"]]
     shown = snapshot.where(F.col("cluster").isin(both) & (F.col("kind") != "snapshot")).select(*RESOURCE)
     changed = journal.where(F.col("cluster").isin(both)).select(*RESOURCE)
     by_callers = F.col("cluster").isin(observed) & ~F.col("origin").isin(*followed.FOLLOWED)
@@ -305,10 +309,10 @@ def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]
             rows = rows.unionByName(_touched(there.where("open"), in_time, touched, observed=True))
             rest = there.where("open").join(touched, resource, "left_semi")
         with _kept(fit(rows, HISTORY)) as rows:
-            told = rows.where("open").select(*KEY)
+            keys = rows.where("open").select(*KEY)
             if rest is not None:
-                told = told.unionByName(rest.join(rows.select(*identity), identity, "left_anti").select(*KEY))
-            check_open(told)
+                keys = keys.unionByName(rest.join(rows.select(*identity), identity, "left_anti").select(*KEY))
+            check_open(keys)
             gone = there.join(late, resource, "left_semi").join(rows.select(*identity), identity, "left_anti")
             lake.merge(HISTORY, rows, gone, on=_SAME, note=note, few=few)
 
@@ -340,10 +344,10 @@ def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: boo
     return folded(fresh) if observed else intervals(fresh)
 
 
-def _late(new: DataFrame, state: dict[str, Any], told: Told, began: dict[str, int]) -> DataFrame | None:
+def _late(new: DataFrame, state: dict[str, Any], summaries: Summaries, began: dict[str, int]) -> DataFrame | None:
     """Resources with events before the mark or clock of their cluster; None if there are none."""
     marks, clocks = state["marks"], state["clocks"]
-    bounds = {cluster: _telling_bounds(row, began.get(cluster)) for cluster, row in told.items()}
+    bounds = {cluster: _event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()}
     behind = [
         {"cluster": cluster, "clock": clocks[cluster], "mark": dict(zip(ORDER, marks[cluster], strict=True))}
         for cluster, row in bounds.items()
@@ -359,18 +363,18 @@ def _late(new: DataFrame, state: dict[str, Any], told: Told, began: dict[str, in
     return new.join(known, "cluster").where(is_late).select(*RESOURCE).distinct()
 
 
-def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
+def _note(summaries: Summaries, state: dict[str, Any]) -> dict[str, Any]:
     """The commit note after these rows."""
     marks, clocks = dict(state.get("marks", {})), dict(state.get("clocks", {}))
-    began = _merged(state.get("began", {}), told)
-    for cluster, row in told.items():
-        bounds = _telling_bounds(row, began.get(cluster))
+    began = _merged(state.get("began", {}), summaries)
+    for cluster, row in summaries.items():
+        bounds = _event_bounds(row, began.get(cluster))
         if bounds is not None:
             marks[cluster] = max(bounds["last"], marks.get(cluster, bounds["last"]))
             clocks[cluster] = max(bounds["latest"], clocks.get(cluster, bounds["latest"]))
-    last = max([state.get("round", 0), *(row["round"] for row in told.values())])
+    last = max([state.get("round", 0), *(row["round"] for row in summaries.values())])
     known = {
-        name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
+        name: sorted({*state.get(name, ()), *(cluster for cluster, row in summaries.items() if row[word])})
         for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}

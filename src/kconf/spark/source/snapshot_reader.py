@@ -131,10 +131,10 @@ def _configs(admin: SyncAdminClient, resources: Sequence[Resource]) -> Iterator[
         if resource in failures:
             yield _missing(str(resource), failures[resource].error())
         else:
-            yield from (config_line(resource, each) for each in _told(resource, described[resource]))
+            yield from (config_line(resource, each) for each in _reported(resource, described[resource]))
 
 
-def _told(resource: Resource, view: View) -> Iterable[Entry]:
+def _reported(resource: Resource, view: View) -> Iterable[Entry]:
     if resource.type is ResourceType.BROKER:
         return view.entries
     return [each for each in view.entries if each.source not in _INHERITED]

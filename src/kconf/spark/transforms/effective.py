@@ -164,11 +164,11 @@ def uneven(inherited: DataFrame) -> DataFrame:
         by_value.groupBy("cluster", "key")
         .agg(F.array_sort(F.collect_list(common)).alias("values"))
         .where(F.size("values") > 1)
-        .select("cluster", "key", F.transform("values", _told).alias("brokers"))
+        .select("cluster", "key", F.transform("values", _by_value).alias("brokers"))
     )
 
 
-def _told(each: Column) -> Column:
+def _by_value(each: Column) -> Column:
     return F.struct(each["value"].alias("value"), each["brokers"].alias("brokers"))
 
 
