@@ -452,7 +452,7 @@ def test_the_effective_quota_is_resolved_by_the_client(admin: Any) -> None:
     many = [QuotaEntity.of({"user": f"{user}-{number}", "client-id": client}) for number in range(50)]
 
     done = admin.alter_quotas({**levels, address: {key: 1.0}}, reason="not for Kafka")
-    wait(lambda: len(admin.describe_quotas([pair])[pair].get(key, EffectiveQuota(0, QuotaSource.USER)).losers) == 7)
+    wait(lambda: len(admin.describe_quotas([pair])[pair].get(key, EffectiveQuota(0, QuotaSource.USER)).overridden) == 7)
     found, all_at_once = admin.describe_quotas([pair, address]), admin.describe_quotas([pair, *many])
     shifts = admin.what_if(pair, {key: None})
     asked = admin.what_if(QuotaEntity.of({"user": user}), {key: 99.0}, pairs=[(user, "other"), (user, client)])

@@ -80,7 +80,7 @@ class World:
         whole = gold.Gold(self.lake, self.inputs)
         try:
             for table in GOLD:
-                rows = violations.judged(self.lake, self.inputs) if table is VIOLATIONS else whole.rows(table)
+                rows = violations.evaluated(self.lake, self.inputs) if table is VIOLATIONS else whole.rows(table)
                 assert shown(self.lake.read(table)) == shown(fit(rows, table)), table.name
         finally:
             whole.forget()

@@ -58,7 +58,7 @@ class World:
     def update(self) -> bool:
         """Update, and compare with an evaluation of everything; returns whether rows were reused."""
         violations.update(self.lake, self.inputs)
-        assert rows(self.lake.read(VIOLATIONS)) == rows(fit(violations.judged(self.lake, self.inputs), VIOLATIONS))
+        assert rows(self.lake.read(VIOLATIONS)) == rows(fit(violations.evaluated(self.lake, self.inputs), VIOLATIONS))
         return bool(self.lake.note(VIOLATIONS)["kept"])
 
     def mark(self) -> None:

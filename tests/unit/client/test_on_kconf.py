@@ -278,7 +278,9 @@ def test_both_ways_to_resolve_quotas_agree(admin: Any, server: KconfProcess) -> 
             with SyncAdminClient(server.bootstrap) as other:
                 resolved = other._send(DescribeQuotas(wanted).on_kafka())
             assert resolved.items() == admin.describe_quotas(wanted).items()
-        assert [each.source for each in admin.describe_quotas(asked)[asked[0]][RATE].losers] == list(QuotaSource)[1:]
+        assert [each.source for each in admin.describe_quotas(asked)[asked[0]][RATE].overridden] == list(QuotaSource)[
+            1:
+        ]
     finally:
         admin.alter_quotas({each: {RATE: None} for each in levels}).raise_for_failures()
 

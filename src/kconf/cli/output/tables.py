@@ -191,7 +191,8 @@ def text_width(text: str) -> int:
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, whole: Collection[int] = ()) -> list[int]:
     """Narrow the widest columns until all fit: sentences first, then names after their dots, then words.
 
-    Headings, numbers and dates are not split; the time wraps below its date before a word is split.
+    Headings are not split, numbers and dates only if nothing else helps; the time wraps below its date before a word is
+    split.
     """
     room = width - len(_GAP) * (len(widths) - 1)
     if sum(widths) <= room:
@@ -203,9 +204,10 @@ def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, who
         max(text_width(column[0]), min(_LEAST, word), min(_LEAST * 2, number))
         for column, word, number in zip(columns, longest, numbers, strict=True)
     ]
+    any_part = [max(text_width(column[0]), min(_LEAST, word)) for column, word in zip(columns, longest, strict=True)]
     words = [max(text_width(column[0]), word) for column, word in zip(columns, longest, strict=True)]
     narrowed = widths
-    for stage in (list(map(_least_of_sentences, columns, widths)), words, least):
+    for stage in (list(map(_least_of_sentences, columns, widths)), words, least, any_part):
         kept = [widths[number] if number in whole else each for number, each in enumerate(stage)]
         narrowed = _narrowed(narrowed, kept, room)
     return _spread(columns, widths, narrowed, room)

@@ -32,7 +32,7 @@ class Resolved:
         self._who = user, client_id
 
     @property
-    def losers(self) -> tuple[QuotaCandidate, ...]:
+    def overridden(self) -> tuple[QuotaCandidate, ...]:
         return tuple(QuotaCandidate(source, number(text)) for source, text in self._found[1:])
 
     @property

@@ -48,7 +48,7 @@ def test_the_levels_are_kip_248s_and_the_first_one_holds() -> None:
         found = index.resolve(KEY, "alice", "app")
         assert found is not None
         assert (found.source, found.value) == (number, 100.0 + number)
-        assert [each.source for each in found.losers] == list(range(number + 1, 8))
+        assert [each.source for each in found.overridden] == list(range(number + 1, 8))
         state = applied(state, [setting(entity, None)], index)
 
     assert index.resolve(KEY, "alice", "app") is None

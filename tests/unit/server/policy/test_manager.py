@@ -218,7 +218,7 @@ def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.Monke
     async def scene() -> None:
         (tmp_path / "p").write_text(MAX_1H)
         policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
-        monkeypatch.setattr("kconf.engine.policy.rules.Rules.judge", lambda *_: 1 / 0)
+        monkeypatch.setattr("kconf.engine.policy.rules.Rules.evaluate", lambda *_: 1 / 0)
         async with service() as running:
             assert (await alter(policies, running, "retention.ms", "1")).outcome == [refused(NOT_EVALUATED)]
 

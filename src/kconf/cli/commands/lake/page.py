@@ -60,12 +60,12 @@ def page(title: str, about: str, tiles: Mapping[str, int], sections: Sequence[Se
     colors = "".join(
         f".s{number} {{ fill: var(--c{number}); background: var(--c{number}); }}\n" for number in range(COLORS)
     )
-    told = "".join(f"<li><b>{count:,}</b>{escape(name)}</li>" for name, count in tiles.items())
+    items = "".join(f"<li><b>{count:,}</b>{escape(name)}</li>" for name, count in tiles.items())
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}{colors}</style>\n</head>\n<body>\n"
-        f'<h1>{escape(title)}</h1>\n<p>{escape(about)}</p>\n<ul class="tiles">{told}</ul>\n'
+        f'<h1>{escape(title)}</h1>\n<p>{escape(about)}</p>\n<ul class="tiles">{items}</ul>\n'
         f"{''.join(map(_section, sections))}</body>\n</html>\n"
     )
 
