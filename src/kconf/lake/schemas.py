@@ -130,7 +130,7 @@ FILES: Final = Table(
         cluster       string   for files of a followed log: the cluster ID
         first_offset  bigint   for files of a followed log: the first offset that the file covers
         end_offset    bigint   for files of a followed log: the offset after the last one
-        gap           boolean  part of the log was deleted unread; the file has only the difference over it
+        gap           boolean  part of the log was deleted unread; the file has only the resulting differences
     """),
 )
 
