@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -123,14 +124,16 @@ def main() -> None:
     with subprocess.Popen([sys.executable, "-m", "kconf", "pipeline", "follow", *words]) as running:
         try:
             wait_for_run(lake, running)
-            began, busy = time.time(), machine.busy_seconds()
+            began, busy, own = time.time(), machine.busy_seconds(), machine.cpu_seconds(running.pid)
             for now in seconds(options.seconds):
                 archive.write(options.rate, now)
-            cores = (machine.busy_seconds() - busy) / (time.time() - began)
+            spent, own = time.time() - began, machine.cpu_seconds(running.pid) - own
+            others = (machine.busy_seconds() - busy - own) / spent
         finally:
             running.send_signal(signal.SIGTERM)
     found = lags(lake, began)
-    count = len(rows(lake, RUNS.path, ["round"]))
+    done = sorted(row["finished"].timestamp() for row in rows(lake, RUNS.path, ["finished"]))
+    count = sum(began < each <= began + spent for each in done)
     intervals = len(rows(lake, HISTORY.path, ["open"]))
     if not found:
         raise SystemExit("no run included any of the changes")
@@ -138,7 +141,10 @@ def main() -> None:
         f"p{percent}={found[min(len(found) - 1, len(found) * percent // 100)]:.1f}" for percent in (50, 99)
     )
     print(f"{len(found):,} of {options.rate * options.seconds:,} changes, {count} runs, {intervals:,} intervals")
-    print(f"lag in seconds: {figures} max={found[-1]:.1f}; the whole machine used {cores:.1f} cores")
+    print(f"lag in seconds: {figures} max={found[-1]:.1f}")
+    print(
+        f"processor time of a run: {own / max(1, count):.1f} s; others used {others:.1f} cores; load {os.getloadavg()}"
+    )
     shutil.rmtree(home)
 
 

@@ -21,7 +21,7 @@ from kconf import QuotaEntity, SyncAdminClient
 from kconf.cli.commands.quota.main import _EXAMPLES
 from kconf.operations.quotas.file import as_csv, as_yaml, read_quotas
 from tests.cli.conftest import run_program
-from tests.cli.quota_story import STORIES, Quotas, many
+from tests.cli.quota_scenarios import SCENARIOS, Quotas, many
 from tests.support.process import KconfProcess
 from tests.support.targets import one_of
 
@@ -31,9 +31,9 @@ def quotas(server: KconfProcess) -> Quotas:
     return Quotas("-b", server.bootstrap)
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story(quotas: Quotas, story: Callable[[Quotas], None]) -> None:
-    story(quotas)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
+    scenario(quotas)
 
 
 @pytest.mark.parametrize("count", one_of(1500, [10_000]))

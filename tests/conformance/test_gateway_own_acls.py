@@ -16,7 +16,7 @@ from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation
 from kconf.model.alteration import NewTopic
 from kconf.model.resource import Resource
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import until
+from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, gateway, setting
 
 ORDERS, PAYMENTS = Resource.topic("orders"), Resource.topic("payments")

@@ -20,7 +20,7 @@ from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramC
 from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, kconf, setting
 
 Line = tuple[str, str | None, str | None, str, str | None]

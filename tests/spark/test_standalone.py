@@ -66,8 +66,8 @@ def test_the_pipeline_runs_on_workers_and_reads_a_live_cluster_there(
     with standalone(tmp_path, workers) as master, archiving(tmp_path / "archive") as server:
         with SyncAdminClient(server.bootstrap) as admin:
             admin.create_topics(["orders", "payments"]).raise_for_failures()
-            wish = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "retention.ms", "60000")]}
-            admin.incremental_alter_configs(wish).raise_for_failures()
+            requested = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "retention.ms", "60000")]}
+            admin.incremental_alter_configs(requested).raise_for_failures()
         server.restart()
         words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
         command = [sys.executable, "-m", "kconf", "pipeline", "run", "--master", master, "--snapshot", server.bootstrap]

@@ -286,7 +286,8 @@ class Server:
         await service.in_store(lambda store: store.join(self._member()))
 
     def _check_rights(self, store: Store, authorizer: str | None) -> None:
-        check_gateway(self.settings.static, authorizer, reads_log=store.polling is None)
+        brokers = store.brokers_static or {}
+        check_gateway(self.settings.static, authorizer, brokers=brokers, reads_log=store.polling is None)
 
     async def _watch_authorizer(self, store: Store, brokers: UpstreamBrokers) -> None:
         """Stop a gateway if the brokers get an authorizer for which it has no settings: it would lend its rights."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, SNAPSHOT, Table
+from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, SNAPSHOT, TOPICS, Table
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.transforms.history import RESOURCE
 
@@ -25,8 +26,10 @@ Name = tuple[str, str, str]
 """Cluster, resource type and resource name."""
 FEW: Final = 20_000
 """New rows that change a table so little that it keeps its size."""
-_MOST: Final = 10_000
-"""Resources; of more, everything is computed again."""
+_MOST: Final = 250_000
+"""Resources; of more, everything is computed again, and so it is if they are more than half of the topics."""
+_LITERAL: Final = 10_000
+"""Resources that are part of the text of a query; more are sent to Spark as Arrow data."""
 _NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
 
 
@@ -52,7 +55,11 @@ class Part:
 
     @cached_property
     def named(self) -> DataFrame:
-        rows = [dict(zip(RESOURCE, each, strict=True)) for each in sorted(self.names)]
+        names = sorted(self.names)
+        if len(names) > _LITERAL:
+            columns = [list(each) for each in zip(*names, strict=True)]
+            return self.lake.spark.createDataFrame(pa.table(columns, names=list(RESOURCE)))
+        rows = [dict(zip(RESOURCE, each, strict=True)) for each in names]
         return local(self.lake.spark, rows, "cluster string, resource_type string, resource_name string")
 
     def of_types(self, kinds: Collection[str]) -> Part:
@@ -113,45 +120,54 @@ class Parts:
 def affected(lake: Lake, since: int) -> Part | None:
     """What bronze rows after a round affect; None: so much that everything is to be computed again."""
     fresh, state = F.col("round") > since, lake.note(HISTORY)
-    lines = lake.read(JOURNAL).where(fresh)
-    by_resource = lines.groupBy(*RESOURCE).agg(F.min("time").alias("first"), F.count("*").alias("count"))
-    rows = by_resource.limit(_MOST + 1).collect()
-    observed, callers = (_counted(lake, table, fresh) for table in (SNAPSHOT, ATTEMPTS))
-    if len(rows) > _MOST:
+    changed = _changed(lake.read(JOURNAL).where(fresh))
+    observed, callers = (_counted(lake, table, since) for table in (SNAPSHOT, ATTEMPTS))
+    if _is_most(lake, changed.num_rows):
         return None
-    names = {(row["cluster"], row["resource_type"], row["resource_name"]) for row in rows}
+    names = set(zip(*(changed[name].to_pylist() for name in RESOURCE), strict=True))
     two_records = {*state.get("followed", ()), *state.get("recorded", ())}
     clusters = {cluster for cluster, kind, _ in names if kind == "broker" or cluster in two_records} | set(observed)
-    first: dict[str, Any] = {}
-    for row in rows:
-        first[row["cluster"]] = min(row["first"], first.get(row["cluster"], row["first"]))
-    clusters |= _before_snapshots(lake, {each: time for each, time in first.items() if each not in clusters}, state)
+    by_cluster = changed.group_by("cluster").aggregate([("first", "min"), ("count", "sum")]).to_pylist()
+    first = {row["cluster"]: row["first_min"] for row in by_cluster if row["cluster"] not in clusters}
+    clusters |= _before_snapshots(lake, first, state)
     clusters |= _followed_on(lake, since)
     names = {each for each in names if each[0] not in clusters}
     clusters |= _new_or_gone(Part(lake, names, ()))
     named = {each for each in names if each[0] not in clusters}
-    count = sum(row["count"] for row in rows) + sum(observed.values()) + sum(callers.values())
+    count = sum(row["count_sum"] for row in by_cluster) + sum(observed.values()) + sum(callers.values())
     return Part(lake, named, sorted(clusters), sorted(callers), count)
 
 
-def _counted(lake: Lake, table: Table, fresh: Column) -> dict[str, int]:
-    """The number of new rows of each cluster."""
-    if not lake.exists(table):
+def _changed(lines: DataFrame) -> pa.Table:
+    """The resources of lines, one more than the most at most, with their number and their `first` time."""
+    first = F.unix_micros(F.min("time")).alias("first")
+    return lines.groupBy(*RESOURCE).agg(first, F.count("*").alias("count")).limit(_MOST + 1).toArrow()
+
+
+def _is_most(lake: Lake, count: int) -> bool:
+    """Whether so many resources are affected that computing everything is faster."""
+    return count > _MOST or (count > _LITERAL and 2 * count > lake.read(TOPICS).count())
+
+
+def _counted(lake: Lake, table: Table, since: int) -> dict[str, int]:
+    """The number of rows of each cluster after a round."""
+    if not lake.exists(table) or lake.note(table).get("round", since + 1) <= since:
         return {}
-    return {row["cluster"]: row["count"] for row in lake.read(table).where(fresh).groupBy("cluster").count().collect()}
+    new = lake.read(table).where(F.col("round") > since)
+    return {row["cluster"]: row["count"] for row in new.groupBy("cluster").count().collect()}
 
 
 def _clusters(rows: DataFrame) -> list[Any]:
     return rows.select("cluster").distinct().collect()
 
 
-def _before_snapshots(lake: Lake, first: Mapping[str, Any], state: Mapping[str, Any]) -> set[str]:
+def _before_snapshots(lake: Lake, first: Mapping[str, int], state: Mapping[str, Any]) -> set[str]:
     """The clusters whose first new line is older than a snapshot of its brokers."""
     looked = sorted(set(first) & set(state.get("looked", ())))
     if not looked:
         return set()
     brokers = lake.read(SNAPSHOT).where(F.col("cluster").isin(*looked) & (F.col("resource_type") == "broker"))
-    last = brokers.groupBy("cluster").agg(F.max("taken").alias("observed")).collect()
+    last = brokers.groupBy("cluster").agg(F.unix_micros(F.max("taken")).alias("observed")).collect()
     return {row["cluster"] for row in last if first[row["cluster"]] <= row["observed"]}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 from tests.cli.conftest import Ran, run_program
 from tests.support.process import KconfProcess
 from tests.support.targets import marked

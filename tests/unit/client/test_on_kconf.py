@@ -72,12 +72,12 @@ def test_a_topic_from_its_making_to_its_end(admin: Any) -> None:
 
 def test_configs_are_described_and_altered(admin: Any, topic: str) -> None:
     orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
-    wishes = [
+    requests = [
         AlterConfigOp(OpType.SET, "retention.ms", "77"),
         AlterConfigOp(OpType.APPEND, "cleanup.policy", "compact"),
     ]
 
-    done = admin.incremental_alter_configs({orders: wishes, missing: wishes})
+    done = admin.incremental_alter_configs({orders: requests, missing: requests})
     found = admin.describe_configs([orders, missing, Resource.broker(1), Resource.brokers()], synonyms=True)
 
     assert done.failures[missing].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -141,11 +141,11 @@ def test_a_failure_names_its_resource(admin: Any, topic: str) -> None:
 
 def test_a_dry_run_of_quotas_and_of_configs_changes_nothing(admin: Any, topic: str) -> None:
     alice, orders = QuotaEntity.of({"user": f"u-{uuid4().hex[:8]}"}), Resource.topic(topic)
-    wish = [AlterConfigOp(OpType.SET, "segment.ms", "5")]
+    requested = [AlterConfigOp(OpType.SET, "segment.ms", "5")]
 
     admin.alter_quotas({alice: {RATE: 1.0}}, validate_only=True, timeout=20).raise_for_failures()
     refused = admin.alter_quotas({alice: {RATE: -1.0}}, validate_only=True)
-    admin.incremental_alter_configs({orders: wish}, validate_only=True, timeout=20).raise_for_failures()
+    admin.incremental_alter_configs({orders: requested}, validate_only=True, timeout=20).raise_for_failures()
 
     assert refused.failures[alice].code == ErrorCode.INVALID_REQUEST
     assert admin.describe_quotas([alice], timeout=20)[alice] == {}
@@ -335,8 +335,8 @@ def test_many_topics(kind: str, count: int) -> None:
     resources = [Resource.topic(each) for each in names]
     with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
         admin.create_topics(NewTopic(each, 1, 1) for each in names).raise_for_failures()
-        wishes = {each: [AlterConfigOp(OpType.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
-        admin.incremental_alter_configs(wishes).raise_for_failures()
+        requests = {each: [AlterConfigOp(OpType.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
+        admin.incremental_alter_configs(requests).raise_for_failures()
 
         found = admin.describe_configs(resources)
 

@@ -32,9 +32,9 @@ def print_table(
     whole: Collection[int] = (),
     unbroken: Collection[int] = (),
 ) -> None:
-    colour = has_colour()
-    lines = table(headings, rows, width=terminal_width(), colour=colour, whole=whole, unbroken=unbroken)
-    if colour:
+    color = has_color()
+    lines = table(headings, rows, width=terminal_width(), color=color, whole=whole, unbroken=unbroken)
+    if color:
         write_controls("".join(f"{each}\n" for each in lines), sys.stdout)
         return
     for line in lines:
@@ -66,7 +66,7 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     width: int | None = None,
-    colour: bool = False,
+    color: bool = False,
     whole: Collection[int] = (),
     unbroken: Collection[int] = (),
 ) -> list[str]:
@@ -90,12 +90,12 @@ def table(
             return _pairs(headings, cells, width, whole)
         widths = fitted
     lines = [_line([headings[each] for each in kept], widths)]
-    lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0]
+    lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if color else lines[0]
     for row in cells:
         wrapped = _lines_of([row[each] for each in kept], widths)
         if width is not None:
             wrapped += _lines_below([(headings[n], row[n]) for n in range(len(row)) if n not in kept and row[n]], width)
-        marked = colour and any("! " in cell for cell in row)
+        marked = color and any("! " in cell for cell in row)
         lines += [f"\x1b[31m{line}\x1b[0m" if marked else line for line in wrapped]
     return lines
 
@@ -178,7 +178,7 @@ def terminal_width() -> int | None:
         return None
 
 
-def has_colour() -> bool:
+def has_color() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -34,7 +34,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("max.connections.per.ip", INT, MOST, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "How many connections one source address may hold open."),
     broker("max.connections.per.ip.overrides", STRING, "", None, MEDIUM, CLUSTER_WIDE, "Exceptions to max.connections.per.ip, as address:count pairs."),
     broker("max.request.partition.size.limit", INT, "2000", AT_LEAST_1, MEDIUM, READ_ONLY, "Maximum number of partitions in a DescribeTopicPartitions response."),
-    broker("num.io.threads", INT, "8", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Size of the pool that executes requests."),
+    broker("num.io.threads", INT, "8", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Number of threads that execute requests."),
     broker("num.network.threads", INT, "3", AT_LEAST_1, HIGH, CLUSTER_WIDE, "Socket threads per listener that read requests and write responses."),
     broker("queued.max.request.bytes", LONG, "-1", None, MEDIUM, READ_ONLY, "Bytes of waiting requests beyond which the broker stops reading; 0 or less means no limit."),
     broker("queued.max.requests", INT, "500", AT_LEAST_1, HIGH, READ_ONLY, "Waiting requests beyond which the network threads stop reading."),

@@ -44,8 +44,8 @@ from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, 
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
-from kconf.store.upstream.polling.reading import HIDDEN, is_away
-from kconf.store.upstream.requests import AWAY, Answers
+from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
+from kconf.store.upstream.requests import UNAVAILABLE, SendResult
 from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import StateSource
@@ -269,10 +269,10 @@ class UpstreamStore:
                 results[position] = found
         ready = {position: each for position, each in pending.items() if position not in results}
         if ready:
-            answers = self._send(list(ready.values()), own)
-            refused |= answers.keys()
+            failures = self._send(list(ready.values()), own)
+            refused |= failures.keys()
             for position, each in ready.items():
-                results[position] = PassedOn({name: answers[name] for name in names_of(each) & answers.keys()})
+                results[position] = PassedOn({name: failures[name] for name in names_of(each) & failures.keys()})
         return results
 
     def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
@@ -291,26 +291,26 @@ class UpstreamStore:
         sent_after = self._source.applied
         changing = [each for each in batch if each.changes]
         ids = self._journal.add_intents(changing, sent_after) if changing else []
-        answers = self._sender.send(batch)
-        expected = ExpectedChanges(batch, answers.refused.keys(), self._source.shown)
+        sent = self._sender.send(batch)
+        expected = ExpectedChanges(batch, sent.refused.keys(), self._source.shown)
         is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
         if not expected.are_certain:
             self._source.catch_up(self._log_end(), expected)
         found, done = expected.attribute(self._source.take())
         if not is_seen:
-            self._add_unseen(answers, expected.resources - done)
+            self._add_unseen(sent, expected.resources - done)
         outcomes = {}
         for id_, pending in zip(ids, changing, strict=True):
-            unanswered = tuple(each for each in pending.changes if each.resource in answers.unknown)
+            unanswered = tuple(each for each in pending.changes if each.resource in sent.unknown)
             if unanswered:
                 planned = Revision(0, pending.time, pending.caller, unanswered)
                 self._open_intents.add([Intent(id_, sent_after, planned)])
             else:
-                outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, answers.refused, done)
+                outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
         kept = self._keep(found, outcomes)
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
-        return answers.refused
+        return sent.refused
 
     def _log_end(self) -> int | None:
         """The end of the metadata log, or None if it is unknown."""
@@ -320,12 +320,12 @@ class UpstreamStore:
             log.debug("cannot read the end of the metadata log: %s", error)
             return None
 
-    def _add_unseen(self, answers: Answers, unseen: set[Resource]) -> None:
+    def _add_unseen(self, sent: SendResult, unseen: set[Resource]) -> None:
         """Add errors for changes that were acknowledged but not read: their outcome is unknown."""
         message = self._source.unshown()
         if message is not None:
-            answers.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
-            answers.unknown.update(unseen)
+            sent.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
+            sent.unknown.update(unseen)
 
     # The journal
 
@@ -416,7 +416,7 @@ class UpstreamStore:
 
 def _refusal(error: KconfError) -> ApiError:
     """The error for a change that was not sent."""
-    return error.failure() if isinstance(error, KafkaError) and not is_away(error) else AWAY
+    return error.failure() if isinstance(error, KafkaError) and not is_unreachable(error) else UNAVAILABLE
 
 
 def _now() -> int:

@@ -38,16 +38,16 @@ def acl(
     return AclBinding(kind, name, principal, operation, permission, pattern, host)
 
 
-def kept(*wishes: AclBinding) -> Snapshot:
-    planned = plan_create_acls(Snapshot.EMPTY, wishes)
+def kept(*requests: AclBinding) -> Snapshot:
+    planned = plan_create_acls(Snapshot.EMPTY, requests)
     assert not any(planned.outcome)
     return Snapshot.EMPTY.apply(planned.changes, 1)
 
 
 def may(
-    operation: Operation, *wishes: AclBinding, name: str = "orders", principal: str = ALICE, host: str = "10.0.0.1"
+    operation: Operation, *requests: AclBinding, name: str = "orders", principal: str = ALICE, host: str = "10.0.0.1"
 ) -> bool:
-    return Authorizer(AclIndex(kept(*wishes))).allows(principal, host, operation, AclType.TOPIC, name)
+    return Authorizer(AclIndex(kept(*requests))).allows(principal, host, operation, AclType.TOPIC, name)
 
 
 def test_without_any_acl_the_default_decides() -> None:
@@ -191,20 +191,20 @@ some_acls = st.builds(
     st.booleans(),
 )
 def test_the_index_decides_as_a_scan_would(
-    wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool
+    requests: list[AclBinding], operation: Operation, name: str, allow_if_none: bool
 ) -> None:
-    authorizer = Authorizer(AclIndex(kept(*wishes)), allow_if_none=allow_if_none)
+    authorizer = Authorizer(AclIndex(kept(*requests)), allow_if_none=allow_if_none)
 
     assert authorizer.allows(ALICE, "h1", operation, AclType.TOPIC, name) == scan(
-        wishes, operation, name, allow_if_none
+        requests, operation, name, allow_if_none
     )
 
 
-def scan(wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool) -> bool:
+def scan(requests: list[AclBinding], operation: Operation, name: str, allow_if_none: bool) -> bool:
     """The rules applied literally, one ACL after the other."""
     about = [
         each
-        for each in wishes
+        for each in requests
         if (each.name in (name, "*") if each.pattern == PatternType.LITERAL else name.startswith(each.name))
     ]
     if not about:

@@ -29,17 +29,17 @@ def test_a_gateway_passes_it_on(resource: Resource, replace: bool) -> None:
     """Kafka writes the record again, so that the broker reloads its files (KAFKA-14136)."""
     stored = Change(ChangeKind.CONFIG, resource, KEY, None, VALUE, "set")
     snapshot = Snapshot.EMPTY.apply([stored], 1)
-    wishes = [ResourceAlterations(resource, SET)]
-    plan = plan_alter(snapshot, wishes, gateway(), replace=replace)
+    requests = [ResourceAlterations(resource, SET)]
+    plan = plan_alter(snapshot, requests, gateway(), replace=replace)
     assert plan.changes == [Change(ChangeKind.CONFIG, resource, KEY, VALUE, VALUE, "rewrite")]
-    assert plan.operations == wishes
-    polled = plan_alter(snapshot, wishes, gateway(rewrites=False), replace=replace)
-    assert (polled.changes, polled.unchanged, polled.operations) == ([], plan.changes, wishes)
+    assert plan.operations == requests
+    polled = plan_alter(snapshot, requests, gateway(rewrites=False), replace=replace)
+    assert (polled.changes, polled.unchanged, polled.operations) == ([], plan.changes, requests)
 
 
 def test_deleting_what_is_not_set_is_not_journaled() -> None:
-    wishes = [ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.DELETE, KEY)])]
-    assert plan_alter(Snapshot.EMPTY, wishes, gateway(), replace=False).changes == []
+    requests = [ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.DELETE, KEY)])]
+    assert plan_alter(Snapshot.EMPTY, requests, gateway(), replace=False).changes == []
 
 
 @pytest.mark.parametrize("replace", [True, False])
@@ -50,11 +50,11 @@ def test_a_gateway_sends_a_topic_config_that_its_state_has_already(replace: bool
     created = Change(ChangeKind.TOPIC, orders, "", None, topic_to_json(topic), "create")
     stored = Change(ChangeKind.CONFIG, orders, key, None, "1", "set")
     snapshot = Snapshot.EMPTY.apply([created, stored], 1)
-    wishes = [ResourceAlterations(orders, [AlterConfigOp(OpType.SET, key, "1")])]
-    plan = plan_alter(snapshot, wishes, gateway(), replace=replace)
+    requests = [ResourceAlterations(orders, [AlterConfigOp(OpType.SET, key, "1")])]
+    plan = plan_alter(snapshot, requests, gateway(), replace=replace)
     assert plan.changes == []
     assert plan.unchanged == [Change(ChangeKind.CONFIG, orders, key, "1", "1", "rewrite")]
-    assert plan.operations == wishes
+    assert plan.operations == requests
     assert plan.guards == {orders: 1}
-    own = plan_alter(snapshot, wishes, AlterTarget(1, RESOLVER), replace=replace)
+    own = plan_alter(snapshot, requests, AlterTarget(1, RESOLVER), replace=replace)
     assert (own.changes, own.unchanged, own.operations) == ([], [], [])

@@ -268,7 +268,7 @@ def test_a_rule_about_another_key_does_not_apply() -> None:
 
 def test_an_alteration_knows_the_shape_of_its_topic() -> None:
     found = rule("min.insync.replicas", "{below: replication_factor}")
-    wish = AlterProposal(
+    requested = AlterProposal(
         ORDERS,
         {"min.insync.replicas": "2"},
         {"min.insync.replicas": "2"},
@@ -278,7 +278,7 @@ def test_an_alteration_knows_the_shape_of_its_topic() -> None:
     )
 
     with pytest.raises(PolicyViolation, match=r"below replication_factor \(2\)"):
-        found.check_alter(wish)
+        found.check_alter(requested)
 
 
 def test_a_new_topic_is_checked_by_all_rules() -> None:

@@ -27,7 +27,7 @@ def stopped(
 ) -> str | None:
     """Why a gateway stops when the cluster has another authorizer, or None if it does not."""
     monkeypatch.setattr(servers, "_WATCH_AUTHORIZER", 0.0)
-    store: Any = SimpleNamespace(brokers_authorizer=None, polling=None)
+    store: Any = SimpleNamespace(brokers_authorizer=None, brokers_static={}, polling=None)
     brokers: Any = SimpleNamespace(has_authorizer=False)
 
     async def run() -> str | None:

@@ -12,13 +12,13 @@ from datetime import date
 from html import escape
 from typing import Final
 
-COLOURS: Final = 6  # series with their own color; the last one is for all others
+COLORS: Final = 6  # series with their own color; the last one is for all others
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 56, 30, 10
 _LONGEST, _SHORTEST = 1000, 2  # bars next to names, as a fraction of the row
 
 
 def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
-    """Stacked bars, one per day; `series` has a number per day for each name, at most COLOURS names."""
+    """Stacked bars, one per day; `series` has a number per day for each name, at most COLORS names."""
     totals = [sum(figures) for figures in zip(*series.values(), strict=True)]
     top = nice(max(totals, default=0))
     parts = [*_grid(top), *_dates(days)]
@@ -56,7 +56,7 @@ def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Mapping[str, i
 def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], told: str) -> str:
     (x, y), (width, height) = corner, size
     return (
-        f'<rect class="s{number % COLOURS}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">'
+        f'<rect class="s{number % COLORS}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">'
         f"<title>{escape(told)}</title></rect>"
     )
 

@@ -178,9 +178,9 @@ def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: 
         assert journal(store) == [(2, "2", "User:alice")]
 
 
-def test_nothing_is_sent_while_the_broker_is_away(gateway: Gateway) -> None:
+def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> None:
     with gateway.open() as store:
-        gateway.cluster.away.add(1)
+        gateway.cluster.unreachable.add(1)
         (result,) = store.commit([setting("2")])
         assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
         assert gateway.sent == []

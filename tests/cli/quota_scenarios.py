@@ -138,4 +138,4 @@ def many(quotas: Quotas, directory: Path, count: int) -> None:
     until(lambda: sum(mark in each for each, _ in quotas.stored("")), 0)
 
 
-STORIES: Sequence[Callable[[Quotas], None]] = (one_entity, the_ladder, addresses)
+SCENARIOS: Sequence[Callable[[Quotas], None]] = (one_entity, the_ladder, addresses)
