@@ -16,26 +16,24 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kconf.lake.schemas import FILES, HISTORY, JOURNAL
+from kconf.lake.schemas import ATTEMPTS, FILES, HISTORY, JOURNAL
 from kconf.operations.history.sources import HistoryEntry, _from_directory, _from_lake
-from kconf.protocol.records import metadata
 from kconf.spark import bronze, runner, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs
+from tests.spark import gateways
 from tests.spark.followed_clusters import (
-    BROKER,
     SKEW,
     Cluster,
     Commit,
     Follower,
-    Step,
     cut,
     gateway_lines,
     is_through_gateway,
 )
+from tests.spark.followed_sources import read_directory, write_tail
 from tests.support.targets import one_of
-from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
 
 Row = dict[str, Any]
 SEED, COMMITS = 22, 40
@@ -169,6 +167,9 @@ def followed(lake: Lake, place: Path, count: int, batches: int) -> Followed:
     made = [case(number) for number in range(count)]
     directory = read_directory(lake, place)
     write_tail(place / "archives")
+    gateways.archive_all(place / "first", place / "second")
+    for each in ("first", "second"):
+        bronze.read_archive(lake, str(place / each), silver.next_round(lake), bronze.Read())
     result = deliver(lake, made, place / "archives", batches)
     runner.finish(lake, {}, result, datetime.now(UTC), None)
     gold = Gold(lake, Inputs())
@@ -307,22 +308,6 @@ def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_pa
     assert lake.read(FILES).where("end_offset IS NOT NULL").count() == 2
 
 
-LONE = ((5, 1, None, "1"), (9, 1, "1", "never"))
-WHOLE = ((5, 1, None, "1"), (8, 2, "1", "2"))
-"""Offset, epoch, and the values before and after, as two followers of one cluster have them."""
-
-
-def write_tail(archives: Path) -> None:
-    """The directory of one controller may have uncommitted records; another follower has the committed log."""
-    for name, records in (("first", LONE), ("second", WHOLE)):
-        cluster = Cluster("tail", Random(1))
-        cluster.commits = [Commit(at, epoch, at, (Step(BROKER, was, now),)) for at, epoch, was, now in records]
-        ((file, lines),) = Follower(cluster, [(0, cluster.end, False)]).files()
-        path = archives / name / "tail" / file
-        path.parent.mkdir(parents=True)
-        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-
-
 def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(together: Followed) -> None:
     assert [(row["value"], row["open"]) for row in together.of("tail")] == [("1", False), ("2", True)]
 
@@ -336,31 +321,6 @@ def test_a_tail_that_was_cut_off_after_it_was_read_leaves_the_history(lake: Lake
 
     history = rows(lake.read(HISTORY).orderBy("revision"))
     assert [(row["value"], row["open"]) for row in history] == [("1", False), ("2", True)]
-
-
-def read_directory(lake: Lake, tmp_path: Path, *, each_time: bool = False) -> list[tuple[int, int]]:
-    """Read the metadata directory of a controller three times; it has changed before the last time.
-
-    Returns the number of changes and notes. `each_time`: update the history each time.
-    """
-    place = tmp_path / "data" / "__cluster_metadata-0"
-    place.mkdir(parents=True)
-    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=abc\n")
-    head = snapshot([*new_topic("orders", 1), topic_config("orders", "segment.ms", "7")], time=500)
-    (place / f"{10:020}-{3:010}.checkpoint").write_bytes(head)
-    segment = place / f"{10:020}.log"
-    threads = metadata.ConfigRecord(4, "", "log.cleaner.threads", "2")
-    segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5"), threads, threads, threads], epoch=3))
-    result = []
-    for more in (b"", b"", batch(14, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
-        if more:
-            segment.write_bytes(segment.read_bytes() + more)
-        read = bronze.Read()
-        bronze.read_metadata_log(lake, str(tmp_path / "data"), silver.next_round(lake), read)
-        if each_time:
-            silver.update(lake)
-        result.append((read.journal, len(read.notes)))
-    return result
 
 
 def test_the_metadata_directory_of_a_controller(together: Followed) -> None:
@@ -388,3 +348,28 @@ def _directory_is_in_the_history(result: list[tuple[int, int]], history: list[Ro
         ("retention.ms", "6", "outside", True),
     ]
     assert not any(row["returned"] for row in history)  # a broker key that is written again does not flap
+
+
+def test_each_change_that_several_gateways_archived_is_there_once_with_its_author(together: Followed) -> None:
+    _gateways_are_true(together.lake, together.gold, together.findings)
+
+
+@pytest.mark.full
+def test_archives_of_gateways_that_arrive_in_two_runs(lake: Lake, tmp_path: Path) -> None:
+    gateways.archive_all(tmp_path / "first", tmp_path / "second")
+    for each in ("first", "second"):
+        bronze.read_archive(lake, str(tmp_path / each), silver.next_round(lake), bronze.Read())
+        silver.update(lake)
+    gold = Gold(lake, Inputs())
+
+    _gateways_are_true(lake, gold, rows(gold.integrity()))
+
+
+def _gateways_are_true(lake: Lake, gold: Gold, findings: list[Row]) -> None:
+    mine = F.col("cluster").isin([*gateways.CHANGES])
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for row in gold.journal.where(mine).orderBy("time").collect():
+        found.setdefault(row["cluster"], []).append((row["after"], row["principal"], row["origin"]))
+    assert found == gateways.CHANGES
+    assert lake.read(ATTEMPTS).where(mine).count() == gateways.ATTEMPTS
+    assert [row for row in findings if row["cluster"] in gateways.CHANGES] == []
