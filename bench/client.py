@@ -156,11 +156,11 @@ def _alter(arena: Arena) -> Row:
     for _ in range(arena.settings.rounds):
         with Kconf() as server:
             names = prepare(server.address, arena.settings.topics)
-            wishes = {Resource.topic(each): [AlterConfigOp(OpType.SET, "segment.ms", "60000")] for each in names}
+            alterations = {Resource.topic(each): [AlterConfigOp(OpType.SET, "segment.ms", "60000")] for each in names}
             with SyncAdminClient(server.address) as admin:
                 admin.describe_cluster()
                 began = time.perf_counter()
-                admin.incremental_alter_configs(wishes).raise_for_failures()
+                admin.incremental_alter_configs(alterations).raise_for_failures()
                 seconds.append(time.perf_counter() - began)
     goal = Goal("most", 1.0, "≤ 1 s")
     return Row(f"alter {arena.settings.topics:,} topics by one call", "s", {"kconf": seconds}, [goal], True)

@@ -46,11 +46,11 @@ def prepare(address: str, count: int) -> list[str]:
     with SyncAdminClient(address, timeout=600) as admin:
         for some in parts(names):
             admin.create_topics(NewTopic(each, 1, 1) for each in some).raise_for_failures()
-        wishes = {
+        alterations = {
             Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", retention(number))]
             for number, name in enumerate(names)
         }
-        admin.incremental_alter_configs(wishes).raise_for_failures()
+        admin.incremental_alter_configs(alterations).raise_for_failures()
         _wait_until_seen(admin, names)
     return names
 

@@ -97,9 +97,9 @@ def once(address: str, frames: Sequence[bytes], shape: Shape) -> Run:
 
 
 def _start(address: str, frames: Sequence[bytes], shape: Shape, options: Sequence[str]) -> Running:
-    wishes = ["-address", address, "-connections", str(shape.connections), "-in-flight", str(shape.in_flight)]
+    arguments = ["-address", address, "-connections", str(shape.connections), "-in-flight", str(shape.in_flight)]
     pipe = subprocess.PIPE
-    command = [str(binary()), *wishes, *options]
+    command = [str(binary()), *arguments, *options]
     return Running(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe), b"".join(frames))
 
 

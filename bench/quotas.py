@@ -62,7 +62,7 @@ def _resolve(arena: Arena) -> Row:
         for user, client in pairs:
             found = index.resolve(KEY, user, client)
         seconds.append((time.process_time() - began) / len(pairs))
-        if found is None or found.source is not QuotaSource.CLIENT_IN_USER or len(found.losers) != 7:
+        if found is None or found.source is not QuotaSource.CLIENT_IN_USER or len(found.overridden) != 7:
             raise BenchError(f"The wrong quota was found: {found}.")
     micros = {"kconf": [each * 1e6 for each in seconds]}
     return Row(f"resolve one of {INDEXED:,} quotas, all 8 levels", "µs", micros, [Goal("most", 5.0)], True)

@@ -38,10 +38,10 @@ async def _make(admin: AdminClient) -> None:
 
 
 async def _change_if_unchanged(admin: AdminClient, value: str | None, seen: int) -> None:
-    wish = {ORDERS: [AlterConfigOp(OpType.SET, "segment.ms", "3600000" if value != "3600000" else "7200000")]}
-    first = await admin.incremental_alter_configs(wish, expected={ORDERS: seen}, reason="seen and changed")
+    alteration = {ORDERS: [AlterConfigOp(OpType.SET, "segment.ms", "3600000" if value != "3600000" else "7200000")]}
+    first = await admin.incremental_alter_configs(alteration, expected={ORDERS: seen}, reason="seen and changed")
     first.raise_for_failures()
-    second = await admin.incremental_alter_configs(wish, expected={ORDERS: seen})
+    second = await admin.incremental_alter_configs(alteration, expected={ORDERS: seen})
     try:
         second.raise_for_failures()
     except* InvalidUpdateVersion:

@@ -1,7 +1,7 @@
 """`make run`: start a server, run example commands, build tables of the changes, and leave the server running.
 
-The commands are in examples/story.py, the tables come from the pipeline (examples/tables.py). A second run continues
-with the state of the first. With ZooKeeper there are three servers, and one more step.
+The commands are in examples/demo_commands.py, the tables come from the pipeline (examples/tables.py). A second run
+continues with the state of the first. With ZooKeeper there are three servers, and one more step.
 Ctrl-C, SIGTERM and SIGHUP stop the servers.
 """
 
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
+from examples.demo_commands import DemoPrinter, run_commands
 from examples.servers import NotStarted, Servers, started
-from examples.story import Teller, tell
 from examples.tables import show_tables
 from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
 from lab.java import LabError
@@ -56,13 +56,13 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def _run(servers: Servers, *, once: bool, tables: bool) -> int:
-    teller = Teller()
+    printer = DemoPrinter()
     try:
-        tell(teller, servers)
+        run_commands(printer, servers)
         if len(servers.addresses) > 1:
-            _show_others(teller, servers.addresses)
+            _show_others(printer, servers.addresses)
         if tables:
-            show_tables(teller)
+            show_tables(printer)
         _invite(servers)
         return servers.stop() if once else servers.wait()
     except KeyboardInterrupt:  # the servers have received it too
@@ -79,22 +79,22 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make run", description="Run example commands on a real server.")
     parser.add_argument("--listen", default="127.0.0.1:9092")
     parser.add_argument("--store", default="sqlite:///.run/kconf.db", help="a URL, or zookeeper: start one")
-    parser.add_argument("--once", action="store_true", help="stop after the story")
+    parser.add_argument("--once", action="store_true", help="stop after the demo")
     parser.add_argument("--no-tables", dest="tables", action="store_false", help="leave out the pipeline")
     return parser.parse_args()
 
 
-def _show_others(teller: Teller, addresses: Sequence[str]) -> None:
+def _show_others(printer: DemoPrinter, addresses: Sequence[str]) -> None:
     """Change a config on one server, and read it from the change feed of another."""
-    teller.title("A change acknowledged by one server is visible on the others")
+    printer.title("A change acknowledged by one server is visible on the others")
     first, last = SyncAdminClient(addresses[0]), SyncAdminClient(addresses[-1])
     with first, last, last.watch_changes(about=[PAYMENTS]) as watch:
         now = first.describe_configs([PAYMENTS])[PAYMENTS]["segment.ms"].value
-        wish = AlterConfigOp(OpType.SET, "segment.ms", str(HOUR if now != str(HOUR) else 2 * HOUR))
-        first.incremental_alter_configs({PAYMENTS: [wish]}).raise_for_failures()
+        alteration = AlterConfigOp(OpType.SET, "segment.ms", str(HOUR if now != str(HOUR) else 2 * HOUR))
+        first.incremental_alter_configs({PAYMENTS: [alteration]}).raise_for_failures()
         seen = next(iter(watch))
     for change in seen.changes:
-        print(f"{addresses[-1]} tells revision {seen.number}: {change.resource}: {change.key} = {change.after}")
+        print(f"{addresses[-1]} reports revision {seen.number}: {change.resource}: {change.key} = {change.after}")
 
 
 def _invite(servers: Servers) -> None:

@@ -11,7 +11,7 @@ import sys
 from kconf import ApiError, CreatedTopic, ErrorCode, NewTopic, Source, SyncAdminClient
 
 DAY = 24 * 60 * 60 * 1000
-WISHES = [
+NEW_TOPICS = [
     NewTopic("orders", 6, 1, configs=[("retention.ms", str(7 * DAY))]),
     NewTopic("payments", 3, 1, configs=[("compression.type", "zstd"), ("max.message.bytes", "2000000")]),
     NewTopic("clicks"),  # the cluster's default partitions and replicas
@@ -20,18 +20,18 @@ WISHES = [
 
 def main(bootstrap: str) -> int:
     with SyncAdminClient(bootstrap) as admin:
-        made = admin.create_topics(WISHES)
-    for wish in WISHES:
-        failure = made.failures.get(wish.name)
+        made = admin.create_topics(NEW_TOPICS)
+    for new_topic in NEW_TOPICS:
+        failure = made.failures.get(new_topic.name)
         if failure is None:
-            print(_told(made[wish.name]))
+            print(_summary(made[new_topic.name]))
         else:
-            print(f"{wish.name}: {failure.code.name}: {failure.message}")
+            print(f"{new_topic.name}: {failure.code.name}: {failure.message}")
     others = [each for each in made.failures.values() if each.code is not ErrorCode.TOPIC_ALREADY_EXISTS]
     return 1 if others else 0
 
 
-def _told(topic: CreatedTopic) -> str:
+def _summary(topic: CreatedTopic) -> str:
     if isinstance(topic.details, ApiError):
         return f"{topic.name}: created; {topic.details}"
     entries = topic.config.entries

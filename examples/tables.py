@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from examples.servers import ARCHIVE, RUN
 
 if TYPE_CHECKING:
-    from examples.story import Teller
+    from examples.demo_commands import DemoPrinter
 
 LAKE = RUN / "lake"
 MAKE = (
@@ -26,16 +26,16 @@ ASK = (
 )
 
 
-def show_tables(teller: Teller) -> None:
+def show_tables(printer: DemoPrinter) -> None:
     """Run the pipeline and query its tables; if it cannot run, print what it needs."""
-    teller.title("Build tables with the pipeline: history, drift, report")
+    printer.title("Build tables with the pipeline: history, drift, report")
     missing = _missing()
     if missing is not None:
         print(missing)
         return
-    if all(teller.run(line) == 0 for line in MAKE):  # otherwise it has printed the reason
+    if all(printer.run(line) == 0 for line in MAKE):  # otherwise it has printed the reason
         for line in ASK:
-            teller.run(line)
+            printer.run(line)
 
 
 def _missing() -> str | None:

@@ -115,10 +115,10 @@ class KafkaBroker(JavaServer):
         elif self._elr_version != 0:
             raise LabError(f"Kafka {self.version} has no eligible leader replicas.")
         place = ["-t", self.cluster_id, "-c", str(self.properties_path)]
-        wishes = [*self._quorum(), *place, *features, *self._format_args]
+        arguments = [*self._quorum(), *place, *features, *self._format_args]
         classes = compiled(self.version, classpath(self.version))  # server.properties may name classes of the lab
         command = java_command(
-            self.version, "kafka.tools.StorageTool", "format", *wishes, options=QUICK, classes=classes
+            self.version, "kafka.tools.StorageTool", "format", *arguments, options=QUICK, classes=classes
         )
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=self._timeout)
         if done.returncode != 0:

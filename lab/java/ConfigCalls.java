@@ -59,28 +59,28 @@ final class ConfigCalls {
     }
 
     private static Object incrementalAlterConfigs(Admin admin, JsonNode args) {
-        Map<ConfigResource, Collection<AlterConfigOp>> wishes = new LinkedHashMap<>();
+        Map<ConfigResource, Collection<AlterConfigOp>> alterations = new LinkedHashMap<>();
         args.get("resources").forEach(each -> {
             List<AlterConfigOp> ops = new ArrayList<>();
             each.get("ops").forEach(op -> ops.add(new AlterConfigOp(
                 new ConfigEntry(op.get("name").asText(), AdminProbe.text(op, "value")),
                 AlterConfigOp.OpType.valueOf(op.get("op").asText()))));
-            wishes.put(resource(each), ops);
+            alterations.put(resource(each), ops);
         });
-        AlterConfigsResult result = admin.incrementalAlterConfigs(wishes, alterOptions(args));
+        AlterConfigsResult result = admin.incrementalAlterConfigs(alterations, alterOptions(args));
         return AdminProbe.outcomes(result.values(), ConfigCalls::name);
     }
 
     /** The older call that replaces everything: 3.x clients only. */
     private static Object alterConfigs(Admin admin, JsonNode args) throws Exception {
-        Map<ConfigResource, Config> wishes = new LinkedHashMap<>();
+        Map<ConfigResource, Config> alterations = new LinkedHashMap<>();
         args.get("resources").forEach(each -> {
             List<ConfigEntry> entries = new ArrayList<>();
             AdminProbe.strings(each.get("configs")).forEach((key, value) -> entries.add(new ConfigEntry(key, value)));
-            wishes.put(resource(each), new Config(entries));
+            alterations.put(resource(each), new Config(entries));
         });
         AlterConfigsResult result = (AlterConfigsResult) Admin.class
-            .getMethod("alterConfigs", Map.class, AlterConfigsOptions.class).invoke(admin, wishes, alterOptions(args));
+            .getMethod("alterConfigs", Map.class, AlterConfigsOptions.class).invoke(admin, alterations, alterOptions(args));
         return AdminProbe.outcomes(result.values(), ConfigCalls::name);
     }
 

@@ -429,8 +429,8 @@ class RemoteProtocolError(ProtocolError):
     """The peer violated the protocol: close the connection."""
 
 
-class UpstreamAway(RemoteProtocolError):
-    """A request that a gateway cannot pass on now. Its connection is closed, as by a broker that is away."""
+class UpstreamUnavailable(RemoteProtocolError):
+    """A request that a gateway cannot pass on now. Its connection is closed, as an unreachable broker would."""
 
 
 class ConfigurationError(KconfError):

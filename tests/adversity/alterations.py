@@ -36,14 +36,14 @@ BROKER: Place = (ResourceType.BROKER, "1")
 BROKERS: Place = (ResourceType.BROKER, "")
 
 
-def altering(wishes: Mapping[Place, Values], *, correlation: int = 1) -> bytes:
+def altering(requests: Mapping[Place, Values], *, correlation: int = 1) -> bytes:
     resources = [
         IncrementalAlterConfigsResource(
             kind,
             name,
             [IncrementalAlterableConfig(key, 0 if value is not None else 1, value) for key, value in values.items()],
         )
-        for (kind, name), values in wishes.items()
+        for (kind, name), values in requests.items()
     ]
     return frame(*ALTER, IncrementalAlterConfigsRequest(resources), correlation=correlation)
 
@@ -55,8 +55,8 @@ def describing(*places: Place, keys: Sequence[str] | None = None, correlation: i
 
 def creating(*names: str, configs: Mapping[str, str] | None = None, correlation: int = 1) -> bytes:
     pairs = [CreatableTopicConfig(key, value) for key, value in (configs or {}).items()]
-    wishes = [CreatableTopic(name, 1, 1, [], pairs) for name in names]
-    return frame(*CREATE, CreateTopicsRequest(wishes), correlation=correlation)
+    requests = [CreatableTopic(name, 1, 1, [], pairs) for name in names]
+    return frame(*CREATE, CreateTopicsRequest(requests), correlation=correlation)
 
 
 def deleting(*names: str, correlation: int = 1) -> bytes:

@@ -91,15 +91,15 @@ def test_corrupted_frames_do_no_harm(pytestconfig: pytest.Config, few: bool) -> 
     with (
         TemporaryDirectory(dir=_QUICK if _QUICK.is_dir() else None) as place,
         KconfProcess(store=f"sqlite:///{place}/kconf.db") as kconf,
-        Line(kconf) as neighbour,
+        Line(kconf) as neighbor,
     ):
-        create(neighbour, TOPIC)
+        create(neighbor, TOPIC)
         senders = _Senders(kconf)
         sizes = []
         for _ in range(wanted // BATCH):
             senders.send(list(islice(frames, BATCH)))
-            neighbour.send(describing(topic(TOPIC)), describing(BROKER))
-            neighbour.receive(), neighbour.receive()
+            neighbor.send(describing(topic(TOPIC)), describing(BROKER))
+            neighbor.receive(), neighbor.receive()
             sizes.append(memory(kconf))
         senders.close()
 

@@ -67,12 +67,12 @@ def test_one_large_describe_equals_many_small_ones(server: KconfProcess) -> None
 
 
 def test_a_broker_in_two_spellings_is_refused_twice(server: KconfProcess) -> None:
-    wishes = [
+    requests = [
         IncrementalAlterConfigsResource(BROKER, name, [IncrementalAlterableConfig("log.retention.ms", 0, "5000")])
         for name in ("1", "01")
     ]
     with Wire(server.bootstrap) as wire:
-        answer = wire.ask("IncrementalAlterConfigs", 1, resources=wishes)
+        answer = wire.ask("IncrementalAlterConfigs", 1, resources=requests)
 
     assert [each.error_code for each in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
 

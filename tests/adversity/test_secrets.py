@@ -36,18 +36,18 @@ def _secret(word: str) -> str:
 
 def _incremental(kind: int, name: str, key: str, value: str, *, operation: int = 0, dry: bool = False) -> bytes:
     configs = [IncrementalAlterableConfig(key, operation, value)]
-    wish = IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(kind, name, configs)], dry)
-    return frame("IncrementalAlterConfigs", 1, wish)
+    requested = IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(kind, name, configs)], dry)
+    return frame("IncrementalAlterConfigs", 1, requested)
 
 
 def _replacing(kind: int, name: str, key: str, value: str) -> bytes:
-    wish = AlterConfigsResource(kind, name, [AlterableConfig(key, value)])
-    return frame("AlterConfigs", 2, AlterConfigsRequest([wish]))
+    requested = AlterConfigsResource(kind, name, [AlterableConfig(key, value)])
+    return frame("AlterConfigs", 2, AlterConfigsRequest([requested]))
 
 
 def _creating(key: str, value: str) -> bytes:
-    wish = CreatableTopic("made", 1, 1, [], [CreatableTopicConfig(key, value)])
-    return frame("CreateTopics", 7, CreateTopicsRequest([wish]))
+    requested = CreatableTopic("made", 1, 1, [], [CreatableTopicConfig(key, value)])
+    return frame("CreateTopics", 7, CreateTopicsRequest([requested]))
 
 
 def _kip21(kind: str, name: str, key: str, value: str) -> bytes:

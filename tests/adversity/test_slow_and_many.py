@@ -47,13 +47,13 @@ def _send_until_full(line: Line, data: bytes) -> int:
 def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it_does(kconf: KconfProcess) -> None:
     """10,000 describe requests for all broker configs produce 150 MB of responses."""
     wanted = 10_000
-    with Line(kconf) as neighbour, Line(kconf) as slow:
-        _is_served(neighbour)
+    with Line(kconf) as neighbor, Line(kconf) as slow:
+        _is_served(neighbor)
         before = memory(kconf)
         asked = b"".join(describing(BROKER, correlation=number) for number in range(wanted))
         sent = _send_until_full(slow, asked)
 
-        assert all(_is_served(neighbour) for _ in range(20))
+        assert all(_is_served(neighbor) for _ in range(20))
         assert memory(kconf) < before + 16 * MB
 
         size = None
@@ -79,9 +79,9 @@ def test_many_clients_that_do_not_read_long_answers_share_them(kconf: KconfProce
         for line in lines:
             line.socket.setblocking(False)
             assert line.socket.send(asked * 10) > len(asked)
-        with Line(kconf) as neighbour:
-            _is_served(neighbour)  # socket buffers also take a few responses
-            assert all(_is_served(neighbour) for _ in range(20))
+        with Line(kconf) as neighbor:
+            _is_served(neighbor)  # socket buffers also take a few responses
+            assert all(_is_served(neighbor) for _ in range(20))
         assert size > 2 * MB
         assert memory(kconf) < before + 150 * MB  # one response, its parts, and a megabyte per client: not 1.5 GB
 

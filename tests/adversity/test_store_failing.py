@@ -97,9 +97,9 @@ def test_every_change_gets_a_timeout_error_and_nothing_has_changed(error: Except
         before = service.state
         store.error = error
 
-        wishes = altering({topic("orders"): {"retention.ms": "1"}, BROKERS: {"x": "y"}})
+        requests = altering({topic("orders"): {"retention.ms": "1"}, BROKERS: {"x": "y"}})
         growth = frame(*GROW, CreatePartitionsRequest([CreatePartitionsTopic("orders", 5)]))
-        altered = read(*ALTER, await _ask(context, wishes))
+        altered = read(*ALTER, await _ask(context, requests))
         created = read(*CREATE, await _ask(context, creating("more", "most")))
         deleted = read(*DELETE, await _ask(context, deleting("orders", "gone")))
         grown = read(*GROW, await _ask(context, growth))
@@ -243,8 +243,8 @@ def _full_disk(kconf: KconfProcess) -> Iterator[None]:
 
 
 def _alter(line: Line, number: int) -> list[ErrorCode]:
-    wish = {"retention.ms": str(number), "segment.ms": str(number)}
-    line.send(altering({topic("a"): wish, topic("b"): wish}))
+    requested = {"retention.ms": str(number), "segment.ms": str(number)}
+    line.send(altering({topic("a"): requested, topic("b"): requested}))
     return _codes(read(*ALTER, line.receive()).responses)
 
 

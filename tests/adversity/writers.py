@@ -62,10 +62,10 @@ class Writer:
             line.send(deleting(self.made) if self.exists else creating(self.made, configs=configs))
             self.exists = not self.exists
         number = self.sent + 1
-        wish = {key: str(number) for key in KEYS}
+        requested = {key: str(number) for key in KEYS}
         self.sent = number
         self._waiting.append((ALTER, number))
-        line.send(altering({topic(name): wish for name in (*self.topics, SHARED)}, correlation=number))
+        line.send(altering({topic(name): requested for name in (*self.topics, SHARED)}, correlation=number))
 
     def _receive(self, line: Line) -> None:
         kind, number = self._waiting[0]

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from kconf import CreatedTopic, NewTopic, TopicNotAuthorized
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 from tests.unit.client.drivers import KINDS, driver
 
 ALICE: Final = "alice"
@@ -181,7 +181,7 @@ def a_created_topic_does_not_show_what_may_not_be_described(pair: Pair) -> None:
         assert len(admin.create_topics([topic])[topic.name].config) >= 30
 
 
-STORIES: tuple[Callable[[Pair], None], ...] = (
+SCENARIOS: tuple[Callable[[Pair], None], ...] = (
     an_export_marks_what_may_not_be_read,
     an_export_of_everything_prunes_nothing_that_was_hidden,
     a_plan_does_not_claim_what_it_could_not_read,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.stories import People
-from tests.cli.few_rights import STORIES, Pair
+from tests.cli.commands.scenarios import People
+from tests.cli.few_rights import SCENARIOS, Pair
 from tests.security.conftest import certificates, secured  # noqa: F401 – fixtures
 from tests.security.sasl_server import ALICE, ROOT, Secured, User
 
@@ -24,6 +24,6 @@ def pair(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return Pair(someone(ROOT), someone(ALICE), monkeypatch)
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story(pair: Pair, story: Callable[[Pair], None]) -> None:
-    story(pair)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario(pair: Pair, scenario: Callable[[Pair], None]) -> None:
+    scenario(pair)

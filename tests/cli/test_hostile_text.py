@@ -42,7 +42,7 @@ from kconf.protocol.messages.describe_configs import (
 )
 from kconf.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
 from kconf.util.visible_text import UNSAFE
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.cli.conftest import Ran, run_in_process
 from tests.support.process import KconfProcess
 from tests.unit.client.fake import FakeBroker

@@ -21,8 +21,9 @@ from kconf import QuotaEntity, SyncAdminClient
 from kconf.cli.commands.quota.main import _EXAMPLES
 from kconf.operations.quotas.file import as_csv, as_yaml, read_quotas
 from tests.cli.conftest import run_program
-from tests.cli.quota_story import STORIES, Quotas, ten_thousand
+from tests.cli.quota_scenarios import SCENARIOS, Quotas, many
 from tests.support.process import KconfProcess
+from tests.support.targets import one_of
 
 
 @pytest.fixture
@@ -30,13 +31,14 @@ def quotas(server: KconfProcess) -> Quotas:
     return Quotas("-b", server.bootstrap)
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story(quotas: Quotas, story: Callable[[Quotas], None]) -> None:
-    story(quotas)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
+    scenario(quotas)
 
 
-def test_ten_thousand_quotas_in_one_command(quotas: Quotas, tmp_path: Path) -> None:
-    ten_thousand(quotas, tmp_path)
+@pytest.mark.parametrize("count", one_of(1500, [10_000]))
+def test_many_quotas_in_one_command(quotas: Quotas, tmp_path: Path, count: int) -> None:
+    many(quotas, tmp_path, count)
 
 
 def test_the_examples_of_the_help_work(server: KconfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +79,7 @@ def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) ->
         ("set --ip 10.0.0.1 producer_byte_rate=1", "is not a quota of ip"),
         ("unset --user a", "or --all"),
         ("unset --user a --all producer_byte_rate", "or --all"),
-        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if supports users and clients only"),
+        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if supports only users and client IDs"),
         ("set --user-default producer_byte_rate=1", "pass --yes"),
         ("load /nonexistent/quotas.yaml", "cannot be read"),
         ("export --out /nonexistent/quotas.yaml", "cannot be written"),

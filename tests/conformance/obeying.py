@@ -70,13 +70,13 @@ def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 def producing(broker: KafkaBroker, client_id: str) -> Iterator[Callable[[], float]]:
     """A producer that sends as fast as allowed; the function sends more and returns the throttle time."""
     seen: list[float] = [0.0]
-    wishes: dict[str, Any] = {
+    requests: dict[str, Any] = {
         "bootstrap.servers": broker.bootstrap,
         "client.id": client_id,
         "batch.size": 100_000,
         "throttle_cb": lambda event: seen.append(event.throttle_time),
     }
-    producer = Producer(wishes)
+    producer = Producer(requests)
 
     def throttled() -> float:
         for _ in range(10):
@@ -102,21 +102,21 @@ def altered_by_java(probe: AdminProbe, kind: str, name: str, values: Mapping[str
         answer = probe.call("alterClientQuotas", {"entries": [{"entity": {"client-id": name}, "ops": ops}]})
         assert all("error" not in each["outcome"] for each in answer), answer
         return
-    wishes = [{"op": "SET", "name": key, "value": value} for key, value in values.items()]
-    resource = {"type": "TOPIC" if kind == "topic" else "BROKER", "name": name, "ops": wishes}
+    requests = [{"op": "SET", "name": key, "value": value} for key, value in values.items()]
+    resource = {"type": "TOPIC" if kind == "topic" else "BROKER", "name": name, "ops": requests}
     answer = probe.call("incrementalAlterConfigs", {"resources": [resource]})
     assert all("error" not in each for each in answer.values()), answer
 
 
 def altered_by_tool(tools: ToolServer, address: str, kind: str, name: str, values: Mapping[str, str]) -> None:
     whom = ["--broker-defaults"] if kind == "brokers" else [f"--{kind}", name]
-    wish = ",".join(f"{key}={value}" for key, value in values.items())
-    done = tools.kafka_configs(address, "--alter", *whom, "--add-config", wish)
+    requested = ",".join(f"{key}={value}" for key, value in values.items())
+    done = tools.kafka_configs(address, "--alter", *whom, "--add-config", requested)
     assert done.returncode == 0, done.stderr
 
 
-def alter_scram(shared: Shared, wish: Mapping[str, object]) -> None:
-    answer = shared.ask.call("alterUserScramCredentials", {"alterations": [wish]})
+def alter_scram(shared: Shared, requested: Mapping[str, object]) -> None:
+    answer = shared.ask.call("alterUserScramCredentials", {"alterations": [requested]})
     assert all("error" not in each for each in answer.values()), answer
 
 

@@ -38,7 +38,7 @@ from kconf.client.journal.files import JournalContents, read_journal
 from kconf.errors import StoreUnavailable
 from kconf.model.lines.journal import read_revisions
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.cli.declarative.conftest import AUTHORIZER
 
 SECRET = "hunter2-planted"
@@ -77,11 +77,11 @@ def test_a_change_is_recorded_with_the_old_value_and_the_caller(
     topic = Resource.topic(name)
     admin.create_topics([NewTopic(name, 2, 1, configs=[("cleanup.policy", "compact")])]).raise_for_failures()
     until(lambda: name in admin.list_topics(), True)
-    wishes = [
+    requests = [
         AlterConfigOp(OpType.SET, "retention.ms", "7200000"),
         AlterConfigOp(OpType.APPEND, "cleanup.policy", "delete"),
     ]
-    admin.incremental_alter_configs({topic: wishes}, reason="for once").raise_for_failures()
+    admin.incremental_alter_configs({topic: requests}, reason="for once").raise_for_failures()
     until(lambda: admin.describe_configs([topic])[topic]["retention.ms"].value, "7200000")
     admin.incremental_alter_configs(
         {topic: [AlterConfigOp(OpType.SET, "retention.ms", "7200000")]}

@@ -65,9 +65,9 @@ def test_requests_about_a_broker_are_sent_to_it(admin: Any, cluster: KafkaCluste
 def test_a_broker_of_a_cluster_is_altered_by_itself(admin: Any) -> None:
     second, third = Resource.broker(2), Resource.broker(3)
     value = str(uuid4().int % 9000 + 1000)
-    wish = AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", value)
+    requested = AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", value)
 
-    admin.incremental_alter_configs({second: [wish], third: []}).raise_for_failures()
+    admin.incremental_alter_configs({second: [requested], third: []}).raise_for_failures()
 
     wait(lambda: admin.describe_configs([second])[second]["log.cleaner.backoff.ms"].value == value)
     other = admin.describe_configs([third])[third]["log.cleaner.backoff.ms"]
@@ -76,9 +76,9 @@ def test_a_broker_of_a_cluster_is_altered_by_itself(admin: Any) -> None:
 
 def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> None:
     resources = [Resource.topic(name) for name in topics(admin, 600)]
-    wish = [AlterConfigOp(OpType.SET, "retention.ms", "86400000")]
+    requested = [AlterConfigOp(OpType.SET, "retention.ms", "86400000")]
 
-    admin.incremental_alter_configs(dict.fromkeys(resources, wish)).raise_for_failures()
+    admin.incremental_alter_configs(dict.fromkeys(resources, requested)).raise_for_failures()
 
     def all_shown() -> bool:
         found = admin.describe_configs(resources)
@@ -108,5 +108,5 @@ def test_calls_succeed_when_a_node_and_the_controller_are_down() -> None:
 
 
 def _set_in_the_end(admin: Any, resource: Resource, value: str) -> None:
-    wish = AlterConfigOp(OpType.SET, "retention.ms", value)
-    wait(lambda: not admin.incremental_alter_configs({resource: [wish]}).failures)
+    requested = AlterConfigOp(OpType.SET, "retention.ms", value)
+    wait(lambda: not admin.incremental_alter_configs({resource: [requested]}).failures)

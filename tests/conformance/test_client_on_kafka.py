@@ -144,12 +144,12 @@ def test_a_failure_is_in_the_place_of_its_resource(admin: Any, topic: str) -> No
 
 def test_incremental_alterations(admin: Any, topic: str) -> None:
     orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
-    wishes = [
+    requests = [
         AlterConfigOp(OpType.SET, "retention.ms", "77"),
         AlterConfigOp(OpType.APPEND, "cleanup.policy", "compact"),
     ]
 
-    done = admin.incremental_alter_configs({orders: wishes, missing: wishes}, reason="not for Kafka")
+    done = admin.incremental_alter_configs({orders: requests, missing: requests}, reason="not for Kafka")
     wait(lambda: value(admin, orders, "retention.ms") == "77")
 
     assert done[orders] is None
@@ -227,9 +227,9 @@ def test_the_response_to_a_creation_has_the_configs_of_the_topic(admin: Any) -> 
 
 
 def test_topics_that_cannot_be_created(admin: Any, topic: str) -> None:
-    wishes = [NewTopic(topic), NewTopic("not/a/name"), NewTopic(topic + "-many", 1, 9)]
+    requests = [NewTopic(topic), NewTopic("not/a/name"), NewTopic(topic + "-many", 1, 9)]
 
-    made = admin.create_topics([*wishes, NewTopic(topic + "-dry")], validate_only=True)
+    made = admin.create_topics([*requests, NewTopic(topic + "-dry")], validate_only=True)
 
     assert {name: failure.code for name, failure in made.failures.items()} == {
         topic: ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -358,8 +358,8 @@ def test_many_topics_in_one_call(admin: Any) -> None:
     names = [f"{prefix}-{number}" for number in range(600)]
     resources = [Resource.topic(each) for each in names]
     admin.create_topics(names).raise_for_failures()
-    wishes = {each: [AlterConfigOp(OpType.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
-    admin.incremental_alter_configs(wishes).raise_for_failures()
+    requests = {each: [AlterConfigOp(OpType.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
+    admin.incremental_alter_configs(requests).raise_for_failures()
     wait(lambda: value(admin, resources[-1], "retention.ms") == "599")
 
     found = admin.describe_configs(resources)
@@ -390,8 +390,8 @@ def test_controllers_are_administered(kind: str, broker: KafkaBroker) -> None:
         assert found.controller is not None
         assert f"{found.controller.host}:{found.controller.port}" == broker.address("CONTROLLER")
 
-        wish = {Resource.brokers(): [AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", "17000")]}
-        admin.incremental_alter_configs(wish).raise_for_failures()
+        requested = {Resource.brokers(): [AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", "17000")]}
+        admin.incremental_alter_configs(requested).raise_for_failures()
         wait(lambda: value(admin, Resource.brokers(), "log.cleaner.backoff.ms") == "17000")
         clean = {Resource.brokers(): [AlterConfigOp(OpType.DELETE, "log.cleaner.backoff.ms")]}
         admin.incremental_alter_configs(clean).raise_for_failures()
@@ -452,7 +452,7 @@ def test_the_effective_quota_is_resolved_by_the_client(admin: Any) -> None:
     many = [QuotaEntity.of({"user": f"{user}-{number}", "client-id": client}) for number in range(50)]
 
     done = admin.alter_quotas({**levels, address: {key: 1.0}}, reason="not for Kafka")
-    wait(lambda: len(admin.describe_quotas([pair])[pair].get(key, EffectiveQuota(0, QuotaSource.USER)).losers) == 7)
+    wait(lambda: len(admin.describe_quotas([pair])[pair].get(key, EffectiveQuota(0, QuotaSource.USER)).overridden) == 7)
     found, all_at_once = admin.describe_quotas([pair, address]), admin.describe_quotas([pair, *many])
     shifts = admin.what_if(pair, {key: None})
     asked = admin.what_if(QuotaEntity.of({"user": user}), {key: 99.0}, pairs=[(user, "other"), (user, client)])

@@ -11,8 +11,8 @@ import pytest
 from kconf import AlterConfigOp, OpType, Resource, Source, SyncAdminClient
 from lab.broker import KafkaBroker
 from lab.zookeeper import ZooKeeper
-from tests.cli.commands.stories import (
-    STORIES,
+from tests.cli.commands.scenarios import (
+    SCENARIOS,
     People,
     groups_and_client_metrics_are_changed_too,
     rights_are_added_listed_and_deleted,
@@ -22,7 +22,7 @@ from tests.support.targets import one_of
 from tests.unit.client.certificates import Certificates
 
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-KNOWN_TO_39 = [each for each in STORIES if each is not groups_and_client_metrics_are_changed_too]
+KNOWN_TO_39 = [each for each in SCENARIOS if each is not groups_and_client_metrics_are_changed_too]
 
 
 class Secured(NamedTuple):
@@ -93,14 +93,14 @@ def _as_it_came(broker: KafkaBroker) -> KafkaBroker:
     return broker
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story_on_431(bare_431: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
-    story(People(tmp_path, bare_431.bootstrap))
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario_on_431(bare_431: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]) -> None:
+    scenario(People(tmp_path, bare_431.bootstrap))
 
 
-@pytest.mark.parametrize("story", one_of(KNOWN_TO_39[0], KNOWN_TO_39[1:]), ids=lambda each: str(each.__name__))
-def test_a_story_on_392(bare_392: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
-    story(People(tmp_path, bare_392.bootstrap))
+@pytest.mark.parametrize("scenario", one_of(KNOWN_TO_39[0], KNOWN_TO_39[1:]), ids=lambda each: str(each.__name__))
+def test_a_scenario_on_392(bare_392: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]) -> None:
+    scenario(People(tmp_path, bare_392.bootstrap))
 
 
 @pytest.fixture(scope="module")
@@ -110,16 +110,18 @@ def in_zookeeper(zookeeper: ZooKeeper) -> Iterator[KafkaBroker]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: str(each.__name__))
-def test_a_story_in_zookeeper_mode(in_zookeeper: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
-    story(People(tmp_path, in_zookeeper.bootstrap))
+@pytest.mark.parametrize("scenario", KNOWN_TO_39, ids=lambda each: str(each.__name__))
+def test_a_scenario_in_zookeeper_mode(
+    in_zookeeper: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]
+) -> None:
+    scenario(People(tmp_path, in_zookeeper.bootstrap))
 
 
 @pytest.mark.parametrize(
-    "story", one_of(rights_are_added_listed_and_deleted, STORIES), ids=lambda each: str(each.__name__)
+    "scenario", one_of(rights_are_added_listed_and_deleted, SCENARIOS), ids=lambda each: str(each.__name__)
 )
-def test_a_story_over_sasl_ssl(secured: Secured, tmp_path: Path, story: Callable[[People], None]) -> None:
-    story(People(tmp_path, secured.bootstrap, secured.properties))
+def test_a_scenario_over_sasl_ssl(secured: Secured, tmp_path: Path, scenario: Callable[[People], None]) -> None:
+    scenario(People(tmp_path, secured.bootstrap, secured.properties))
 
 
 def test_a_context_shows_what_is_possible(secured: Secured, kafka_431: KafkaBroker, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import People
-from tests.cli.declarative.apply_stories import APPLY_STORIES
+from tests.cli.commands.scenarios import People
+from tests.cli.declarative.apply_scenarios import APPLY_SCENARIOS
 from tests.cli.declarative.conftest import AUTHORIZER
-from tests.cli.declarative.stories import STORIES
+from tests.cli.declarative.scenarios import SCENARIOS
 from tests.support.targets import one_of
 
 
@@ -29,6 +29,6 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return found
 
 
-@pytest.mark.parametrize("story", [*STORIES, *APPLY_STORIES], ids=lambda each: str(each.__name__))
-def test_a_story(people: People, story: Callable[[People], None]) -> None:
-    story(people)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, *APPLY_SCENARIOS], ids=lambda each: str(each.__name__))
+def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+    scenario(people)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.cli.declarative.conftest import AUTHORIZER
-from tests.cli.few_rights import ALICE, STORIES, Pair, blame_says_what_it_could_not_read
+from tests.cli.few_rights import ALICE, SCENARIOS, Pair, blame_says_what_it_could_not_read
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
@@ -40,6 +40,8 @@ def pair(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return Pair(root, People(tmp_path / "alice", broker.address("SASL"), login), monkeypatch)
 
 
-@pytest.mark.parametrize("story", [*STORIES, blame_says_what_it_could_not_read], ids=lambda each: str(each.__name__))
-def test_a_story(pair: Pair, story: Callable[[Pair], None]) -> None:
-    story(pair)
+@pytest.mark.parametrize(
+    "scenario", [*SCENARIOS, blame_says_what_it_could_not_read], ids=lambda each: str(each.__name__)
+)
+def test_a_scenario(pair: Pair, scenario: Callable[[Pair], None]) -> None:
+    scenario(pair)

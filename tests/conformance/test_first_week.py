@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands.stories import until
+from tests.cli.commands.scenarios import until
 from tests.cli.conftest import run_program
 from tests.conformance.test_commands import Secured, secured  # noqa: F401 – a fixture
 

@@ -25,9 +25,9 @@ from kconf.console.settings import ConsoleSettings, ListenAddress
 from kconf.operations.target import Target
 from lab.broker import KafkaBroker
 from lab.tools import ToolServer
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 from tests.cli.conftest import run_in_process
-from tests.cli.history.stories import now
+from tests.cli.history.scenarios import now
 
 KEYS = ("retention.ms", "segment.ms", "flush.ms")
 

@@ -19,7 +19,7 @@ import pytest
 
 from kconf import AclBinding, AclFilter, AclType, AlterConfigOp, Operation, OpType, Resource, SyncAdminClient
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 from tests.unit.client.certificates import Certificates
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -38,7 +38,7 @@ from kconf.store.sqlite.rows import read_revision
 from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 
 KEY = "retention.ms"
 

@@ -24,7 +24,7 @@ from kconf.protocol.messages.list_groups import ListGroupsRequest
 from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.conformance.consumer_groups import consumed
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.compare import tree

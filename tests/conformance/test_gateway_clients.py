@@ -13,7 +13,7 @@ from lab.broker import KafkaBroker
 from lab.jars import CLIENTS, client_classpath
 from lab.java import QUICK, java
 from lab.packages import go_program, node_modules
-from tests.cli.commands.stories import STORIES, People, a_name, one_topic_is_changed_at_once
+from tests.cli.commands.scenarios import SCENARIOS, People, a_name, one_topic_is_changed_at_once
 from tests.conformance.differential.scenarios.data_plane import await_coordinators
 from tests.conformance.differential.side import Side
 from tests.conformance.test_clients import HERE, classes, steps  # noqa: F401  (a fixture)
@@ -69,18 +69,18 @@ def test_librdkafka(front: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "story",
-    [each if each is one_topic_is_changed_at_once else marked(each, pytest.mark.full) for each in STORIES],
+    "scenario",
+    [each if each is one_topic_is_changed_at_once else marked(each, pytest.mark.full) for each in SCENARIOS],
     ids=lambda each: each.__name__,
 )
-def test_commands(story: Callable[[People], None], front: str, tmp_path: Path) -> None:
-    story(People(tmp_path, front))
+def test_commands(scenario: Callable[[People], None], front: str, tmp_path: Path) -> None:
+    scenario(People(tmp_path, front))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: each.__name__)
-def test_commands_on_392(story: Callable[[People], None], front_392: str, tmp_path: Path) -> None:
-    story(People(tmp_path, front_392))
+@pytest.mark.parametrize("scenario", KNOWN_TO_39, ids=lambda each: each.__name__)
+def test_commands_on_392(scenario: Callable[[People], None], front_392: str, tmp_path: Path) -> None:
+    scenario(People(tmp_path, front_392))
 
 
 @pytest.mark.full

@@ -18,7 +18,7 @@ from kconf.protocol.records.metadata import ConfigRecord, decode_record
 from kconf.store.sqlite.rows import read_revision
 from kconf.store.upstream.intents import ARRIVES_WITHIN
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import until
+from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import KEY, begin, gateway, setting, topic  # noqa: F401
 from tests.support.crashing_gateway import STEPS
 

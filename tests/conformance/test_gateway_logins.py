@@ -21,7 +21,7 @@ from kconf.security.scram import credential, salted_password
 from kconf.security.tls import Tls
 from lab.broker import KafkaBroker
 from lab.server import free_ports
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.conformance.test_gateway import begin, gateway, setting, topic  # noqa: F401
 from tests.unit.client.certificates import Certificates
 

@@ -12,7 +12,7 @@ import pytest
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.auth.sasl import Plain
 from kconf.errors import ErrorCode, KafkaError
-from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation
 from kconf.model.alteration import NewTopic
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
@@ -37,6 +37,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         "lab.policy.file": str(tmp_path_factory.mktemp("policies") / "asked"),
         "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl.plain.sasl.jaas.config": f'{LOGIN} user_service="service-secret";',
+        "controller.listener.names": "CONTROLLER,LOGGED",
+        "listener.name.logged.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.logged.plain.sasl.jaas.config": f'{LOGIN} user_service="service-secret";',
     }
     cluster = AclBinding(AclType.CLUSTER, CLUSTER_NAME, "User:service", Operation.DESCRIBE)
     rights = [
@@ -46,7 +49,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         AclBinding(AclType.TOPIC, "*", "User:service", Operation.ALL),
     ]
     with (
-        KafkaBroker(properties=properties, listeners={"SASL": "SASL_PLAINTEXT"}) as broker,
+        KafkaBroker(properties=properties, listeners={"SASL": "SASL_PLAINTEXT", "LOGGED": "SASL_PLAINTEXT"}) as broker,
         SyncAdminClient(broker.bootstrap) as direct,
     ):
         direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
@@ -55,13 +58,19 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 
 
 @pytest.fixture
-def front(kafka: KafkaBroker, tmp_path: Path) -> Iterator[str]:
-    """Its users may do everything at the gateway: what is refused, the cluster refuses."""
-    account = tmp_path / "service.properties"
-    account.write_text(
+def account(tmp_path: Path) -> Path:
+    """The properties of the service's account."""
+    file = tmp_path / "service.properties"
+    file.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
         f'sasl.jaas.config={LOGIN} username="service" password="service-secret";\n'
     )
+    return file
+
+
+@pytest.fixture
+def front(kafka: KafkaBroker, account: Path, tmp_path: Path) -> Iterator[str]:
+    """Its users may do everything at the gateway: what is refused, the cluster refuses."""
     own = {**RIGHTS, "super.users": "User:ANONYMOUS"}
     options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
     upstream = ("--upstream", kafka.address("SASL"), "--upstream-properties", str(account))
@@ -96,9 +105,11 @@ def test_the_refusals_of_the_cluster_reach_the_client_as_they_are(kafka: KafkaBr
             for name in ("create.REFUSE", "create.OTHER", "create.RAISE"):
                 failures(creating(name, dry))
         failures(lambda each: each.alter_client_quotas({quota: {"producer_byte_rate": 1.0}})[quota])
-        ours, theirs = (failure(lambda one: one.create_acls([binding])[binding], each) for each in (admin, direct))
-        assert ours[0] == theirs[0]
-        assert "Request(" in ours[1]  # Kafka's message contains the request itself
+        kept = AclFilter(AclType.TOPIC, "*", "User:service")
+        for call in (lambda one: one.create_acls([binding])[binding], lambda one: one.delete_acls([kept])[kept]):
+            ours, theirs = failure(call, admin), failure(call, direct)
+            assert ours[0] == theirs[0]
+            assert "Request(" in ours[1]  # Kafka's message contains the request itself
         brokers = Resource.brokers()
         failures(lambda each: each.incremental_alter_configs({brokers: setting(1, "log.cleaner.threads")})[brokers])
         assert sorted(direct.list_topics()) == ["orders"]
@@ -109,12 +120,23 @@ def test_the_refusals_of_the_cluster_reach_the_client_as_they_are(kafka: KafkaBr
         assert direct.describe_configs([ORDERS])[ORDERS][KEY].value == "5"
 
 
-def test_controllers_that_cannot_be_reached_stop_the_start(kafka: KafkaBroker, tmp_path: Path) -> None:
-    where = ["--upstream", kafka.bootstrap, "--controllers", f"127.0.0.1:{free_port()}", "--listen", "127.0.0.1:0"]
+def failed_start(kafka: KafkaBroker, tmp_path: Path, *controllers: str) -> str:
+    """The error of a gateway that does not start."""
+    where = ["--upstream", kafka.bootstrap, *controllers, "--listen", "127.0.0.1:0"]
     own = {**RIGHTS, "super.users": "User:ANONYMOUS"}
     options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
     command = [sys.executable, "-m", "kconf", "serve", *where, *options, "--store", f"sqlite:///{tmp_path / 'gw.db'}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode != 0
-    assert "cannot connect to 127.0.0.1" in done.stderr
+    assert done.returncode == 1
     assert "Traceback" not in done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_controllers_that_cannot_be_reached_stop_the_start(kafka: KafkaBroker, tmp_path: Path) -> None:
+    assert "cannot connect to 127.0.0.1" in failed_start(kafka, tmp_path, "--controllers", f"127.0.0.1:{free_port()}")
+
+
+def test_controllers_that_deny_the_log_stop_the_start(kafka: KafkaBroker, account: Path, tmp_path: Path) -> None:
+    controllers = ("--controllers", kafka.address("LOGGED"), "--controller-properties", str(account))
+    error = failed_start(kafka, tmp_path, *controllers)
+    assert error.startswith("kconf: following the metadata log requires CLUSTER_ACTION on the cluster")

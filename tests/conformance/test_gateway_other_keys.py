@@ -11,7 +11,7 @@ from kconf.errors import InvalidConfig
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
 from kconf.model.resource import Resource, ResourceType
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.conformance.test_gateway import begin, gateway, setting
 from tests.support.older_gateway import LACKING
 

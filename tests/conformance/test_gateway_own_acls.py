@@ -16,7 +16,7 @@ from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation
 from kconf.model.alteration import NewTopic
 from kconf.model.resource import Resource
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import until
+from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, gateway, setting
 
 ORDERS, PAYMENTS = Resource.topic("orders"), Resource.topic("payments")
@@ -79,6 +79,22 @@ def test_the_gateways_own_acls_decide_and_are_read_again(kafka: KafkaBroker, tmp
             admin.incremental_alter_configs({ORDERS: setting(2)})[ORDERS]
         found = direct.describe_configs([ORDERS, PAYMENTS])
         assert [found[each][KEY].value for each in (ORDERS, PAYMENTS)] == ["1", "2"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("polls", [False, True], ids=["log", "polls"])
+def test_a_gateway_stops_if_the_cluster_gets_an_authorizer(tmp_path: Path, polls: bool) -> None:
+    """Without the settings of the authorizer, every client would have the gateway's rights."""
+    with KafkaBroker() as broker, gateway(broker, tmp_path / "gw.db", polls=polls) as (_, process):
+        broker.stop()
+        with broker.properties_path.open("a") as file:
+            file.write(f"authorizer.class.name={AUTHORIZER}\nsuper.users=User:ANONYMOUS\n")
+        broker.start()
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 1
+        assert "the authorizer of the cluster has changed; the gateway stops" in errors
+        assert "super.users, allow.everyone.if.no.acl.found" in errors
+        assert "Traceback" not in errors
 
 
 def test_acls_of_the_cluster_are_not_changed_through_the_gateway(kafka: KafkaBroker, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResource,
 )
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.conformance.test_gateway import KEY, gateway, topic  # noqa: F401
 from tests.conformance.test_mutation_quota import Limited, asked
 from tests.support.quotas import QuotaAdmin

@@ -11,7 +11,7 @@ from kconf.client.admin_sync import SyncAdminClient
 from kconf.model.alteration import NewTopic
 from lab.broker import KafkaBroker
 from lab.tools import Done, ToolServer
-from tests.cli.commands.stories import a_name
+from tests.cli.commands.scenarios import a_name
 from tests.conformance.consumer_groups import consumed
 from tests.conformance.test_gateway import gateway
 

@@ -20,7 +20,7 @@ from lab.broker import KafkaBroker
 from lab.jars import CLIENTS, client_classpath
 from lab.java import QUICK, java
 from lab.packages import go_program, node_modules
-from tests.cli.commands.stories import STORIES, People, a_name
+from tests.cli.commands.scenarios import SCENARIOS, People, a_name
 from tests.conformance.differential.scenarios.data_plane import await_coordinators
 from tests.conformance.differential.side import Side
 from tests.conformance.python_steps import PlainLogin, Step, with_aiokafka, with_kafka_python, with_librdkafka
@@ -110,11 +110,11 @@ def of_bob(prefix: str) -> AclBinding:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
 def test_the_commands_do_the_same_over_tls_and_with_rights(
-    story: Callable[[People], None], both: Both, tmp_path: Path
+    scenario: Callable[[People], None], both: Both, tmp_path: Path
 ) -> None:
-    story(People(tmp_path, both.gateway.bootstrap, both.gateway.properties))
+    scenario(People(tmp_path, both.gateway.bootstrap, both.gateway.properties))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from kconf.model.scram import Mechanism
 from kconf.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kconf.server.upstream.client import _SendRequest as Ask
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import until
+from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
 
 SCRAM = "SCRAM-SHA-512"

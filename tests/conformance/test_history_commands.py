@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.cli.declarative.conftest import AUTHORIZER
-from tests.cli.history.stories import SECRET, STORIES, a_watch_tells_changes_as_they_come
+from tests.cli.history.scenarios import SCENARIOS, SECRET, a_watch_tells_changes_as_they_come
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return found
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story(people: People, story: Callable[[People], None]) -> None:
-    story(people)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+    scenario(people)
 
     files = [each for each in (people.directory / "journal").rglob("*") if each.is_file()]
     assert files

@@ -1,6 +1,6 @@
 """Kafka's Java Admin client, 4.3.1 and 3.9.2, on kconf and on a real 4.3.1 broker: the same calls, the same answers.
 
-A story is a list of calls. Not compared: topic IDs, ports, the cluster ID, texts of error messages, and the text of
+A scenario is a list of calls. Not compared: topic IDs, ports, the cluster ID, texts of error messages, and the text of
 documentation (only its presence).
 """
 
@@ -97,8 +97,8 @@ def describe(*resources: dict[str, Any], documentation: bool = False) -> Call:
 
 
 def alter(resource: dict[str, Any], *ops: tuple[str, str, str | None], dry: bool = False) -> Call:
-    wishes = [{"op": op, "name": name, "value": value} for op, name, value in ops]
-    return "incrementalAlterConfigs", {"resources": [{**resource, "ops": wishes}], "validateOnly": dry}
+    requests = [{"op": op, "name": name, "value": value} for op, name, value in ops]
+    return "incrementalAlterConfigs", {"resources": [{**resource, "ops": requests}], "validateOnly": dry}
 
 
 def test_the_cluster_is_described_alike(both: Both) -> None:
@@ -118,16 +118,16 @@ def test_a_topics_life(both: Both, topic: str) -> None:
 
 def test_creating_returns_partitions_replication_factor_and_configs(both: Both, topic: str) -> None:
     """KIP-525: numPartitions(), replicationFactor() and config() of the result."""
-    wish = new(topic, configs={"cleanup.policy": "compact", "segment.ms": " 5 "})
+    requested = new(topic, configs={"cleanup.policy": "compact", "segment.ms": " 5 "})
 
-    said = both.check("createTopics", {"topics": [wish], "validateOnly": True})[topic]
+    said = both.check("createTopics", {"topics": [requested], "validateOnly": True})[topic]
 
     assert (said["numPartitions"], said["replicationFactor"], len(said["config"])) == (1, 1, 33)
     assert topic not in both.check("listTopics", {})
 
 
 def test_topics_that_cannot_be(both: Both, topic: str) -> None:
-    wishes = [
+    requests = [
         new("bad name"),
         new(""),
         new(".."),
@@ -146,8 +146,8 @@ def test_topics_that_cannot_be(both: Both, topic: str) -> None:
     ]
 
     for dry in (True, False):
-        said = both.check("createTopics", {"topics": wishes, "validateOnly": dry})
-        assert len(said) == len(wishes)
+        said = both.check("createTopics", {"topics": requests, "validateOnly": dry})
+        assert len(said) == len(requests)
         assert all("error" in each for each in said.values())
 
 
@@ -164,7 +164,7 @@ def test_an_existing_topic(both: Both, topic: str) -> None:
 def test_partitions_that_cannot_be(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic, partitions=2)]})
     both.check("describeTopics", {"topics": [topic]})
-    for wish in (
+    for requested in (
         {topic: {"count": 2}},
         {topic: {"count": 1}},
         {f"{topic}-missing": {"count": 4}},
@@ -173,8 +173,8 @@ def test_partitions_that_cannot_be(both: Both, topic: str) -> None:
         {topic: {"count": 3, "assignments": [[1, 1]]}},
         {topic: {"count": 3, "assignments": [[]]}},
     ):
-        said = both.check("createPartitions", {"topics": wish})
-        assert said.keys() == wish.keys()
+        said = both.check("createPartitions", {"topics": requested})
+        assert said.keys() == requested.keys()
         assert all("error" in each for each in said.values())
     both.check("createPartitions", {"topics": {topic: {"count": 3, "assignments": [[1]]}}, "validateOnly": True})
     both.check("describeTopics", {"topics": [topic]})
@@ -198,7 +198,7 @@ def test_a_topics_configuration(both: Both, topic: str) -> None:
     place = of_topic(topic)
     both.check("createTopics", {"topics": [new(topic, configs={"retention.ms": "5000"})]})
     both.check(*describe(place, documentation=True))
-    story = [
+    scenario = [
         alter(
             place,
             ("APPEND", "cleanup.policy", "compact"),
@@ -211,7 +211,7 @@ def test_a_topics_configuration(both: Both, topic: str) -> None:
         alter(place, ("SET", "leader.replication.throttled.replicas", "0:1,0:1")),
         alter(place, ("APPEND", "leader.replication.throttled.replicas", "1:1,0:1")),
     ]
-    for call in story:
+    for call in scenario:
         said = both.check(*call)
         assert said == {f"TOPIC:{topic}": {}}
         both.check(*describe(place))
@@ -247,7 +247,7 @@ def test_several_resources_in_one_call(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic), new(other)]})
     both.check("describeTopics", {"topics": [topic, other]})
     good, bad = {"op": "SET", "name": "segment.ms", "value": "5"}, {"op": "SET", "name": "segment.ms", "value": "0"}
-    wishes = [
+    requests = [
         {**of_topic(topic), "ops": [bad]},
         {**of_topic(other), "ops": [good]},
         {**of_topic(f"{topic}-missing"), "ops": [good]},
@@ -255,10 +255,10 @@ def test_several_resources_in_one_call(both: Both, topic: str) -> None:
         {"type": "CLIENT_METRICS", "name": topic, "ops": [{"op": "SET", "name": "no.such.key", "value": "5"}]},
     ]
 
-    said = both.check("incrementalAlterConfigs", {"resources": wishes})
+    said = both.check("incrementalAlterConfigs", {"resources": requests})
 
     assert said[f"TOPIC:{other}"] == {}
-    assert sum("error" in each for each in said.values()) == len(wishes) - 1
+    assert sum("error" in each for each in said.values()) == len(requests) - 1
     both.check(*describe(of_topic(topic), of_topic(other), of_topic(f"{topic}-missing"), BROKER))
     both.check("deleteTopics", {"topics": [topic, other]})
 

@@ -1,6 +1,6 @@
 """kafka-configs of 4.3.1 and 3.9.2, on kconf and on a real 4.3.1 broker: the same commands, the same output.
 
-A story is a list of command lines that leaves nothing stored. NAME is the story's own entity. A read follows each
+A scenario is a list of command lines that leaves nothing stored. NAME is the scenario's own entity. A read follows each
 change, so that the real broker can catch up.
 """
 
@@ -14,7 +14,7 @@ from lab import tools as fresh
 from lab.tools import ToolServer
 from tests.conformance.tooling import Pair
 
-STORIES = {
+SCENARIOS = {
     "topic": """
         topics --create --topic NAME --partitions 2 --config retention.ms=5000
         configs --describe --topic NAME
@@ -214,20 +214,20 @@ STORIES = {
 }
 
 
-def lines(story: str, name: str) -> list[str]:
-    return [line.strip().replace("NAME", name) for line in STORIES[story].strip().splitlines()]
+def lines(scenario: str, name: str) -> list[str]:
+    return [line.strip().replace("NAME", name) for line in SCENARIOS[scenario].strip().splitlines()]
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_the_tool_prints_the_same_on_kconf_and_on_kafka(beside: Pair, tool_server: ToolServer, story: str) -> None:
-    name = f"{story}-{tool_server.version.replace('.', '-')}"
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_tool_prints_the_same_on_kconf_and_on_kafka(beside: Pair, tool_server: ToolServer, scenario: str) -> None:
+    name = f"{scenario}-{tool_server.version.replace('.', '-')}"
 
-    for line in lines(story, name):
+    for line in lines(scenario, name):
         beside.check(tool_server, line)
 
 
 def test_there_are_more_than_forty_command_lines() -> None:
-    assert sum(len(lines(story, "x")) for story in STORIES) > 100
+    assert sum(len(lines(scenario, "x")) for scenario in SCENARIOS) > 100
 
 
 def test_loggers_are_those_of_the_server(beside: Pair, tool_server: ToolServer) -> None:
@@ -245,7 +245,7 @@ def test_loggers_are_those_of_the_server(beside: Pair, tool_server: ToolServer) 
 
 def test_values_come_from_a_file_too(beside: Pair, tool_server: ToolServer, tmp_path: Path) -> None:
     name = f"file-{tool_server.version.replace('.', '-')}"
-    file = tmp_path / "wishes.properties"
+    file = tmp_path / "requests.properties"
     file.write_text("segment.ms = 5\ncleanup.policy=compact,delete\n")
 
     beside.check(tool_server, f"topics --create --topic {name}")

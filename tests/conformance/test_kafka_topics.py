@@ -7,7 +7,7 @@ import pytest
 from lab.tools import ToolServer
 from tests.conformance.tooling import Pair
 
-STORIES = {
+SCENARIOS = {
     "life": """
         topics --create --topic NAME --partitions 3 --replication-factor 1 --config flush.ms=5 --config segment.ms=6
         topics --describe --topic NAME
@@ -84,11 +84,11 @@ STORIES = {
 }
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_the_tool_prints_the_same_on_kconf_and_on_kafka(beside: Pair, tool_server: ToolServer, story: str) -> None:
-    name = f"{story}-{tool_server.version.replace('.', '-')}"
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_tool_prints_the_same_on_kconf_and_on_kafka(beside: Pair, tool_server: ToolServer, scenario: str) -> None:
+    name = f"{scenario}-{tool_server.version.replace('.', '-')}"
 
-    for line in STORIES[story].strip().splitlines():
+    for line in SCENARIOS[scenario].strip().splitlines():
         beside.check(tool_server, line.strip().replace("NAME", name))
 
 

@@ -14,8 +14,8 @@ from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import People, a_name, until
-from tests.cli.history.stories import now
+from tests.cli.commands.scenarios import People, a_name, until
+from tests.cli.history.scenarios import now
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

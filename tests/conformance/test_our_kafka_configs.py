@@ -1,6 +1,6 @@
 """Compares kconf's kafka-configs with Kafka's: the same command lines on the same servers, a real broker and a kconf.
 
-Every story runs twice on both servers, once with each tool; reads use both tools. The output must be equal line by
+Every scenario runs twice on both servers, once with each tool; reads use both tools. The output must be equal line by
 line, and so must exit codes, first lines of stderr, and the server's error messages.
 """
 
@@ -23,7 +23,7 @@ from kconf.cli.compat.kafka_configs.main import main
 from kconf.cli.main import main as kconf
 from lab.broker import KafkaBroker
 from lab.tools import CONFIGS, Done, ToolServer
-from tests.conformance.test_kafka_configs import STORIES
+from tests.conformance.test_kafka_configs import SCENARIOS
 from tests.conformance.tooling import Pair, Said
 from tests.unit.client.certificates import Certificates
 
@@ -143,7 +143,7 @@ OURS = {
         configs --alter --topic x --delete-config a --delete-config b
     """,
 }
-ALL = {**STORIES, **OURS}
+ALL = {**SCENARIOS, **OURS}
 
 _WORDS = re.compile(r"org\.apache\.kafka\.common\.errors\.\w+.*")
 _PASSWORD = re.compile(r"=\[[^]]*password=[^]]*\]")
@@ -215,20 +215,20 @@ def _reads(line: str) -> bool:
     return "--describe" in line or "--list" in line
 
 
-def lines(story: str) -> list[str]:
-    return [line.strip().replace("NAME", f"ours-{story}") for line in ALL[story].strip().splitlines()]
+def lines(scenario: str) -> list[str]:
+    return [line.strip().replace("NAME", f"ours-{scenario}") for line in ALL[scenario].strip().splitlines()]
 
 
-@pytest.mark.parametrize("story", ALL)
-def test_our_tool_prints_what_kafkas_tool_prints(beside: Pair, tools: ToolServer, story: str) -> None:
+@pytest.mark.parametrize("scenario", ALL)
+def test_our_tool_prints_what_kafkas_tool_prints(beside: Pair, tools: ToolServer, scenario: str) -> None:
     stage = Stage(beside, tools)
     told = []
-    for line in lines(story):
+    for line in lines(scenario):
         said = stage.tell(line, ours_acts=False)
         assert set(said) == {said[0]}, line
         told.append(said[0])
 
-    for line, expected in zip(lines(story), told, strict=True):
+    for line, expected in zip(lines(scenario), told, strict=True):
         for each in stage.tell(line, ours_acts=True):
             assert each == expected, f"{line} (ours first)"
 
@@ -292,7 +292,7 @@ def test_help_lists_the_same_config_names(tools: ToolServer) -> None:
 
 
 def test_values_come_from_a_file(beside: Pair, tools: ToolServer, tmp_path: Path) -> None:
-    file = tmp_path / "wishes.properties"
+    file = tmp_path / "requests.properties"
     file.write_text('my.json = {"key": "val"}\nmy.nested = [[1, 2], [3, 4]]\nmy.plain: a b \n')
     address = beside.kafka.bootstrap
     done = ours(address, "--alter", "--broker", "1", "--add-config-file", str(file))
@@ -496,4 +496,4 @@ def test_the_proposals_commands_on_kafka(kafka_431: KafkaBroker, tools: ToolServ
 
 
 def test_there_are_more_than_sixty_command_lines() -> None:
-    assert sum(line.startswith("configs") for story in ALL for line in lines(story)) > 200
+    assert sum(line.startswith("configs") for scenario in ALL for line in lines(scenario)) > 200

@@ -113,7 +113,7 @@ class Sides:
 class Request:
     """One request: AlterConfigs (`replace`), IncrementalAlterConfigs or CreateTopics."""
 
-    wishes: list[tuple[Place, list[tuple[str, int, str | None]]]]
+    requests: list[tuple[Place, list[tuple[str, int, str | None]]]]
     replace: bool = False
     dry: bool = False
     topics: tuple[CreatableTopic, ...] = ()
@@ -124,10 +124,10 @@ class Request:
             return sorted(found, key=lambda each: str(each.name))
         if self.replace:
             said = admin.replace(
-                [(place, {key: value for key, _, value in ops}) for place, ops in self.wishes], dry=self.dry
+                [(place, {key: value for key, _, value in ops}) for place, ops in self.requests], dry=self.dry
             )
         else:
-            said = admin.alter_all(self.wishes, dry=self.dry)
+            said = admin.alter_all(self.requests, dry=self.dry)
         return sorted(said, key=lambda each: (each.resource_type, each.resource_name))
 
 
@@ -157,12 +157,12 @@ def _topic(name: str, partitions: int, factor: int, *configs: tuple[str, str]) -
 
 def _alteration(random: Random) -> Request:
     replace = random.random() < 0.3
-    wishes = []
+    requests = []
     for place in random.sample(PLACES, random.randint(1, 4)):
         keys = KEYS[place[0]]
         chosen = random.sample(sorted(keys), random.randint(0, min(3, len(keys))))
-        wishes.append((place, [_op(random, place, key, keys[key], replace) for key in chosen]))
-    return Request(wishes, replace, random.random() < 0.3)
+        requests.append((place, [_op(random, place, key, keys[key], replace) for key in chosen]))
+    return Request(requests, replace, random.random() < 0.3)
 
 
 def _op(random: Random, place: Place, key: str, values: list[str], replace: bool) -> tuple[str, int, str | None]:
@@ -206,7 +206,7 @@ def test_a_policy_is_given_what_kafkas_is(sides: Sides) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "codes_"),
+    ("requests", "codes_"),
     [
         ([((TOPIC, "plain"), [("retention.ms", SET, "5000")])], [0]),
         ([((TOPIC, "plain"), [("retention.ms", SET, "5000"), ("segment.ms", DELETE, None)])], [0]),
@@ -217,13 +217,13 @@ def test_a_policy_is_given_what_kafkas_is(sides: Sides) -> None:
         ([((8, "1"), [("org.apache.kafka", DELETE, None)])], None),
     ],
 )
-def test_the_cases_of_the_specification(sides: Sides, wishes: Any, codes_: list[int] | None) -> None:
+def test_the_cases_of_the_specification(sides: Sides, requests: Any, codes_: list[int] | None) -> None:
     if codes_ is None:  # loggers have other names in kconf; neither server calls the policy
         sides.kafka.admin.alter_all([((8, "1"), [("org.apache.kafka", SET, "INFO")])])
         sides.kconf.admin.alter_all([((8, "1"), [("kconf.service", SET, "INFO")])])
         assert sides.kafka.asked() == sides.kconf.asked() == []
     else:
-        assert sides.check(Request(wishes))[0] == codes_
+        assert sides.check(Request(requests))[0] == codes_
 
 
 @pytest.mark.parametrize(("deed", "theirs"), [("OTHER", 40), ("RAISE", -1)])
@@ -232,18 +232,18 @@ def test_a_failing_policy_refuses_for_any_exception(sides: Sides, deed: str, the
     name = f"failing.alter.{deed}"
     for side in (sides.kconf, sides.kafka):
         side.admin.create(name)
-    wish = [((TOPIC, name), [("flush.ms", SET, "8")])]
+    requested = [((TOPIC, name), [("flush.ms", SET, "8")])]
 
-    assert codes(sides.kafka.admin.alter_all(wish)) == [theirs]
-    assert codes(sides.kconf.admin.alter_all(wish)) == [44]
+    assert codes(sides.kafka.admin.alter_all(requested)) == [theirs]
+    assert codes(sides.kconf.admin.alter_all(requested)) == [44]
     assert sides.kconf.asked() == sides.kafka.asked()
 
 
 def test_a_broker_has_one_name_here(sides: Sides) -> None:
     """Intended: a rule about broker:1 cannot be bypassed by writing 01, which Kafka passes to the policy unchanged."""
-    wish = [((BROKER, "01"), [("log.cleaner.backoff.ms", SET, "333")])]
+    requested = [((BROKER, "01"), [("log.cleaner.backoff.ms", SET, "333")])]
     for side in (sides.kconf, sides.kafka):
-        assert codes(side.admin.alter_all(wish, dry=True)) == [0]
+        assert codes(side.admin.alter_all(requested, dry=True)) == [0]
 
     assert sides.kconf.asked() == [("alter", "broker:1", {"log.cleaner.backoff.ms": "333"})]
     assert sides.kafka.asked() == [("alter", "broker:01", {"log.cleaner.backoff.ms": "333"})]

@@ -20,7 +20,7 @@ from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramC
 from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
-from tests.cli.commands.stories import a_name, until
+from tests.cli.commands.scenarios import a_name, until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, kconf, setting
 
 Line = tuple[str, str | None, str | None, str, str | None]
@@ -55,14 +55,20 @@ def test_changes_of_all_tools_are_seen_and_ours_have_an_author(
         with pytest.raises(InvalidUpdateVersion):  # whether or not a poll has seen the change
             admin.incremental_alter_configs({resource: setting(30)}, expected={resource: seen})[resource]
         until(lambda: admin.describe_configs([resource])[resource][KEY].value, "20")
+        direct.incremental_alter_configs({resource: setting(25)}).raise_for_failures()
+        until(lambda: direct.describe_configs([resource])[resource][KEY].value, "25")
+        admin.incremental_alter_configs({resource: setting(20)}, reason="as seen").raise_for_failures()
+        assert direct.describe_configs([resource])[resource][KEY].value == "20"
         admin.incremental_alter_configs({resource: setting(30)}, reason="ours again").raise_for_failures()
         assert direct.describe_configs([resource])[resource][KEY].value == "30"
         direct.delete_topics([topic]).raise_for_failures()
         direct.create_topics([NewTopic(topic, 1, 1, configs=[(KEY, "30")])]).raise_for_failures()
-        until(lambda: len(journal(admin, resource)), 5)
+        until(lambda: len(journal(admin, resource)), 7)
         assert journal(admin, resource) == [
             (KEY, None, "10", "User:ANONYMOUS", "ours"),
             (KEY, "10", "20", "", None),
+            (KEY, "20", "25", "", None),
+            (KEY, "25", "20", "User:ANONYMOUS", "as seen"),
             (KEY, "20", "30", "User:ANONYMOUS", "ours again"),
             (KEY, "30", None, "", None),
             (KEY, None, "30", "", None),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.quota_story import STORIES, Quotas, ten_thousand, until
+from tests.cli.quota_scenarios import SCENARIOS, Quotas, many, until
 from tests.support.targets import one_of
 from tests.unit.client.certificates import Certificates
 
@@ -47,13 +47,13 @@ def quotas(request: pytest.FixtureRequest) -> Quotas:
     return Quotas("-b", broker.bootstrap)
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story(quotas: Quotas, story: Callable[[Quotas], None]) -> None:
-    story(quotas)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
+    scenario(quotas)
 
 
 def test_ten_thousand_quotas_in_one_command(kafka_431: KafkaBroker, tmp_path: Path) -> None:
-    ten_thousand(Quotas("-b", kafka_431.bootstrap), tmp_path)
+    many(Quotas("-b", kafka_431.bootstrap), tmp_path, 10_000)
 
 
 def test_what_if_checks_the_entities_with_quotas(quotas: Quotas) -> None:

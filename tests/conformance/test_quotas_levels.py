@@ -106,8 +106,8 @@ def test_each_level_takes_precedence_over_all_later_ones(
 
 def resolved(quotas: dict[QuotaEntity, float]) -> tuple[float, QuotaSource]:
     """The effective quota according to kconf."""
-    wishes = [ClientQuotaAlteration(entity, (ClientQuotaOp(KEY, value),)) for entity, value in quotas.items()]
-    found = QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, wishes).changes, 1)).resolve(
+    requests = [ClientQuotaAlteration(entity, (ClientQuotaOp(KEY, value),)) for entity, value in quotas.items()]
+    found = QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, requests).changes, 1)).resolve(
         KEY, USER, CLIENT
     )
     assert found is not None

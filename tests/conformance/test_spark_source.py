@@ -39,14 +39,14 @@ def test_a_real_cluster_is_read_whole(spark: SparkSession, broker: KafkaBroker) 
     names = [f"spark-source-{number}" for number in range(12)]
     with SyncAdminClient(broker.bootstrap) as admin:
         admin.create_topics([NewTopic(name, partitions=2) for name in names]).raise_for_failures()
-        wishes = {
+        requests = {
             Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", f"6{place}000")]
             for place, name in enumerate(names)
         }
-        admin.incremental_alter_configs(wishes).raise_for_failures()
+        admin.incremental_alter_configs(requests).raise_for_failures()
         admin.alter_client_quotas({WHO: {"producer_byte_rate": 7.0}}).raise_for_failures()
         try:
-            until(lambda: _is_visible(admin, list(wishes)))  # a real broker may lag behind
+            until(lambda: _is_visible(admin, list(requests)))  # a real broker may lag behind
             frame = spark.read.format("kconf").option("bootstrap.servers", broker.bootstrap).load()
             read = [row.asDict() for row in frame.collect()]
             listed = admin.list_topics(internal=True)

@@ -9,8 +9,8 @@ import pytest
 
 from lab.broker import KafkaBroker
 from lab.tools import ToolServer
-from tests.cli.commands.stories import People, a_name, until
-from tests.cli.history.stories import now
+from tests.cli.commands.scenarios import People, a_name, until
+from tests.cli.history.scenarios import now
 
 
 class TwoTools(People):

@@ -15,7 +15,7 @@ from tests.support.process import KconfProcess
 @pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
 def test_java_skips_keys_and_tags_that_it_does_not_know(make_probe: MakeProbe, version: str) -> None:
     orders = {"type": "TOPIC", "name": "orders"}
-    wish = {**orders, "ops": [{"op": "SET", "name": "retention.ms", "value": "7000"}]}
+    requested = {**orders, "ops": [{"op": "SET", "name": "retention.ms", "value": "7000"}]}
     with KconfProcess() as server:
         probe = make_probe(server.bootstrap, version)
         with Admin(server.bootstrap) as admin:
@@ -23,7 +23,7 @@ def test_java_skips_keys_and_tags_that_it_does_not_know(make_probe: MakeProbe, v
             served = {each.api_key for each in admin.ask("ApiVersions", 0).api_keys}
             tagged = admin.ask("DescribeConfigs", 4, resources=[DescribeConfigsResource(TOPIC, "orders")])
         before = probe.call("describeConfigs", {"resources": [orders]})
-        probe.call("incrementalAlterConfigs", {"resources": [wish]})
+        probe.call("incrementalAlterConfigs", {"resources": [requested]})
         after = probe.call("describeConfigs", {"resources": [orders]})
         probe.close()
 

@@ -262,8 +262,8 @@ def test_a_password_set_through_kconf_logs_in_and_no_longer_once_it_is_removed(
 
 
 def test_a_password_set_with_kafka_configs_logs_in(shared: Shared, tools: ToolServer, make_probe: MakeProbe) -> None:
-    wish = "SCRAM-SHA-256=[iterations=8192,password=opensesame]"
-    done = tools.kafka_configs(shared.kconf.bootstrap, "--alter", "--user", "greta", "--add-config", wish)
+    requested = "SCRAM-SHA-256=[iterations=8192,password=opensesame]"
+    done = tools.kafka_configs(shared.kconf.bootstrap, "--alter", "--user", "greta", "--add-config", requested)
 
     assert done.returncode == 0, done.stderr
     until(lambda: logs_in(shared, make_probe, "greta", "opensesame"))

@@ -99,8 +99,8 @@ def test_everything_is_shown_and_no_znode_is_written(cluster: Cluster) -> None:
 
 def test_changes_of_the_cluster_are_followed(cluster: Cluster, admin: SyncAdminClient) -> None:
     with admin.watch_changes(about=[ORDERS]) as watch:
-        wish = {"type": "TOPIC", "name": "orders", "ops": [{"op": "SET", "name": "flush.ms", "value": "777"}]}
-        cluster.probe.call("incrementalAlterConfigs", {"resources": [wish]})
+        requested = {"type": "TOPIC", "name": "orders", "ops": [{"op": "SET", "name": "flush.ms", "value": "777"}]}
+        cluster.probe.call("incrementalAlterConfigs", {"resources": [requested]})
         revision = next(watch)
 
     assert revision.origin == "outside"

@@ -66,8 +66,8 @@ def served() -> Iterator[KconfProcess]:
                 ("cleanup.policy", "compact", HOSTILE),
                 ("retention.ms", str(3 * DAY), None),
             ):
-                wish = {ORDERS: [AlterConfigOp(OpType.SET, key, value)]}
-                admin.incremental_alter_configs(wish, reason=reason).raise_for_failures()
+                requested = {ORDERS: [AlterConfigOp(OpType.SET, key, value)]}
+                admin.incremental_alter_configs(requested, reason=reason).raise_for_failures()
         yield server
 
 

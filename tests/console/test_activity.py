@@ -34,8 +34,8 @@ def test_filters_work_without_script(open_page: OpenPage) -> None:
 
 def test_what_the_server_refused_is_shown(served: KconfProcess, open_page: OpenPage) -> None:
     with SyncAdminClient(served.bootstrap) as admin:
-        wish = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "nonsense")]}
-        assert admin.incremental_alter_configs(wish, reason="a mistake").failures
+        requested = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "nonsense")]}
+        assert admin.incremental_alter_configs(requested, reason="a mistake").failures
     page = open_page("/home/activity?show=refusals")
     row = page.locator("tbody tr").filter(has_text="a mistake")
     expect(row).to_contain_text("INVALID_CONFIG")

@@ -64,7 +64,7 @@ def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> 
     assert error.startswith("kconf: login is off: everybody who can reach this address uses the credentials")
 
 
-def test_with_a_provider_there_are_logins_and_one_that_is_away_is_a_page(config: Path) -> None:
+def test_with_a_provider_there_are_logins_and_one_that_is_unreachable_is_a_page(config: Path) -> None:
     issuer = ("--oidc-issuer", "https://127.0.0.1:1", "--oidc-client-id", "console")
     process = started(config, "-C", "prod-eu", "--listen", "127.0.0.1:0", *issuer)
     try:

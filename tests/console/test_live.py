@@ -15,8 +15,8 @@ def test_a_page_announces_a_change_and_shows_it_after_a_reload(open_page: OpenPa
     expect(note).to_be_hidden()
     page.wait_for_function("document.body.getAttribute('data-live') === 'open'")
     with SyncAdminClient(served.bootstrap) as admin:
-        wish = {Resource.topic("payments"): [AlterConfigOp(OpType.SET, "segment.ms", "3600000")]}
-        admin.incremental_alter_configs(wish, reason="smaller segments").raise_for_failures()
+        requested = {Resource.topic("payments"): [AlterConfigOp(OpType.SET, "segment.ms", "3600000")]}
+        admin.incremental_alter_configs(requested, reason="smaller segments").raise_for_failures()
     expect(note).to_be_visible()
     note.click()
     expect(page.locator("tr.set")).to_contain_text("smaller segments")

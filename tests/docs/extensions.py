@@ -56,7 +56,7 @@ from kconf.protocol.messages.describe_quotas import (
     DescribedQuotas,
     DescribeQuotasRequest,
     DescribeQuotasResponse,
-    LosingQuota,
+    OverriddenQuota,
     QuotaResource,
     ResolvedQuota,
 )
@@ -152,7 +152,7 @@ MESSAGES: dict[str, tuple[int, Any]] = {
                     [QuotaResource(USER, "alice"), QuotaResource(CLIENT, "")],
                     0,
                     None,
-                    [ResolvedQuota(1, 1024.0, 2, [LosingQuota(512.0, 5)])],
+                    [ResolvedQuota(1, 1024.0, 2, [OverriddenQuota(512.0, 5)])],
                 )
             ],
         ),

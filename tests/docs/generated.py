@@ -70,7 +70,7 @@ def cli_page() -> str:
     parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` prints the same.\n", *_overview(top)]
     for command in commands:
         parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
-        parts.append("| word | is |\n|---|---|\n")
+        parts.append("| subcommand | description |\n|---|---|\n")
         parts += [row for action in command._actions for row in _action_rows(action)]
         if command.epilog:
             parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
@@ -140,7 +140,7 @@ Delta Lake tables under the URI of the lake, for any Delta reader. `bronze` is t
 `gold` the tables derived from them. [`kconf pipeline`](../how-to/pipeline.md) maintains them,
 [`kconf lake`](../how-to/ask-the-lake.md) queries them, with [SQL](../how-to/ask-the-lake.md#sql) too. Times are UTC.
 
-The key of a table identifies a row; null counts as a value in it. `exists` and `user` are words of SQL: write
+The key of a table identifies a row; null counts as a value in it. `exists` and `user` are reserved words: write
 `"exists"` (in Spark SQL with backquotes).
 
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.story import STORY
+from examples.demo_commands import STEPS
 from tests.support.targets import one_of
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def is_closed(address: tuple[str, int]) -> bool:
         return line.connect_ex(address) != 0
 
 
-@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+@pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
 def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, tmp_path: Path) -> None:
     runs = [demo(store, tmp_path, "--no-tables"), demo(store, tmp_path, "--no-tables")]
     assert [each.returncode for each in runs] == [0, 0], runs[0].stderr + runs[1].stderr
@@ -153,7 +153,7 @@ def test_a_signal_to_the_demo_alone_stops_all_that_was_started(
     assert len(ports(text)) == (4 if store == "zookeeper" else 1)
 
 
-def test_sigterm_to_make_in_the_middle_of_the_story_stops_the_server(tmp_path: Path) -> None:
+def test_sigterm_to_make_in_the_middle_of_the_scenario_stops_the_server(tmp_path: Path) -> None:
     here = [f"BIN={Path(sys.executable).parent}", "RUNS_ON=", "LISTEN=127.0.0.1:0", "STORE=sqlite:///demo.db"]
     with started(["make", "-f", str(ROOT / "Makefile"), "run", *here], tmp_path) as process:
         (address,) = ports(said(process, until="listening on"))
@@ -243,7 +243,7 @@ def test_an_unusable_address_is_reported_in_one_sentence(listen: str, tmp_path: 
 def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-    assert [title for title, *_ in STORY if len(title) > 80] == []
+    assert [title for title, *_ in STEPS if len(title) > 80] == []
     assert len(listed.splitlines()) > 8
     assert [line for line in listed.splitlines() if len(line) > 80] == []
 

@@ -31,11 +31,11 @@ def test_only_the_resource_that_moved_is_refused(admin: Admin, topic: str) -> No
     seen = revision_of(admin, *((TOPIC, name) for name in names))
     set_key(admin, names[1], "1000")
 
-    wishes = [
+    requests = [
         IncrementalAlterConfigsResource(TOPIC, name, [IncrementalAlterableConfig("segment.ms", SET, "5000")], seen)
         for name in names
     ]
-    answer = admin.ask("IncrementalAlterConfigs", 1, resources=wishes)
+    answer = admin.ask("IncrementalAlterConfigs", 1, resources=requests)
 
     assert codes(answer.responses) == [0, MOVED, 0, 0]
     assert [admin.overrides(name).get("segment.ms") for name in names] == ["5000", "1000", "5000", "5000"]

@@ -245,8 +245,8 @@ def test_a_flood_of_refusals_is_bounded_and_counted(own_server: KconfProcess) ->
 
 
 def test_a_change_is_recorded_even_if_the_client_disconnects_before_the_response(own_server: KconfProcess) -> None:
-    wish = IncrementalAlterConfigsResource(TOPIC, "none", [IncrementalAlterableConfig("segment.ms", SET, "1")])
-    frame = request(BY_NAME["IncrementalAlterConfigs"], 1, 1, "sneak", IncrementalAlterConfigsRequest([wish]))
+    requested = IncrementalAlterConfigsResource(TOPIC, "none", [IncrementalAlterableConfig("segment.ms", SET, "1")])
+    frame = request(BY_NAME["IncrementalAlterConfigs"], 1, 1, "sneak", IncrementalAlterConfigsRequest([requested]))
     for _ in range(50):
         line = own_server.connect()
         line.setsockopt(1, 13, b"\x01\x00\x00\x00\x00\x00\x00\x00")  # SO_LINGER 0: a reset

@@ -338,7 +338,7 @@ def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
 
 
 @pytest.mark.parametrize("key", ["alter.config.policy.class.name", "create.topic.policy.class.name"])
-def test_a_policy_that_cannot_be_honoured_stops_the_start(key: str) -> None:
+def test_a_policy_that_cannot_be_honored_stops_the_start(key: str) -> None:
     """Policy: a server must not start without a configured class that is missing or written in Java."""
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
         pass
@@ -351,7 +351,7 @@ def test_the_kips_spelling_of_the_policy_stops_the_start() -> None:
         pass
 
 
-def test_an_authorizer_that_cannot_be_honoured_stops_the_start() -> None:
+def test_an_authorizer_that_cannot_be_honored_stops_the_start() -> None:
     """ACLs: a server must not start without a configured authorizer that kconf does not have."""
     key = "authorizer.class.name"
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):

@@ -152,9 +152,9 @@ def test_a_deletion_needs_the_name_only(admin: Admin, topic: str) -> None:
 def test_each_entity_is_answered_with_its_own_code(admin: Admin, topic: str) -> None:
     """AlterConfig: the response has type, name and code for each entity."""
     admin.create(topic)
-    wish = [("segment.ms", SET, "5")]
+    requested = [("segment.ms", SET, "5")]
 
-    said = admin.alter_all([((TOPIC, topic), wish), ((TOPIC, "missing"), wish)])
+    said = admin.alter_all([((TOPIC, topic), requested), ((TOPIC, "missing"), requested)])
 
     assert [(each.resource_type, each.resource_name, each.error_code) for each in said] == [
         (TOPIC, topic, 0),
@@ -231,20 +231,20 @@ def test_the_kips_own_request_adds_and_deletes(admin: Admin, topic: str, kind: s
 def test_the_kips_own_request_answers_for_each_entity(admin: Admin, topic: str) -> None:
     """AlterConfig, Error Codes: InvalidEntity is 42, InvalidEntityConfig is 40; siblings are updated."""
     admin.create(topic, f"{topic}-bad", f"{topic}-both")
-    wish = {"segment.ms": "5"}
+    requested = {"segment.ms": "5"}
 
     said = alter_entities(
         admin,
-        entity("planet", "mars", wish),
-        entity("topic", "missing", wish),
-        entity("topic", "bad name", wish),
+        entity("planet", "mars", requested),
+        entity("topic", "missing", requested),
+        entity("topic", "bad name", requested),
         entity("topic", f"{topic}-bad", {"segment.ms": "soon"}),
-        entity("topic", f"{topic}-both", wish, ["segment.ms"]),
-        entity("topic", topic, wish),
+        entity("topic", f"{topic}-both", requested, ["segment.ms"]),
+        entity("topic", topic, requested),
     )
 
     assert [code for _, _, code in said] == [42, 42, 42, 40, 40, 0]
-    assert admin.overrides(topic) == wish
+    assert admin.overrides(topic) == requested
 
 
 def test_an_unknown_key_to_delete_is_an_invalid_config(own_admin: Admin) -> None:
@@ -291,8 +291,8 @@ def test_a_client_whose_quota_is_deleted_has_none_of_its_own(own_admin: Admin) -
     alter_entities(own_admin, entity("client", "Adi", {"producer_byte_rate": "1000"}))
 
     def in_force() -> list[float]:
-        wish = DescribedQuotaResource([QuotaResource(CLIENT, "Adi")])
-        (answer,) = own_admin.ask("DescribeQuotas", 0, resources=[wish]).resources
+        requested = DescribedQuotaResource([QuotaResource(CLIENT, "Adi")])
+        (answer,) = own_admin.ask("DescribeQuotas", 0, resources=[requested]).resources
         return [each.quota_value for each in answer.quotas]
 
     assert in_force() == [1000.0]

@@ -42,15 +42,15 @@ def client(name: str = "", of: str | None = None) -> Who:
 def alter_quotas(admin: Admin, who: Who, quotas: dict[int, float], *, dry: bool = False) -> list[int]:
     """A code for each quota."""
     parts = [QuotaResource(*each) for each in who]
-    wish = AlteredQuotaResource(parts, [WantedQuota(*each) for each in quotas.items()])
-    (answer,) = admin.ask("AlterQuotas", 0, validate_only=dry, resources=[wish]).resources
+    requested = AlteredQuotaResource(parts, [WantedQuota(*each) for each in quotas.items()])
+    (answer,) = admin.ask("AlterQuotas", 0, validate_only=dry, resources=[requested]).resources
     return [each.error_code for each in answer.quotas]
 
 
 def quotas(admin: Admin, who: Who, *types: int) -> dict[int, tuple[float, int]]:
     """Value and source by type."""
-    wish = DescribedQuotaResource([QuotaResource(*each) for each in who], types)
-    (answer,) = admin.ask("DescribeQuotas", 0, resources=[wish]).resources
+    requested = DescribedQuotaResource([QuotaResource(*each) for each in who], types)
+    (answer,) = admin.ask("DescribeQuotas", 0, resources=[requested]).resources
     assert answer.error_code == 0
     return {each.quota_type: (each.quota_value, each.quota_source) for each in answer.quotas}
 
@@ -146,9 +146,9 @@ def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
     """AlterQuotas Response: each quota has its own code; an invalid one does not affect the others."""
     parts = [QuotaResource(USER, "alice")]
     wanted = [(PRODUCER, 1024.0), (CONSUMER, -5.0), (9, 1.0), (PERCENTAGE, 10.0), (PERCENTAGE, 20.0)]
-    wish = AlteredQuotaResource(parts, [WantedQuota(*each) for each in wanted])
+    requested = AlteredQuotaResource(parts, [WantedQuota(*each) for each in wanted])
 
-    (answer,) = own_admin.ask("AlterQuotas", 0, validate_only=False, resources=[wish]).resources
+    (answer,) = own_admin.ask("AlterQuotas", 0, validate_only=False, resources=[requested]).resources
 
     assert [(each.quota_type, each.error_code) for each in answer.quotas] == [
         (PRODUCER, 0),

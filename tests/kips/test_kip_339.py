@@ -204,9 +204,9 @@ def test_the_operations_are_numbered_from_0_to_3(admin: Admin, topic: str) -> No
     """Protocol APIs: SET, REMOVE, APPEND and SUBTRACT are 0 to 3; another number fails only its resource."""
     other = f"{topic}-other"
     admin.create(topic, other, configs={"flush.ms": "6", LIST: "1:1", "cleanup.policy": "compact,delete"})
-    wishes = [("segment.ms", 0, "5"), ("flush.ms", 1, None), (LIST, 2, "0:0"), ("cleanup.policy", 3, "delete")]
+    requests = [("segment.ms", 0, "5"), ("flush.ms", 1, None), (LIST, 2, "0:0"), ("cleanup.policy", 3, "delete")]
 
-    said = admin.alter_all([((TOPIC, topic), [("segment.ms", 4, "5")]), ((TOPIC, other), wishes)])
+    said = admin.alter_all([((TOPIC, topic), [("segment.ms", 4, "5")]), ((TOPIC, other), requests)])
 
     assert codes(said) == [42, 0]
     assert admin.overrides(other) == {"segment.ms": "5", LIST: "1:1,0:0", "cleanup.policy": "compact"}

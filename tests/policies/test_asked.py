@@ -82,15 +82,15 @@ def test_a_replacement_does_not_show_what_it_drops(admin: Admin, asked: Asked, t
     )
 
 
-@pytest.mark.parametrize("wish", [[], [("retention.ms", SET, "5000")], [("flush.ms", DELETE, None)]])
+@pytest.mark.parametrize("requested", [[], [("retention.ms", SET, "5000")], [("flush.ms", DELETE, None)]])
 def test_a_change_without_effect_is_passed_to_policies_with_an_empty_map(
-    admin: Admin, asked: Asked, topic: str, wish: list[tuple[str, int, str | None]]
+    admin: Admin, asked: Asked, topic: str, requested: list[tuple[str, int, str | None]]
 ) -> None:
     """14.13."""
     admin.create(topic, configs={"retention.ms": "5000"})
     asked()
 
-    assert admin.alter((TOPIC, topic), *wish).error_code == 0
+    assert admin.alter((TOPIC, topic), *requested).error_code == 0
 
     (question,) = asked()
     assert said(question) == ({}, {"retention.ms": "5000"}, {"retention.ms": "5000"})
@@ -193,9 +193,9 @@ def test_without_configs_only_the_create_policy_is_called(admin: Admin, asked: A
 
 def test_with_assignments_there_are_no_counts(admin: Admin, asked: Asked, topic: str) -> None:
     assignments = [CreatableReplicaAssignment(index, [1]) for index in (1, 0)]
-    wish = CreatableTopic(topic, -1, -1, assignments, [CreatableTopicConfig("flush.ms", "8")])
+    requested = CreatableTopic(topic, -1, -1, assignments, [CreatableTopicConfig("flush.ms", "8")])
 
-    assert codes(admin.create_topics([wish])) == [0]
+    assert codes(admin.create_topics([requested])) == [0]
 
     _, question = asked()
     assert (question["partitions"], question["factor"]) == (None, None)

@@ -95,8 +95,8 @@ def test_test_shows_what_the_rules_would_refuse_today(server: KconfProcess, rule
     ]
 
 
-Wish = tuple[Place, str, str]
-WISHES: list[Wish] = [
+Requested = tuple[Place, str, str]
+REQUESTS: list[Requested] = [
     ((TOPIC, "long"), "retention.ms", "-1"),
     ((TOPIC, "plain"), "retention.ms", "86400000"),
     ((BROKER, ""), "log.cleaner.backoff.ms", "60001"),
@@ -119,8 +119,8 @@ def test_test_finds_what_a_server_with_these_rules_refuses(rules: Path) -> None:
         with Admin(plain.bootstrap) as admin, Admin(ruled.bootstrap) as judged:
             for each in (admin, judged):
                 each.create("long", "plain")
-            assert [admin.alter(place, (key, SET, value)).error_code for place, key, value in WISHES] == [0] * 8
-            refused = [wish for wish in WISHES if _is_refused(judged, wish)]
+            assert [admin.alter(place, (key, SET, value)).error_code for place, key, value in REQUESTS] == [0] * 8
+            refused = [requested for requested in REQUESTS if _is_refused(judged, requested)]
 
         done = kconf("test", rules, "-b", plain.bootstrap)
 
@@ -128,10 +128,10 @@ def test_test_finds_what_a_server_with_these_rules_refuses(rules: Path) -> None:
     assert sorted(line.split(": ")[0] for line in findings(done)) == sorted(_name(place) for place, _, _ in refused)
 
 
-def _is_refused(admin: Admin, wish: Wish) -> bool:
-    place, key, value = wish
+def _is_refused(admin: Admin, requested: Requested) -> bool:
+    place, key, value = requested
     code = admin.alter(place, (key, SET, value)).error_code
-    assert code in (0, 44), wish
+    assert code in (0, 44), requested
     return bool(code == 44)
 
 

@@ -219,7 +219,7 @@ def test_broker_levels_that_move_refuse_no_topic(server: KconfProcess, admin: Ad
 
 def test_kip_21s_own_request_is_checked_by_policies_too(admin: Admin) -> None:
     admin.create(f"kip-21.{REFUSED}", "kip-21")
-    wish = [AddedConfigEntry("flush.ms", "8")]
-    entities = [AlteredEntity("topic", name, wish, ()) for name in (f"kip-21.{REFUSED}", "kip-21")]
+    requested = [AddedConfigEntry("flush.ms", "8")]
+    entities = [AlteredEntity("topic", name, requested, ()) for name in (f"kip-21.{REFUSED}", "kip-21")]
 
     assert codes(admin.ask("AlterConfig", 0, entities=entities).entities) == [44, 0]

@@ -61,9 +61,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KconfProcess]:
 def test_a_refusal_names_the_rule_and_other_resources_are_changed(admin: Admin, topic: str, dry: bool) -> None:
     name = topic.lower()
     admin.create(name, f"{name}-2")
-    wishes = [((TOPIC, name), [("retention.ms", SET, "5")]), ((TOPIC, f"{name}-2"), [("retention.ms", SET, "3600000")])]
+    requests = [
+        ((TOPIC, name), [("retention.ms", SET, "5")]),
+        ((TOPIC, f"{name}-2"), [("retention.ms", SET, "3600000")]),
+    ]
 
-    said = admin.alter_all(wishes, dry=dry)
+    said = admin.alter_all(requests, dry=dry)
 
     assert codes(said) == [44, 0]
     assert said[0].error_message == "not so long: retention.ms is 5 but must be at least 1h (rule keep)"

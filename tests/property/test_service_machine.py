@@ -76,7 +76,7 @@ PLACES = [
 ]
 
 
-class Wish(NamedTuple):
+class RequestedOp(NamedTuple):
     """An operation on one key: set, delete, append or subtract."""
 
     op: int
@@ -84,18 +84,18 @@ class Wish(NamedTuple):
     value: str | None
 
 
-def _wishes(resource: Resource) -> st.SearchStrategy[list[Wish]]:
+def _requests(resource: Resource) -> st.SearchStrategy[list[RequestedOp]]:
     good = GOOD[resource.type]
-    sets = st.sampled_from([Wish(0, key, value) for key, values in good.items() for value in values])
-    deletes = st.sampled_from([Wish(1, key, None) for key in good])
-    lists = st.sampled_from([Wish(op, LIST, value) for op in (2, 3) for value in ("0:1", "1:1,2:1", "0:1,2:1")])
-    bad = st.just(Wish(0, *BAD[resource.type]))
+    sets = st.sampled_from([RequestedOp(0, key, value) for key, values in good.items() for value in values])
+    deletes = st.sampled_from([RequestedOp(1, key, None) for key in good])
+    lists = st.sampled_from([RequestedOp(op, LIST, value) for op in (2, 3) for value in ("0:1", "1:1,2:1", "0:1,2:1")])
+    bad = st.just(RequestedOp(0, *BAD[resource.type]))
     one = st.one_of(sets, sets, deletes, lists if resource.type == ResourceType.TOPIC else deletes, bad)
-    return st.lists(one, min_size=1, max_size=3, unique_by=lambda wish: wish.key)
+    return st.lists(one, min_size=1, max_size=3, unique_by=lambda requested: requested.key)
 
 
 ALTERATIONS = st.lists(
-    st.sampled_from(PLACES).flatmap(lambda place: st.tuples(st.just(place), _wishes(place))),
+    st.sampled_from(PLACES).flatmap(lambda place: st.tuples(st.just(place), _requests(place))),
     min_size=1,
     max_size=3,
     unique_by=lambda pair: pair[0],
@@ -109,10 +109,10 @@ class Model:
         self.topics: dict[str, int] = {}
         self.values: dict[Resource, dict[str, str]] = {}
 
-    def alter(self, place: Resource, wishes: Sequence[Wish], *, replace: bool) -> ErrorCode:
+    def alter(self, place: Resource, requests: Sequence[RequestedOp], *, replace: bool) -> ErrorCode:
         stored = self.values.get(place, {})
         result = {} if replace else dict(stored)
-        for op, key, value in wishes:
+        for op, key, value in requests:
             if op == 0:
                 result[key] = value or ""
             elif op == 1:
@@ -172,12 +172,14 @@ Said = tuple[str, int, object]
 """A request: its API, version and message."""
 
 
-def _incremental(changes: Sequence[tuple[Resource, Sequence[Wish]]], *, validate_only: bool = False) -> Said:
+def _incremental(changes: Sequence[tuple[Resource, Sequence[RequestedOp]]], *, validate_only: bool = False) -> Said:
     resources = [
         IncrementalAlterConfigsResource(
-            place.type, place.name, [IncrementalAlterableConfig(wish.key, wish.op, wish.value) for wish in wishes]
+            place.type,
+            place.name,
+            [IncrementalAlterableConfig(requested.key, requested.op, requested.value) for requested in requests],
         )
-        for place, wishes in changes
+        for place, requests in changes
     ]
     return "IncrementalAlterConfigs", 1, IncrementalAlterConfigsRequest(resources, validate_only)
 
@@ -230,13 +232,13 @@ class ServiceMachine(RuleBasedStateMachine):
         return [[one.error_code for one in each] for each in results]
 
     @rule(changes=ALTERATIONS)
-    def alter(self, changes: list[tuple[Resource, list[Wish]]]) -> None:
-        expected = [self.model.alter(place, wishes, replace=False) for place, wishes in changes]
+    def alter(self, changes: list[tuple[Resource, list[RequestedOp]]]) -> None:
+        expected = [self.model.alter(place, requests, replace=False) for place, requests in changes]
 
         assert self._codes(_incremental(changes)) == [expected]
 
     @rule(changes=ALTERATIONS)
-    def try_only(self, changes: list[tuple[Resource, list[Wish]]]) -> None:
+    def try_only(self, changes: list[tuple[Resource, list[RequestedOp]]]) -> None:
         before = self.service.state
 
         self._ask(_incremental(changes, validate_only=True))
@@ -244,24 +246,28 @@ class ServiceMachine(RuleBasedStateMachine):
         assert self.service.state is before
 
     @rule(groups=st.lists(ALTERATIONS, min_size=2, max_size=5))
-    def alter_together(self, groups: list[list[tuple[Resource, list[Wish]]]]) -> None:
+    def alter_together(self, groups: list[list[tuple[Resource, list[RequestedOp]]]]) -> None:
         """Requests are planned one after the other and committed together."""
-        expected = [[self.model.alter(place, wishes, replace=False) for place, wishes in each] for each in groups]
+        expected = [[self.model.alter(place, requests, replace=False) for place, requests in each] for each in groups]
 
         assert self._codes(*map(_incremental, groups)) == expected
 
     @rule(place=st.sampled_from(PLACES), data=st.data())
     def replace(self, place: Resource, data: st.DataObject) -> None:
-        wishes = [wish for wish in data.draw(_wishes(place)) if wish.op == 0]
-        expected = self.model.alter(place, wishes, replace=True)
-        configs = [AlterableConfig(wish.key, wish.value) for wish in wishes]
+        requests = [requested for requested in data.draw(_requests(place)) if requested.op == 0]
+        expected = self.model.alter(place, requests, replace=True)
+        configs = [AlterableConfig(requested.key, requested.value) for requested in requests]
         message = AlterConfigsRequest([AlterConfigsResource(place.type, place.name, configs)])
 
         assert self._codes(("AlterConfigs", 2, message)) == [[expected]]
 
-    @rule(name=st.sampled_from(TOPICS), wishes=_wishes(Resource.topic("a")))
-    def create(self, name: str, wishes: list[Wish]) -> None:
-        configs = {wish.key: wish.value for wish in wishes if wish.op == 0 and wish.value is not None}
+    @rule(name=st.sampled_from(TOPICS), requests=_requests(Resource.topic("a")))
+    def create(self, name: str, requests: list[RequestedOp]) -> None:
+        configs = {
+            requested.key: requested.value
+            for requested in requests
+            if requested.op == 0 and requested.value is not None
+        }
         expected = self.model.create(name, configs)
         pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]
         message = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], pairs)])

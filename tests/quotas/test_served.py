@@ -72,7 +72,11 @@ def test_kip_248_returns_the_value_the_source_and_the_overridden_quotas(admin: Q
         (1, 3.0, 2),
         (3, 6.0, 7),
     ]
-    assert [(each.quota_value, each.quota_source) for each in answer.quotas[0].losers] == [(2.0, 2), (4.0, 5), (5.0, 7)]
+    assert [(each.quota_value, each.quota_source) for each in answer.quotas[0].overridden] == [
+        (2.0, 2),
+        (4.0, 5),
+        (5.0, 7),
+    ]
 
 
 def test_kip_248_an_empty_name_is_the_default(admin: QuotaAdmin) -> None:

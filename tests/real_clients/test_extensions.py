@@ -125,9 +125,9 @@ def test_a_reason_of_a_quota_or_a_credential_is_in_the_journal(admin: Admin, top
 
 
 def test_a_topic_with_too_long_a_reason_is_not_created(admin: Admin, topic: str) -> None:
-    wish = CreatableTopic(topic, 1, 1, [], [])
+    requested = CreatableTopic(topic, 1, 1, [], [])
 
-    answer = admin.ask("CreateTopics", 7, topics=[wish], reason="x" * 4097)
+    answer = admin.ask("CreateTopics", 7, topics=[requested], reason="x" * 4097)
 
     assert [(each.name, each.error_code) for each in answer.topics] == [(topic, 42)]
     assert changes(admin, topic) == []

@@ -57,9 +57,9 @@ def test_the_cluster_has_one_broker_which_is_the_controller(admin: Any, server: 
 
 
 def test_a_created_topic_is_answered_with_its_id_and_its_whole_configuration(admin: Any, topic: str) -> None:
-    wish = {"num_partitions": 3, "replication_factor": 1, "configs": {"retention.ms": "5000"}}
+    requested = {"num_partitions": 3, "replication_factor": 1, "configs": {"retention.ms": "5000"}}
 
-    (made,) = admin.create_topics({topic: wish})["topics"]
+    (made,) = admin.create_topics({topic: requested})["topics"]
 
     assert (made["error_code"], made["num_partitions"], made["replication_factor"]) == (0, 3, 1)
     assert uuid.UUID(made["topic_id"])
@@ -95,7 +95,7 @@ def test_validate_only_returns_the_result_and_creates_nothing(admin: Any, topic:
 
 
 @pytest.mark.parametrize(
-    ("name", "wish", "error"),
+    ("name", "requested", "error"),
     [
         ("bad name", {}, errors.InvalidTopicError),
         ("..", {}, errors.InvalidTopicError),
@@ -107,9 +107,9 @@ def test_validate_only_returns_the_result_and_creates_nothing(admin: Any, topic:
         ("__cluster_metadata", {}, errors.InvalidRequestError),
     ],
 )
-def test_an_invalid_topic_is_refused(admin: Any, name: str, wish: dict[str, Any], error: type[Exception]) -> None:
+def test_an_invalid_topic_is_refused(admin: Any, name: str, requested: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        admin.create_topics({name: wish})
+        admin.create_topics({name: requested})
 
     assert name not in admin.list_topics()
 
@@ -186,13 +186,13 @@ def test_a_brokers_entries_hide_what_is_sensitive(admin: Any) -> None:
 
 def test_set_append_subtract_and_delete_change_only_what_they_name(admin: Any, topic: str) -> None:
     admin.create_topics({topic: {"configs": {"retention.ms": "1", "segment.ms": "2"}}})
-    wishes = {
+    requests = {
         "cleanup.policy": ("append", "compact"),
         "retention.ms": ("delete", None),
         "max.message.bytes": ("set", "77"),
     }
 
-    assert admin.alter_configs([ConfigResource("topic", topic, wishes)]) == {"topic": {topic: "OK"}}
+    assert admin.alter_configs([ConfigResource("topic", topic, requests)]) == {"topic": {topic: "OK"}}
     assert chosen(admin, topic) == {
         "cleanup.policy": "delete,compact",
         "max.message.bytes": "77",
@@ -214,9 +214,9 @@ def test_reset_configs_brings_the_default_back(admin: Any, topic: str) -> None:
 def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
     """kafka-python itself repeats the other overrides, so the replacing request is sent directly."""
     admin.create_topics({topic: {"configs": {"retention.ms": "1", "segment.ms": "2"}}})
-    wish = [ConfigResource("topic", topic, {"segment.ms": "3"})]
+    requested = [ConfigResource("topic", topic, {"segment.ms": "3"})]
 
-    kept = admin.alter_configs(wish, incremental=False)
+    kept = admin.alter_configs(requested, incremental=False)
     assert (kept, chosen(admin, topic)) == ({"topic": {topic: "OK"}}, {"retention.ms": "1", "segment.ms": "3"})
 
     admin._manager.run(admin._send_alter_configs_requests, [ConfigResource("topic", topic, {"segment.ms": "4"})])
@@ -226,13 +226,13 @@ def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
 def test_an_error_of_one_resource_affects_no_other(admin: Any, topic: str) -> None:
     other = f"{topic}-other"
     admin.create_topics([topic, other])
-    wishes = [
+    requests = [
         ConfigResource("topic", topic, {"compression.type": "zip"}),
         ConfigResource("topic", f"{topic}-missing", {"compression.type": "gzip"}),
         ConfigResource("topic", other, {"compression.type": "gzip"}),
     ]
 
-    outcomes = admin.alter_configs(wishes, raise_on_unknown=False)["topic"]
+    outcomes = admin.alter_configs(requests, raise_on_unknown=False)["topic"]
 
     assert "InvalidConfigurationError" in outcomes[topic]
     assert "UnknownTopicOrPartitionError" in outcomes[f"{topic}-missing"]

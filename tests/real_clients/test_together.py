@@ -33,8 +33,8 @@ def append_with_kafka_python(address: str, topic: str, item: str) -> None:
 def append_with_confluent_kafka(address: str, topic: str, item: str) -> None:
     client: Any = AdminClient({"bootstrap.servers": address})
     entry = ConfigEntry(LIST, item, incremental_operation=library.AlterConfigOpType.APPEND)
-    wish = ConfluentResource("topic", topic, incremental_configs=[entry])
-    for future in client.incremental_alter_configs([wish]).values():
+    requested = ConfluentResource("topic", topic, incremental_configs=[entry])
+    for future in client.incremental_alter_configs([requested]).values():
         future.result(20)
 
 
@@ -49,15 +49,15 @@ Append = Callable[[str, str, str], None]
 def test_no_update_is_lost_when_many_clients_change_one_list(server: KconfProcess, topic: str) -> None:
     """The motivation of KIP-339: read-modify-write loses updates, operations do not."""
     appends: list[Append] = [append_with_kafka_python, append_with_confluent_kafka, append_with_a_socket]
-    wishes = [(appends[number % 3], f"{number}:1") for number in range(30)]
+    requests = [(appends[number % 3], f"{number}:1") for number in range(30)]
     with Admin(server.bootstrap) as admin, ThreadPoolExecutor(6) as pool:
         admin.create(topic)
 
-        done = [pool.submit(append, server.bootstrap, topic, item) for append, item in wishes]
+        done = [pool.submit(append, server.bootstrap, topic, item) for append, item in requests]
         for each in done:
             each.result(60)
 
-        assert set(admin.overrides(topic)[LIST].split(",")) == {item for _, item in wishes}
+        assert set(admin.overrides(topic)[LIST].split(",")) == {item for _, item in requests}
 
 
 def test_an_acknowledged_change_is_visible_to_other_clients_at_once(server: KconfProcess, topic: str) -> None:

@@ -107,8 +107,8 @@ def acl(principal: str) -> Fields:
 
 def scram(iterations: int) -> Fields:
     made = scram_upsertion("scrooge", Mechanism.SCRAM_SHA_256, "s", iterations=4096)
-    wish = ScramCredentialUpsertion(made.user, made.mechanism, iterations, made.salt, made.salted_password)
-    return {"deletions": [], "upsertions": [wish]}
+    requested = ScramCredentialUpsertion(made.user, made.mechanism, iterations, made.salt, made.salted_password)
+    return {"deletions": [], "upsertions": [requested]}
 
 
 def entity(kind: str, name: str, key: str, value: str) -> Fields:

@@ -47,12 +47,12 @@ async def grant(server: Server) -> None:
     await service.submit(lambda state, _hooks: plan_create_acls(state.snapshot, [ALTERS]), RequestContext(ROOT))
 
 
-def played(tmp_path: Path, story: object, more: Mapping[str, str] | None = None) -> None:
+def played(tmp_path: Path, scenario: object, more: Mapping[str, str] | None = None) -> None:
     async def run() -> None:
         given = ServerSettings(f"sqlite:///{tmp_path / 'kconf.db'}", port=0, static={**STATIC, **(more or {})})
         async with Server(given) as server:
             await grant(server)
-            await story(server)  # type: ignore[operator]
+            await scenario(server)  # type: ignore[operator]
 
     asyncio.run(run())
 
@@ -66,7 +66,7 @@ def code(outcome: ApiError | None) -> int:
 
 
 def test_the_right_to_alter_the_cluster_is_not_enough(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         assert await change(server, ALICE, set_to("num.io.threads", "9")) is None
         refused = await change(server, ALICE, set_to(JAAS, VALUE))
         assert refused == ApiError(
@@ -82,11 +82,11 @@ def test_the_right_to_alter_the_cluster_is_not_enough(tmp_path: Path) -> None:
             assert code(await change(server, ALICE, set_to(key, "none"))) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         assert await change(server, ROOT, set_to(JAAS, VALUE)) is None
 
-    played(tmp_path, story)
+    played(tmp_path, scenario)
 
 
 def test_others_can_neither_remove_nor_guess_what_a_super_user_set(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         assert await change(server, ROOT, set_to(JAAS, VALUE), set_to("ssl.client.auth", "required")) is None
         for op in (AlterConfigOp(OpType.DELETE, JAAS, None), set_to(JAAS, VALUE)):
             assert code(await change(server, ALICE, op)) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -95,15 +95,15 @@ def test_others_can_neither_remove_nor_guess_what_a_super_user_set(tmp_path: Pat
         assert await change(server, ALICE, set_to("ssl.client.auth", "required")) is None, "it changes nothing"
         assert server.context.service.state.snapshot.overrides(BROKER)[JAAS] == VALUE
 
-    played(tmp_path, story)
+    played(tmp_path, scenario)
 
 
 def test_a_setting_restores_the_rule_of_kafka(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         assert await change(server, ALICE, set_to(JAAS, VALUE)) is None
         assert code(await change(server, BOB, set_to(JAAS, VALUE))) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
-    played(tmp_path, story, {"authentication.configs.super.users.only": "false"})
+    played(tmp_path, scenario, {"authentication.configs.super.users.only": "false"})
 
 
 def test_without_an_authorizer_everyone_may_do_everything(tmp_path: Path) -> None:
@@ -123,13 +123,13 @@ def test_a_caller_without_rights_learns_nothing_about_values(
 ) -> None:
     """Kafka checks broker values first, and its errors contain the current ones."""
 
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         refused = await change(server, BOB, set_to(key, value), resource=resource)
         assert refused == ApiError(
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "The principal may not do this to the cluster."
         )
 
-    played(tmp_path, story)
+    played(tmp_path, scenario)
 
 
 def test_forms_of_the_keys() -> None:

@@ -49,7 +49,7 @@ def test_kafka_python(secured: Secured, listener: str, mechanism: str) -> None:
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
 def test_aiokafka(secured: Secured, listener: str, mechanism: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         admin = AIOKafkaAdminClient(**_aiokafka(secured, listener, mechanism, ALICE))
         await admin.start()
         try:
@@ -57,7 +57,7 @@ def test_aiokafka(secured: Secured, listener: str, mechanism: str) -> None:
         finally:
             await admin.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("user", [WRONG, NOBODY], ids=["wrong password", "unknown user"])
@@ -89,13 +89,13 @@ def test_other_clients_get_the_same_error(secured: Secured, mechanism: str) -> N
         assert time.monotonic() < deadline, said
         admin.poll(0.1)
 
-    async def story() -> None:
+    async def scenario() -> None:
         admin = AIOKafkaAdminClient(**_aiokafka(secured, "SASL_PLAINTEXT", mechanism, WRONG))
         with pytest.raises(AioKafkaError):
             await admin.start()
         await admin.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def _knows(option: str) -> bool:

@@ -157,7 +157,7 @@ def test_a_new_key_of_the_provider_is_found(
     assert provider.fetched == 2
 
 
-def test_a_server_starts_while_the_provider_is_away_and_unsecured_tokens_are_a_choice(
+def test_a_server_starts_while_the_provider_is_unreachable_and_unsecured_tokens_are_a_choice(
     certificates: Certificates,
 ) -> None:
     enabled = {"sasl.enabled.mechanisms": "OAUTHBEARER"}

@@ -316,7 +316,7 @@ class World:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}{' ' + row.what if row.what else ''}")
 def test_rights(row: Row) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.start()
         wrong = []
@@ -331,11 +331,11 @@ def test_rights(row: Row) -> None:
         await world.context.feed.close()
         await world.service.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_refusal_is_noted_with_its_code() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.start()
         rows = [
@@ -351,11 +351,11 @@ def test_a_refusal_is_noted_with_its_code() -> None:
         await world.context.feed.close()
         await world.service.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_caller_of_an_accepted_change_is_in_the_journal() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         await world.start()
         row = next(row for row in ROWS if row.api == "CreateAcls")
@@ -366,4 +366,4 @@ def test_the_caller_of_an_accepted_change_is_in_the_journal() -> None:
         await world.context.feed.close()
         await world.service.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

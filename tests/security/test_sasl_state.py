@@ -279,9 +279,9 @@ def test_an_unknown_user_is_shown_what_real_ones_have(server: KconfProcess, salt
 
 
 def keep(server: KconfProcess, **how: Any) -> None:
-    wish = scram_upsertion(ALICE.name, Mechanism.SCRAM_SHA_256, ALICE.password, **how)
+    requested = scram_upsertion(ALICE.name, Mechanism.SCRAM_SHA_256, ALICE.password, **how)
     with SyncAdminClient(server.address("PLAINTEXT")) as admin:
-        admin.alter_user_scram_credentials([wish]).raise_for_failures()
+        admin.alter_user_scram_credentials([requested]).raise_for_failures()
 
 
 @pytest.mark.parametrize("size", [-1, 7, 524289, 2**31 - 1])

@@ -175,7 +175,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
     "secrets": lambda: Secrets(MARK, MARK),
     "vault": lambda: ValueCipher(b"x" * 32, Secrets(MARK)),
     "encoder": lambda: PasswordEncoder(Secrets(MARK)),
-    "wish": lambda: ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.SET, "ssl.key.password", MARK)]),
+    "requested": lambda: ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.SET, "ssl.key.password", MARK)]),
     "credential": lambda: credential(Mechanism.SCRAM_SHA_256, MARK.encode(), MARK.encode(), 4096),
     "upsertion": lambda: scram_upsertion("u", Mechanism.SCRAM_SHA_256, "p", salt=MARK.encode()),
     "Plain": lambda: Plain("alice", MARK),

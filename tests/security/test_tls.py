@@ -362,11 +362,11 @@ def test_a_changed_truststore_rejects_clients_that_are_no_longer_trusted(
             assert ask(line)
         with SyncAdminClient(server.address("PLAINTEXT")) as admin:
             settings = {"type": "PEM", "location": str(other.ca)}
-            wishes = [
+            requests = [
                 AlterConfigOp(OpType.SET, f"listener.name.ssl.ssl.truststore.{key}", value)
                 for key, value in settings.items()
             ]
-            admin.incremental_alter_configs({Resource.broker(1): wishes}).raise_for_failures()
+            admin.incremental_alter_configs({Resource.broker(1): requests}).raise_for_failures()
 
         def refused() -> bool:
             try:

@@ -20,13 +20,13 @@ KEYSTORE = "listener.name.internal.ssl.keystore.password"
 def test_a_secret_is_decrypted_and_is_in_no_znode(
     zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]
 ) -> None:
-    wishes = [
+    requests = [
         AlterConfigOp(OpType.SET, KEYSTORE, SECRETS[0]),
         AlterConfigOp(OpType.SET, "some.plugins.own", SECRETS[1]),
     ]
     with KconfProcess(store=zookeeper.url(chroot), properties=properties) as process:
         with SyncAdminClient(process.bootstrap) as admin:
-            admin.incremental_alter_configs({Resource.broker(1): wishes}).raise_for_failures()
+            admin.incremental_alter_configs({Resource.broker(1): requests}).raise_for_failures()
             password = scram_upsertion("alice", Mechanism.SCRAM_SHA_256, SECRETS[2])
             admin.alter_user_scram_credentials([password]).raise_for_failures()
             told = repr(admin.list_changes(0)) + repr(admin.describe_configs([Resource.broker(1)]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,8 +46,16 @@ def pipeline(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[.
 
 
 @pytest.fixture(scope="session")
-def report(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with rows in every table that look-ups and the report read. Tests that change it use a copy."""
+    where = tmp_path_factory.mktemp("filled")
+    fill(Lake(str(where), spark), datetime.now(UTC))
+    return where
+
+
+@pytest.fixture(scope="session")
+def report(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a lake with rows for every section."""
     where = tmp_path_factory.mktemp("report")
-    fill(Lake(str(where / "lake"), spark), datetime.now(UTC))
+    copytree(filled, where / "lake")
     return rendered(where)

@@ -52,7 +52,7 @@ class Cluster:
             mine.pop(line["key"], None)
             if line["after"] is not None:
                 mine[line["key"]] = line["after"]
-        self._judge(lines[0], touched, created)
+        self._evaluate(lines[0], touched, created)
 
     def _shape(self, resource: Resource, told: str | None) -> None:
         if told is None:
@@ -61,16 +61,16 @@ class Cluster:
         else:
             self.topics[resource] = json.loads(told)
 
-    def _judge(self, line: Line, touched: Mapping[Resource, set[str]], created: set[Resource]) -> None:
+    def _evaluate(self, line: Line, touched: Mapping[Resource, set[str]], created: set[Resource]) -> None:
         there = {*self.topics, *(each for each, keys in self.overrides.items() if keys)}
         found: dict[tuple[Resource, str], Row] = {}
         ladder = self._ladder()
         for resource in there:
             subject = self._subject(resource, ladder)
-            for finding in self.rules.judge(subject):
+            for finding in self.rules.evaluate(subject):
                 found[resource, finding.rule.id] = self._row(subject, finding)
             names = None if resource in created else touched.get(resource, ())
-            for finding in self.rules.judge(subject, names) if names != () else ():
+            for finding in self.rules.evaluate(subject, names) if names != () else ():
                 row = self._row(subject, finding)
                 self.refusals.append({**row, "time": _time(line), **_who(line)})
         self._move(line, found, there, touched)

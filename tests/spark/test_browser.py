@@ -30,13 +30,13 @@ BOXES = """
   }
 })
 """
-COLOURS = """
+COLORS = """
 (() => {
-  const solid = colour => !/^rgba\\(.*, 0\\)$/.test(colour)
+  const solid = color => !/^rgba\\(.*, 0\\)$/.test(color)
   const behind = node => {
     for (let each = node; each; each = each.parentElement) {
-      const colour = getComputedStyle(each).backgroundColor
-      if (solid(colour)) return colour
+      const color = getComputedStyle(each).backgroundColor
+      if (solid(color)) return color
     }
     return 'rgb(255, 255, 255)'
   }
@@ -105,7 +105,7 @@ def test_nothing_overflows_the_page(shown: Tab) -> None:
 
 
 def test_text_and_bars_have_enough_contrast(shown: Tab, scheme: str) -> None:
-    seen = shown.ask(COLOURS)
+    seen = shown.ask(COLORS)
     behind = {each["back"] for each in seen}
     weak = [each for each in seen if contrast(each["front"], each["back"]) < (DRAWN if each["drawn"] else WORDS)]
 
@@ -117,7 +117,7 @@ def test_text_and_bars_have_enough_contrast(shown: Tab, scheme: str) -> None:
 def test_text_is_large_enough_to_read(shown: Tab) -> None:
     """For text inside a plot, the size on the screen counts, because it shrinks with the plot."""
     heights = shown.ask("[...document.querySelectorAll('svg text')].map(each => each.getBoundingClientRect().height)")
-    sizes = [each["size"] for each in shown.ask(COLOURS) if not each["drawn"]]
+    sizes = [each["size"] for each in shown.ask(COLORS) if not each["drawn"]]
 
     assert min(sizes) >= 12
     assert min(heights) >= 12
@@ -131,9 +131,9 @@ def test_a_picture_is_left_of_each(shown: Tab, report: Path, scheme: str) -> Non
     assert int.from_bytes(taken[20:24]) == shown.ask("document.documentElement.scrollHeight")
 
 
-def luminance(colour: str) -> float:
+def luminance(color: str) -> float:
     """The relative luminance of `rgb(…)`, as WCAG 2 defines it."""
-    parts = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
+    parts = [int(each) / 255 for each in re.findall(r"\d+", color)[:3]]
     red, green, blue = (part / 12.92 if part <= 0.04045 else math.pow((part + 0.055) / 1.055, 2.4) for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

@@ -34,6 +34,7 @@ def archive(directory: Path, revisions: int = 30) -> list[dict[str, object]]:
     return list(journal.lines)
 
 
+@pytest.mark.full
 def test_a_run_prints_a_summary(pipeline: Pipeline, tmp_path: Path) -> None:
     """In its own process: tests/spark/test_whole_way.py."""
     from deltalake import DeltaTable

@@ -82,8 +82,8 @@ def test_a_lake_is_kept_current_from_a_server_and_an_archive(tmp_path: Path) -> 
     with KconfProcess() as server, SyncAdminClient(server.bootstrap) as admin:
 
         def put(value: str) -> None:
-            wish = {Resource.topic("live"): [AlterConfigOp(OpType.SET, "retention.ms", value)]}
-            admin.incremental_alter_configs(wish).raise_for_failures()
+            requested = {Resource.topic("live"): [AlterConfigOp(OpType.SET, "retention.ms", value)]}
+            admin.incremental_alter_configs(requested).raise_for_failures()
 
         admin.create_topics([NewTopic("live", 1, 1)]).raise_for_failures()
         put("2000")

@@ -13,27 +13,27 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from kconf.lake.schemas import FILES, HISTORY, JOURNAL
+from kconf.lake.schemas import ATTEMPTS, FILES, HISTORY, JOURNAL
 from kconf.operations.history.sources import HistoryEntry, _from_directory, _from_lake
-from kconf.protocol.records import metadata
 from kconf.spark import bronze, runner, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs
+from tests.spark import gateways
 from tests.spark.followed_clusters import (
-    BROKER,
     SKEW,
     Cluster,
     Commit,
     Follower,
-    Step,
     cut,
     gateway_lines,
     is_through_gateway,
 )
+from tests.spark.followed_sources import read_directory, write_tail
 from tests.support.targets import one_of
-from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
 
 Row = dict[str, Any]
 SEED, COMMITS = 22, 40
@@ -144,36 +144,76 @@ def place_of(row: Row) -> tuple[str, str, str]:
     return row["resource_type"], row["resource_name"], row["key"]
 
 
-@pytest.mark.parametrize(("count", "batches"), one_of((4, 1), [(8, 2)]))
-def test_random_followed_clusters(lake: Lake, tmp_path: Path, count: int, batches: int) -> None:
-    """The first four clusters have a file of every kind."""
-    made = [case(number) for number in range(count)]
-    result = deliver(lake, made, tmp_path / "archives", batches)
-    runner.finish(lake, {}, result, datetime.now(UTC), None)
-    history = rows(lake.read(HISTORY))
-    gold = Gold(lake, Inputs())
-    findings = rows(gold.integrity())
+@dataclass(frozen=True)
+class Followed:
+    """Followed clusters in one lake, and what was read: by the archives, and each time from a directory."""
 
-    assert result.skipped == {}
+    lake: Lake
+    archives: Path
+    clusters: list[Case]
+    result: bronze.Read
+    directory: list[tuple[int, int]]
+    gold: Gold
+    history: list[Row]
+    findings: list[Row]
+
+    def of(self, cluster: str) -> list[Row]:
+        """The history of a cluster, in order."""
+        mine = [row for row in self.history if row["cluster"] == cluster]
+        return sorted(mine, key=lambda row: (row["epoch"], row["revision"], row["line"]))
+
+
+def followed(lake: Lake, place: Path, count: int, batches: int) -> Followed:
+    made = [case(number) for number in range(count)]
+    directory = read_directory(lake, place)
+    write_tail(place / "archives")
+    gateways.archive_all(place / "first", place / "second")
+    for each in ("first", "second"):
+        bronze.read_archive(lake, str(place / each), silver.next_round(lake), bronze.Read())
+    result = deliver(lake, made, place / "archives", batches)
+    runner.finish(lake, {}, result, datetime.now(UTC), None)
+    gold = Gold(lake, Inputs())
+    history, findings = rows(lake.read(HISTORY)), rows(gold.integrity())
+    return Followed(lake, place / "archives", made, result, directory, gold, history, findings)
+
+
+@pytest.fixture(scope="module", params=one_of("4 clusters in a run", ["8 clusters in two runs"]))
+def together(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Followed:
+    """The first four clusters have a file of every kind. One update makes the history of all tests."""
+    place = tmp_path_factory.mktemp("followed")
+    count, batches = (4, 1) if request.param.startswith("4") else (8, 2)
+    return followed(Lake(str(place / "lake"), spark, little=True), place, count, batches)
+
+
+def test_random_followed_clusters(together: Followed) -> None:
+    made = together.clusters
+    history = [row for each in made for row in together.of(each.cluster.name)]
+
+    assert together.result.skipped == {}
     for one in made:
-        mine = [row for row in history if row["cluster"] == one.cluster.name]
+        mine = together.of(one.cluster.name)
         _live_values_are_open(one, mine)
         _every_record_is_there_once(one, mine)
         _authors_are_true(one, mine)
-        _gaps_are_told(one, [row for row in findings if row["cluster"] == one.cluster.name])
+        _gaps_are_told(one, [row for row in together.findings if row["cluster"] == one.cluster.name])
         if one.is_alone:
-            _archive_and_lake_agree(one, lake, tmp_path / "archives" / "first")
+            _archive_and_lake_agree(one, together.lake, together.archives / "first")
     assert any(row["origin"] == "client" for row in history)
     assert any(row["origin"] == "kconf" for row in history)
     assert any(row["origin"] == "outside" for row in history)
     assert any(row["origin"] == "snapshot" for row in history)
-    activity = gold.journal.where("origin IN ('outside', 'client', 'kconf') AND epoch > 0 AND line < 1000")
+    activity = together.gold.journal.where("origin IN ('outside', 'client', 'kconf') AND epoch > 0 AND line < 1000")
     lines = sum(len(each.steps) for one in made for each in one.cluster.commits if each.offset in one.known)
-    assert activity.count() == lines
+    assert activity.where(F.col("cluster").isin([each.cluster.name for each in made])).count() == lines
 
-    if batches > 1:
-        silver.rebuild(lake)
-        assert sorted(map(repr, rows(lake.read(HISTORY)))) == sorted(map(repr, history))
+
+@pytest.mark.full
+def test_a_rebuilt_history_of_followed_clusters_is_the_same(lake: Lake, tmp_path: Path) -> None:
+    found = followed(lake, tmp_path, 8, 2)
+
+    silver.rebuild(lake)
+
+    assert sorted(map(repr, rows(lake.read(HISTORY)))) == sorted(map(repr, found.history))
 
 
 def _live_values_are_open(one: Case, mine: list[Row]) -> None:
@@ -268,53 +308,38 @@ def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_pa
     assert lake.read(FILES).where("end_offset IS NOT NULL").count() == 2
 
 
-@pytest.mark.parametrize("runs", one_of(1, [2]))
-def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(lake: Lake, tmp_path: Path, runs: int) -> None:
-    """The directory of one controller may have uncommitted records; another follower has the committed log."""
+def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(together: Followed) -> None:
+    assert [(row["value"], row["open"]) for row in together.of("tail")] == [("1", False), ("2", True)]
 
-    def archived(name: str, *records: tuple[int, int, str | None, str]) -> None:
-        cluster = Cluster("c", Random(1))
-        cluster.commits = [Commit(at, epoch, at, (Step(BROKER, was, now),)) for at, epoch, was, now in records]
-        ((file, lines),) = Follower(cluster, [(0, cluster.end, False)]).files()
-        path = tmp_path / name / "c" / file
-        path.parent.mkdir(parents=True)
-        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+@pytest.mark.full
+def test_a_tail_that_was_cut_off_after_it_was_read_leaves_the_history(lake: Lake, tmp_path: Path) -> None:
+    write_tail(tmp_path)
+    for name in ("first", "second"):
         bronze.read_archive(lake, str(tmp_path / name), silver.next_round(lake), bronze.Read())
-
-    archived("lone", (5, 1, None, "1"), (9, 1, "1", "never"))
-    if runs > 1:
         silver.update(lake)
-    archived("whole", (5, 1, None, "1"), (8, 2, "1", "2"))
-    silver.update(lake)
 
-    assert [(row["value"], row["open"]) for row in rows(lake.read(HISTORY).orderBy("revision"))] == [
-        ("1", False),
-        ("2", True),
-    ]
+    history = rows(lake.read(HISTORY).orderBy("revision"))
+    assert [(row["value"], row["open"]) for row in history] == [("1", False), ("2", True)]
 
 
-@pytest.mark.parametrize("each_time", one_of(False, [True]), ids=["in the end", "each time"])
-def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path, each_time: bool) -> None:
+def test_the_metadata_directory_of_a_controller(together: Followed) -> None:
+    _directory_is_in_the_history(together.directory, together.of("abc"))
+    gaps = [row for row in together.findings if row["cluster"] == "abc" and row["kind"] == "gap"]
+    assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]
+
+
+@pytest.mark.full
+def test_a_metadata_directory_whose_changes_arrive_in_several_runs(lake: Lake, tmp_path: Path) -> None:
+    result = read_directory(lake, tmp_path, each_time=True)
+
+    _directory_is_in_the_history(result, rows(lake.read(HISTORY).orderBy("epoch", "revision", "line")))
+    gaps = [row for row in rows(Gold(lake, Inputs()).integrity()) if row["kind"] == "gap"]
+    assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]
+
+
+def _directory_is_in_the_history(result: list[tuple[int, int]], history: list[Row]) -> None:
     """It is read from its oldest snapshot on, and again only after it has changed."""
-    place = tmp_path / "data" / "__cluster_metadata-0"
-    place.mkdir(parents=True)
-    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=abc\n")
-    head = snapshot([*new_topic("orders", 1), topic_config("orders", "segment.ms", "7")], time=500)
-    (place / f"{10:020}-{3:010}.checkpoint").write_bytes(head)
-    segment = place / f"{10:020}.log"
-    threads = metadata.ConfigRecord(4, "", "log.cleaner.threads", "2")
-    segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5"), threads, threads, threads], epoch=3))
-    result = []
-    for more in (b"", b"", batch(14, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
-        if more:
-            segment.write_bytes(segment.read_bytes() + more)
-        read = bronze.Read()
-        bronze.read_metadata_log(lake, str(tmp_path / "data"), silver.next_round(lake), read)
-        if each_time or more:
-            silver.update(lake)
-        result.append((read.journal, len(read.notes)))
-
-    history = rows(lake.read(HISTORY).orderBy("epoch", "revision", "line"))
     assert result == [(6, 1), (0, 0), (1, 1)]
     assert [(row["key"], row["value"], row["origin"], row["open"]) for row in history if row["key"]] == [
         ("segment.ms", "7", "snapshot", True),
@@ -323,5 +348,28 @@ def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path, each
         ("retention.ms", "6", "outside", True),
     ]
     assert not any(row["returned"] for row in history)  # a broker key that is written again does not flap
-    gaps = [row for row in rows(Gold(lake, Inputs()).integrity()) if row["kind"] == "gap"]
-    assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]
+
+
+def test_each_change_that_several_gateways_archived_is_there_once_with_its_author(together: Followed) -> None:
+    _gateways_are_true(together.lake, together.gold, together.findings)
+
+
+@pytest.mark.full
+def test_archives_of_gateways_that_arrive_in_two_runs(lake: Lake, tmp_path: Path) -> None:
+    gateways.archive_all(tmp_path / "first", tmp_path / "second")
+    for each in ("first", "second"):
+        bronze.read_archive(lake, str(tmp_path / each), silver.next_round(lake), bronze.Read())
+        silver.update(lake)
+    gold = Gold(lake, Inputs())
+
+    _gateways_are_true(lake, gold, rows(gold.integrity()))
+
+
+def _gateways_are_true(lake: Lake, gold: Gold, findings: list[Row]) -> None:
+    mine = F.col("cluster").isin([*gateways.CHANGES])
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for row in gold.journal.where(mine).orderBy("time").collect():
+        found.setdefault(row["cluster"], []).append((row["after"], row["principal"], row["origin"]))
+    assert found == gateways.CHANGES
+    assert lake.read(ATTEMPTS).where(mine).count() == gateways.ATTEMPTS
+    assert [row for row in findings if row["cluster"] in gateways.CHANGES] == []

@@ -48,7 +48,7 @@ def test_invalid_lines_are_quarantined_with_the_reason(lake: Lake, tmp_path: Pat
         ),
         "newer": (json.dumps({**good, "format": 2}), "written by a newer version of kconf, in an unknown format"),
         "short": (json.dumps({**good, "resource_name": None}), "the field resource_name is missing"),
-        "kind": (json.dumps({**good, "kind": "wish"}), "its kind is unknown"),
+        "kind": (json.dumps({**good, "kind": "requested"}), "its kind is unknown"),
         "open": (json.dumps(bare), "it contains a secret that is not hashed"),
         "unmarked": (json.dumps({**good, **secret, "after": SECRET}), "it contains a secret that is not hashed"),
         "cut and open": (json.dumps(bare)[:-20], "not a complete JSON object with the fields of a line"),

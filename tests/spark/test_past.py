@@ -10,7 +10,7 @@ import pytest
 
 from kconf.lake.schemas import HISTORY
 from kconf.spark.delta_tables import Lake
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.spark.tables import at, finish, interval, put
 from tests.support.process import KconfProcess
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from kconf.lake.schemas import HISTORY, INTEGRITY, SNAPSHOT
 from kconf.model.resource import Resource
 from kconf.spark.delta_tables import Lake
 from tests.cli.conftest import Ran, run_in_process
-from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put, shape, static
+from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, finish, interval, put, shape, static
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +26,8 @@ ORDERS = Resource.topic("orders")
 
 
 @pytest.fixture(scope="module")
-def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("lake")
-    fill(Lake(str(where), spark), datetime.now(UTC))
-    return where
+def place(filled: Path) -> Path:
+    return filled
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -100,7 +100,8 @@ def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
         [topic("orders", "C"), override("orders", "retention.ms", "2"), *threads, quota(12.5)],
         ["brokers", "broker:1"],
     )
-    run(lake, Sources(snapshots=[str(looks)]), Inputs(), print)
+    runner.read(lake, Sources(snapshots=[str(looks)]), print)
+    silver.update(lake)
 
     kept = sorted(
         rows(lake, "history", "key = 'retention.ms' AND resource_name = 'orders'"), key=lambda row: row["since"]
@@ -119,10 +120,10 @@ def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
     assert {(row["resource_name"], row["value"], row["open"]) for row in quotas} == {
         *(('{"client-id":null,"user":"alice"}', "10", False), ('{"client-id":null,"user":"alice"}', "12.5", True))
     }
-    assert [
-        row["partitions"] for row in sorted(rows(lake, "topics", "topic = 'orders'"), key=lambda row: row["topic_id"])
-    ] == [3, 1]
-    (threads_now,) = rows(lake, "effective_config", "resource_name = '1' AND key = 'num.io.threads'")
+    gold = Gold(lake, Inputs())
+    topics = gold.topics().where("topic = 'orders'").orderBy("topic_id").collect()
+    assert [row["partitions"] for row in topics] == [3, 1]
+    (threads_now,) = gold.effective().where("resource_name = '1' AND key = 'num.io.threads'").collect()
     assert (threads_now["value"], threads_now["source"]) == ("8", "STATIC_BROKER_CONFIG")
     (bad,) = rows(lake, "quarantine")
     assert bad["reason"] == "the snapshot is incomplete: its end is missing"
@@ -166,6 +167,7 @@ def test_brokers_that_differ_are_reported_except_where_they_must_differ(lake: La
     ]
 
 
+@pytest.mark.full
 def test_a_snapshot_beside_a_servers_journal_does_not_make_its_changes_late(lake: Lake, tmp_path: Path) -> None:
     """It adds no events, and the new lines are in order: only open rows are replaced, and nothing is merged."""
     journal = Journal(CLUSTER, Random(1), time=START)
@@ -178,7 +180,9 @@ def test_a_snapshot_beside_a_servers_journal_does_not_make_its_changes_late(lake
         lines = journal.set("topic", "orders", "retention.ms", value)
         (archive / f"{minute}.jsonl").write_text("".join(f"{line}\n" for line in lines_of(lines)))
         snapshot(looks, minute + 1, [topic("orders", "A"), override("orders", "retention.ms", value)])
-        run(lake, sources, Inputs(), lambda _: None)
+        result = runner.read(lake, sources, lambda _: None)
+        silver.update(lake)
+    runner.finish(lake, {}, result, datetime.now(UTC), None)
 
     (last,) = DeltaTable(lake.path(TABLES["history"])).history(1)
     assert last["operation"] == "WRITE"

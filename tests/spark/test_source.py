@@ -55,8 +55,8 @@ def cluster() -> Iterator[KconfProcess]:
 
 
 def fill(admin: SyncAdminClient) -> None:
-    wishes = [NewTopic(f"t{number:02}", partitions=number % 3 + 1) for number in range(TOPICS)]
-    admin.create_topics(wishes).raise_for_failures()
+    requests = [NewTopic(f"t{number:02}", partitions=number % 3 + 1) for number in range(TOPICS)]
+    admin.create_topics(requests).raise_for_failures()
     admin.incremental_alter_configs(
         {
             Resource.topic("t00"): [AlterConfigOp(OpType.SET, "retention.ms", "60000")],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +14,7 @@ from kconf.lake.register import statements
 from kconf.lake.schemas import HISTORY
 from kconf.lake.sql import LakeSql
 from kconf.spark.delta_tables import Lake
-from tests.spark.tables import INTERVALS, at, fill, put
+from tests.spark.tables import INTERVALS, put
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 QUERY = "SELECT cluster, resource_type, key, count(*) AS n FROM {}history GROUP BY cluster, resource_type, key"
 
 
-def test_registered_tables_and_views_show_the_rows_of_the_lake(spark: SparkSession, lake: Lake) -> None:
-    fill(lake, at(20))
+def test_registered_tables_and_views_show_the_rows_of_the_lake(
+    spark: SparkSession, filled: Path, tmp_path: Path
+) -> None:
+    lake = Lake(str(copytree(filled, tmp_path / "lake")), spark)
     tables = LakeTables(lake.uri)
     expected = sorted(LakeSql(tables).query(QUERY.format("")).rows)
     put(lake, HISTORY, INTERVALS[:1])  # rows of a later, unfinished run
@@ -46,7 +50,6 @@ def test_registered_tables_and_views_show_the_rows_of_the_lake(spark: SparkSessi
             spark.sql(f"DROP DATABASE IF EXISTS {database} CASCADE")
 
 
-def test_a_database_has_a_plain_name(lake: Lake) -> None:
-    fill(lake, at(20))
+def test_a_database_has_a_plain_name(filled: Path) -> None:
     with pytest.raises(ConfigurationError, match="consists of letters, digits and _"):
-        list(statements(LakeTables(lake.uri), "x`; DROP", views=False))
+        list(statements(LakeTables(str(filled)), "x`; DROP", views=False))

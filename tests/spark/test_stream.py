@@ -64,8 +64,8 @@ def properties(cluster: KconfProcess, tmp_path_factory: pytest.TempPathFactory) 
 def change(bootstrap: str, *values: int, topic: str = "orders") -> None:
     with SyncAdminClient(bootstrap) as admin:
         for value in values:
-            wish = [AlterConfigOp(OpType.SET, "retention.ms", str(value))]
-            admin.incremental_alter_configs({Resource.topic(topic): wish}).raise_for_failures()
+            requested = [AlterConfigOp(OpType.SET, "retention.ms", str(value))]
+            admin.incremental_alter_configs({Resource.topic(topic): requested}).raise_for_failures()
 
 
 def test_every_change_arrives_once_in_delta_across_a_crash_and_restarts(

@@ -165,8 +165,8 @@ def test_effective_quotas_are_those_of_the_server_with_their_level(world: World)
     for (user, client_id), row in told.items():
         expected = stored.effective(user, client_id, [row["key"]])[row["key"]]
         assert (row["value"], row["source"]) == (expected.value, expected.source.name)
-        losers = [(each["source"], each["value"]) for each in row["ladder"][1:]]
-        assert losers == [(source.name, value) for source, value in expected.losers]
+        overridden = [(each["source"], each["value"]) for each in row["ladder"][1:]]
+        assert overridden == [(source.name, value) for source, value in expected.overridden]
     assert {("alice", "app"), ("alice", ""), ("dave", "batch"), ("", "web"), ("ANONYMOUS", "app")} <= set(told)
     assert (told["alice", "app"]["value"], told["alice", "app"]["source"]) == (2048.0, "CLIENT_IN_USER")
     assert (told["dave", "batch"]["value"], told["dave", "batch"]["source"]) == (50.0, "CLIENT_IN_DEFAULT_USER")
@@ -212,7 +212,7 @@ def test_violations_are_those_that_the_policy_itself_finds(world: World) -> None
             len(parts),
             len(parts[0].replicas),
         )
-        expected |= {(each.rule.id, str(each.rule.severity), name) for each in world.inputs.rules.judge(subject)}
+        expected |= {(each.rule.id, str(each.rule.severity), name) for each in world.inputs.rules.evaluate(subject)}
 
     told = world.rows("violations", "open")
     assert {(row["rule"], row["severity"], row["resource_name"]) for row in told} == expected

@@ -1,4 +1,7 @@
-"""Incrementally updated violations are equal to an evaluation of the whole history, in every column of every row."""
+"""Incrementally updated violations are equal to an evaluation of the whole history, in every column of every row.
+
+`make test` checks that with all gold tables, in tests/spark/test_incremental_gold.py.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ from tests.spark.oracle import Line
 from tests.spark.test_backtest import VALUES
 from tests.spark.test_history import journal_of
 from tests.spark.test_snapshots import CLUSTER, MINUTE, START, config, snapshot, topic
-from tests.support.targets import one_of
 
 RULES = """
 labels:
@@ -56,7 +58,7 @@ class World:
     def update(self) -> bool:
         """Update, and compare with an evaluation of everything; returns whether rows were reused."""
         violations.update(self.lake, self.inputs)
-        assert rows(self.lake.read(VIOLATIONS)) == rows(fit(violations.judged(self.lake, self.inputs), VIOLATIONS))
+        assert rows(self.lake.read(VIOLATIONS)) == rows(fit(violations.evaluated(self.lake, self.inputs), VIOLATIONS))
         return bool(self.lake.note(VIOLATIONS)["kept"])
 
     def mark(self) -> None:
@@ -100,10 +102,8 @@ def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession,
     assert not world.update()
 
 
-@pytest.mark.parametrize("further", one_of(False, [True]), ids=["new lines", "and other rules"])
-def test_only_resources_affected_by_new_input_are_evaluated_again(
-    spark: SparkSession, tmp_path: Path, further: bool
-) -> None:
+@pytest.mark.full
+def test_only_resources_affected_by_new_input_are_evaluated_again(spark: SparkSession, tmp_path: Path) -> None:
     """A topic of one cluster, all brokers of another, and in a third a line older than a snapshot of its file."""
     world = World(spark, tmp_path)
     made = {name: Journal(name, Random(1), time=START) for name in ("topics", "brokers", CLUSTER)}
@@ -130,11 +130,7 @@ def test_only_resources_affected_by_new_input_are_evaluated_again(
     )
     assert world.taken_over() == {("topics", "t2"), ("topics", "t3")}
     assert {row["resource_name"] for row in world.lake.read(VIOLATIONS).collect()} == {*names, "t4", "", "1"}
-    if further:
-        _with_other_rules(world)
 
-
-def _with_other_rules(world: World) -> None:
     world.mark()
     silver.rebuild(world.lake)
     assert world.taken_over() == set(), "after a rebuild everything is evaluated again"

@@ -77,7 +77,7 @@ def way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
     listeners, args = ["PLAINTEXT", "SASL_PLAINTEXT"], ["--archive", str(place / "archive"), "--log-level", "DEBUG"]
     with KconfProcess(properties=properties, listeners=listeners, args=args) as server:
         with SyncAdminClient(server.address("PLAINTEXT")) as admin:
-            _story(admin)
+            _scenario(admin)
         (place / "secret").mkdir(0o700)
         (place / "secret" / "config.yaml").touch(0o600)
         (place / "secret" / "config.yaml").write_text(_contexts(server.address("SASL_PLAINTEXT")))
@@ -110,12 +110,12 @@ def _contexts(address: str) -> str:
     )
 
 
-def _story(admin: SyncAdminClient) -> None:
+def _scenario(admin: SyncAdminClient) -> None:
     orders = Resource.topic("orders")
     admin.create_topics([NewTopic("orders", 3), NewTopic("payments", 1)]).raise_for_failures()
     for value in ("60000", "120000", "60000"):
-        wish = {orders: [AlterConfigOp(OpType.SET, "retention.ms", value)]}
-        admin.incremental_alter_configs(wish, reason="trying").raise_for_failures()
+        requested = {orders: [AlterConfigOp(OpType.SET, "retention.ms", value)]}
+        admin.incremental_alter_configs(requested, reason="trying").raise_for_failures()
     secrets = [AlterConfigOp(OpType.SET, KEYSTORE, VALUE), AlterConfigOp(OpType.SET, "my.own.token", UNKNOWN)]
     admin.incremental_alter_configs({Resource.broker(1): secrets}).raise_for_failures()
     admin.incremental_alter_configs({orders: [AlterConfigOp(OpType.SET, "segment.ms", REFUSED)]})

@@ -46,8 +46,10 @@ class Admin(Wire):
         return list(answer.responses)
 
     def grow(self, name: str, count: int, *, version: int | None = None, dry: bool = False) -> Any:
-        wish = CreatePartitionsTopic(name, count)
-        answer = self.ask("CreatePartitions", _newest("CreatePartitions", version), topics=[wish], validate_only=dry)
+        requested = CreatePartitionsTopic(name, count)
+        answer = self.ask(
+            "CreatePartitions", _newest("CreatePartitions", version), topics=[requested], validate_only=dry
+        )
         return answer.results[0]
 
     def describe(
@@ -79,12 +81,16 @@ class Admin(Wire):
         return {name: each.value for name, each in self.entries((TOPIC, topic)).items() if each.config_source == 1}
 
     def replace(
-        self, wishes: Iterable[tuple[Place, Mapping[str, str | None]]], *, version: int | None = None, dry: bool = False
+        self,
+        requests: Iterable[tuple[Place, Mapping[str, str | None]]],
+        *,
+        version: int | None = None,
+        dry: bool = False,
     ) -> list[Any]:
         """AlterConfigs: replace the overrides of a resource."""
         resources = [
             AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs.items()])
-            for (kind, name), configs in wishes
+            for (kind, name), configs in requests
         ]
         answer = self.ask("AlterConfigs", _newest("AlterConfigs", version), resources=resources, validate_only=dry)
         return list(answer.responses)
@@ -96,14 +102,14 @@ class Admin(Wire):
 
     def alter_all(
         self,
-        wishes: Iterable[tuple[Place, Sequence[tuple[str, int, str | None]]]],
+        requests: Iterable[tuple[Place, Sequence[tuple[str, int, str | None]]]],
         *,
         version: int | None = None,
         dry: bool = False,
     ) -> list[Any]:
         resources = [
             IncrementalAlterConfigsResource(kind, name, [IncrementalAlterableConfig(*op) for op in ops])
-            for (kind, name), ops in wishes
+            for (kind, name), ops in requests
         ]
         number = _newest("IncrementalAlterConfigs", version)
         answer = self.ask("IncrementalAlterConfigs", number, resources=resources, validate_only=dry)

@@ -45,8 +45,8 @@ def test_the_requests_of_the_proposals_go_to_any_server(two: tuple[Admin, Admin]
     one.create("orders")
     until(lambda: overrides(other, "orders") == {}, SOON)
 
-    wish = AlteredEntity("topic", "orders", [AddedConfigEntry("segment.ms", "5")], [])
-    assert codes(other.ask("AlterConfig", 0, entities=[wish]).entities) == [0]
+    requested = AlteredEntity("topic", "orders", [AddedConfigEntry("segment.ms", "5")], [])
+    assert codes(other.ask("AlterConfig", 0, entities=[requested]).entities) == [0]
 
     def described() -> dict[str, str]:
         (found,) = one.ask("DescribeConfig", 0, entities=[DescribedEntity("topic", "orders")]).entities
@@ -111,17 +111,17 @@ def test_no_update_is_lost_between_servers(two: tuple[Admin, Admin]) -> None:
     one, other = two
     one.create("orders")
     until(lambda: overrides(other, "orders") is not None, SOON)
-    key, wishes = "follower.replication.throttled.replicas", [f"{n}:1" for n in range(60)]
+    key, requests = "follower.replication.throttled.replicas", [f"{n}:1" for n in range(60)]
 
     def append(admin: Admin, mine: list[str]) -> list[int]:
-        return [admin.alter((TOPIC, "orders"), (key, APPEND, wish)).error_code for wish in mine]
+        return [admin.alter((TOPIC, "orders"), (key, APPEND, requested)).error_code for requested in mine]
 
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(append, two, (wishes[::2], wishes[1::2])))
+        answers = list(pool.map(append, two, (requests[::2], requests[1::2])))
 
     assert answers == [[0] * 30, [0] * 30]
     until(lambda: overrides(one, "orders") == overrides(other, "orders"), SOON)
-    assert sorted((overrides(one, "orders") or {})[key].split(",")) == sorted(wishes)
+    assert sorted((overrides(one, "orders") or {})[key].split(",")) == sorted(requests)
     assert revision_of(one, (TOPIC, "orders")) == 61
 
 

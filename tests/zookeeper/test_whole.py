@@ -31,8 +31,8 @@ def test_a_request_larger_than_zookeeper_accepts_is_split_between_its_topics(ser
     one, other = serve(1), serve(2)
     names = [f"topic-{number:04}" for number in range(3000)]
     with Admin(one.bootstrap, timeout=120) as admin, Admin(other.bootstrap, timeout=120) as second:
-        wishes = [new_topic(name, 1, 1, {"retention.ms": "1000", "segment.ms": "5000"}) for name in names]
-        assert set(codes(admin.create_topics(wishes))) == {0}
+        requests = [new_topic(name, 1, 1, {"retention.ms": "1000", "segment.ms": "5000"}) for name in names]
+        assert set(codes(admin.create_topics(requests))) == {0}
         wide = [((TOPIC, name), [("flush.ms", SET, "77")]) for name in names]
         assert set(codes(admin.alter_all(wide))) == {0}
 

@@ -35,10 +35,10 @@ def _group(
 # fmt: off
 GROUP: ConfigDef = config_def(
     (
-        _group("consumer.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Shortest time between two assignments of this consumer group.", "group.consumer.assignment.interval.ms", range_keys=("group.consumer.min.assignment.interval.ms", "group.consumer.max.assignment.interval.ms")),
+        _group("consumer.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Minimum time between two assignments of this consumer group.", "group.consumer.assignment.interval.ms", range_keys=("group.consumer.min.assignment.interval.ms", "group.consumer.max.assignment.interval.ms")),
         _group("consumer.heartbeat.interval.ms", INT, "5000", AT_LEAST_1, "Heartbeat period of consumer-protocol members.", "group.consumer.heartbeat.interval.ms", range_keys=("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms")),
         _group("consumer.session.timeout.ms", INT, "45000", AT_LEAST_1, "Time without heartbeat after which a consumer-protocol member is dropped.", "group.consumer.session.timeout.ms", range_keys=("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms")),
-        _group("share.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Shortest time between two assignments of this share group.", "group.share.assignment.interval.ms", range_keys=("group.share.min.assignment.interval.ms", "group.share.max.assignment.interval.ms")),
+        _group("share.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Minimum time between two assignments of this share group.", "group.share.assignment.interval.ms", range_keys=("group.share.min.assignment.interval.ms", "group.share.max.assignment.interval.ms")),
         _group("share.auto.offset.reset", STRING, "latest", STARTING_POINT, "Where a share group starts on a partition it has no state for."),
         _group("share.delivery.count.limit", INT, "5", between(2), "How often delivery of a record is attempted before it is archived.", "group.share.delivery.count.limit", range_keys=("group.share.min.delivery.count.limit", "group.share.max.delivery.count.limit")),
         _group("share.heartbeat.interval.ms", INT, "5000", AT_LEAST_1, "Heartbeat period of share-group members.", "group.share.heartbeat.interval.ms", range_keys=("group.share.min.heartbeat.interval.ms", "group.share.max.heartbeat.interval.ms")),
@@ -47,7 +47,7 @@ GROUP: ConfigDef = config_def(
         _group("share.record.lock.duration.ms", INT, "30000", between(1000), "How long a share consumer holds a record before it is delivered again.", "group.share.record.lock.duration.ms", range_keys=("group.share.min.record.lock.duration.ms", "group.share.max.record.lock.duration.ms")),
         _group("share.renew.acknowledge.enable", BOOLEAN, "true", None, "Lets share consumers renew the lock on a record."),
         _group("share.session.timeout.ms", INT, "45000", AT_LEAST_1, "Time without heartbeat after which a share-group member is dropped.", "group.share.session.timeout.ms", range_keys=("group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms")),
-        _group("streams.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Shortest time between two task assignments of this streams group.", "group.streams.assignment.interval.ms", range_keys=("group.streams.min.assignment.interval.ms", "group.streams.max.assignment.interval.ms")),
+        _group("streams.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Minimum time between two task assignments of this streams group.", "group.streams.assignment.interval.ms", range_keys=("group.streams.min.assignment.interval.ms", "group.streams.max.assignment.interval.ms")),
         _group("streams.heartbeat.interval.ms", INT, "5000", AT_LEAST_1, "Heartbeat period of streams-group members.", "group.streams.heartbeat.interval.ms", range_keys=("group.streams.min.heartbeat.interval.ms", "group.streams.max.heartbeat.interval.ms")),
         _group("streams.initial.rebalance.delay.ms", INT, "3000", AT_LEAST_0, "Wait for further members before the first assignment.", "group.streams.initial.rebalance.delay.ms"),
         _group("streams.num.standby.replicas", INT, "0", AT_LEAST_0, "Standby copies kept per task.", "group.streams.num.standby.replicas", range_keys=(None, "group.streams.max.standby.replicas")),

@@ -102,7 +102,7 @@ class LakeLock:
                 self._until = until
 
     def release(self) -> None:
-        """The number stays, so that it is not used again. If the store is away, the lock expires."""
+        """The number stays, so that it is not used again. If the store is unreachable, the lock expires."""
         with suppress(LakeError), self._plain_errors():
             self._store.put(self._path(self._number), self._contents(0.0))
 

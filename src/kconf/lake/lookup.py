@@ -210,12 +210,12 @@ def fact(row: Row) -> Fact:
 
 
 def differences(
-    first: Mapping[Fact, Row], second: Mapping[Fact, Row], told: Callable[[Row | None], str | None] | None = None
+    first: Mapping[Fact, Row], second: Mapping[Fact, Row], text: Callable[[Row | None], str | None] | None = None
 ) -> list[Pair]:
     """Pairs of rows with different values, in order; None: not set."""
-    tell = told or shown
+    text_of = text or shown
     pairs = [(first.get(each), second.get(each)) for each in sorted({*first, *second})]
-    return [(one, other) for one, other in pairs if tell(one) != tell(other)]
+    return [(one, other) for one, other in pairs if text_of(one) != text_of(other)]
 
 
 def shown(row: Row | None) -> str | None:
@@ -236,11 +236,11 @@ def _shape(text: str) -> str:
     """Partitions and replication of a topic, from the journal's or the snapshot's format."""
     import json
 
-    told = json.loads(text)
-    if "replicas" in told:
-        replicas = told["replicas"]
+    parsed = json.loads(text)
+    if "replicas" in parsed:
+        replicas = parsed["replicas"]
         return f"partitions={len(replicas)} replicas={len(replicas[0]) if replicas else 0}"
-    return f"partitions={told.get('partitions')} replicas={told.get('replication')}"
+    return f"partitions={parsed.get('partitions')} replicas={parsed.get('replication')}"
 
 
 def _last_words(rows: Sequence[Row]) -> list[Row]:

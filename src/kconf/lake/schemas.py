@@ -130,7 +130,7 @@ FILES: Final = Table(
         cluster       string   for files of a followed log: the cluster ID
         first_offset  bigint   for files of a followed log: the first offset that the file covers
         end_offset    bigint   for files of a followed log: the offset after the last one
-        gap           boolean  the log was deleted before it was read; the file has only the differences after it
+        gap           boolean  part of the log was deleted unread; the file has only the resulting differences
     """),
 )
 
@@ -204,9 +204,9 @@ HISTORY: Final = Table(
             not_before       timestamp  if only snapshots show it: the last snapshot without it
             seen_at          timestamp  if only snapshots show it: the first snapshot with it
             until            timestamp  end of the interval; null if current
-            until_epoch      bigint     the change that ended it: epoch,
-            until_revision   bigint     revision,
-            until_line       int        and line
+            until_epoch      bigint     epoch of the change that ended it
+            until_revision   bigint     revision of that change
+            until_line       int        position of its line within the revision
             until_principal  string     who ended it
             until_reason     string     reason, if given
             until_origin     string     origin of that change
@@ -223,14 +223,14 @@ HISTORY: Final = Table(
 STATE: Final = Table(
     "silver",
     "state",
-    "How far the history of a cluster goes. A copy of the commit notes of `history`, made anew by every run.",
+    "How far the history of a cluster goes. A copy of the commit notes of `history`, rewritten by every run.",
     (
         *_CLUSTER,
         *_columns("""
-            epoch     bigint     the last line that the history includes: epoch,
-            revision  bigint     revision,
-            line      int        and line; of a cluster without a journal, the time of the last snapshot
-            time      timestamp  the latest time of a line or snapshot; what is older and comes later is late
+            epoch     bigint     epoch of the last line that the history includes
+            revision  bigint     revision of that line; without a journal, the time of the last snapshot
+            line      int        position of that line within the revision
+            time      timestamp  the latest time of a line or snapshot; older lines that arrive later count as late
             began     timestamp  the first line that a server numbered; later snapshots add nothing to the history
             recorded  boolean    whether clients recorded changes
             looked    boolean    whether there are snapshots
@@ -243,7 +243,7 @@ STATE: Final = Table(
 TOPICS: Final = Table(
     "gold",
     "topics",
-    "A topic, one row per topic ID of its name.",
+    "A topic; if it was recreated, one row per topic ID.",
     (
         *_CLUSTER,
         *_columns("""
@@ -349,20 +349,20 @@ VIOLATIONS: Final = Table(
             message           string     message of the rule
             assumed           boolean    inherited from server.properties or a default that no snapshot had shown yet
             since             timestamp  start of the violation; if only snapshots show it, the first snapshot
-            epoch             bigint     the change that caused it: epoch
-            revision          bigint     and revision
+            epoch             bigint     epoch of the change that caused it
+            revision          bigint     revision of that change
             principal         string     author of that change; null if only snapshots show it
             reason            string     reason, if given
             origin            string     origin of that change, as in `history`
             cause             string     `itself`: the resource was changed; `inherited`: an inherited value was
             changes           bigint     changes in that interval that the rule would have refused or warned about
             until             timestamp  end of the violation; null if still violated
-            until_epoch       bigint     the change that ended it: epoch
-            until_revision    bigint     and revision
+            until_epoch       bigint     epoch of the change that ended it
+            until_revision    bigint     revision of that change
             until_principal   string     author of that change
             until_reason      string     reason, if given
             until_origin      string     origin of that change
-            ended             string     `mended`, `changed` to another violating value, `gone` with the resource
+            ended             string     `mended` (satisfied again), `changed` (another violating value), `gone`
             open              boolean    whether it is still violated
         """),
     ),

@@ -27,6 +27,8 @@ class Plan(Generic[T]):
     `guards` maps each resource that the plan depends on to the revision of its last change at planning time.
     `operations` are the requested operations, for a store that sends them to another cluster. If that cluster refuses
     some resources, `revised` computes the result from the outcome, the refusals, and the state after the commit.
+    `unchanged` are requested values that are the current ones. A gateway sends them too, because its state may be older
+    than the cluster's.
     """
 
     outcome: T
@@ -34,6 +36,7 @@ class Plan(Generic[T]):
     guards: Mapping[Resource, int] = field(default_factory=dict)
     operations: Sequence[RequestedChange] = ()
     revised: Callable[[T, Refusals, Snapshot], T] | None = None
+    unchanged: Sequence[Change] = ()
 
 
 class PendingCommit(NamedTuple):
@@ -44,3 +47,4 @@ class PendingCommit(NamedTuple):
     changes: Sequence[Change]
     guards: Mapping[Resource, int]
     operations: Sequence[RequestedChange] = ()
+    unchanged: Sequence[Change] = ()

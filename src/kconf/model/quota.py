@@ -113,7 +113,7 @@ class EffectiveQuota(NamedTuple):
 
     value: float
     source: QuotaSource
-    losers: tuple[QuotaCandidate, ...] = ()
+    overridden: tuple[QuotaCandidate, ...] = ()
 
 
 class QuotaDifference(NamedTuple):

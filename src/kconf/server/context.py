@@ -138,6 +138,7 @@ class ServerContext:
             or alters_authentication(self.authorizer, principal, self.service.settings.static),
             has_elr=elr_version_of(self.service.store) > 0,
             rewrites=self.upstream is not None and self.service.store.polling is None,
+            is_gateway=self.upstream is not None,
         )
 
     def cluster(self, state: State) -> ClusterDefaults:

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import getLogger
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.configdef.catalog import Catalog, kafka_43, with_keys
 from kconf.configdef.dynamic import is_broker_secret
@@ -42,7 +42,7 @@ from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
 from kconf.service import Service
-from kconf.store.base import Store
+from kconf.store.base import UNNAMED_AUTHORIZER, Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
@@ -51,10 +51,13 @@ if TYPE_CHECKING:
     from kconf.client.settings import ClientSettings
     from kconf.server.auth.upstream_credentials import UpstreamCredentials
     from kconf.server.network.broker_listeners import BrokerListeners
+    from kconf.server.upstream.brokers import UpstreamBrokers
     from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
 log = getLogger(__name__)
+
+_WATCH_AUTHORIZER: Final = 1.0  # seconds; the brokers are asked every 10 seconds
 
 
 class UpstreamSettings(NamedTuple):
@@ -141,9 +144,13 @@ def _identities(settings: ServerSettings) -> Identities | None:
 
 
 class Server:
-    """Owns the service, the listeners and the connections. Used with `async with`."""
+    """Owns the service, the listeners and the connections. Used with `async with`.
+
+    `failure` is done if the server must be stopped, with the reason as its exception.
+    """
 
     context: ServerContext
+    failure: asyncio.Future[None]
     registry: ConnectionRegistry
     port: int
 
@@ -165,11 +172,12 @@ class Server:
 
     async def __aenter__(self) -> Server:
         settings = self.settings
+        self.failure = asyncio.get_running_loop().create_future()
         identities = _identities(settings)
         store = await _open_store(settings, self._credentials, identities)
         try:
             if store.brokers_static is not None:
-                check_gateway(settings.static, store.brokers_authorizer, reads_log=store.polling is None)
+                self._check_rights(store, store.brokers_authorizer)
             check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
@@ -204,6 +212,7 @@ class Server:
         self._start(housekeep(service), "housekeeping")
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
+            self._start(self._watch_authorizer(store, upstream.brokers), "authorizer of the brokers")
         if self._acl_file is not None:
             self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._broker_listeners is not None:
@@ -275,6 +284,24 @@ class Server:
         if upstream is not None:
             await self._open_broker_listeners(service)
         await service.in_store(lambda store: store.join(self._member()))
+
+    def _check_rights(self, store: Store, authorizer: str | None) -> None:
+        brokers = store.brokers_static or {}
+        check_gateway(self.settings.static, authorizer, brokers=brokers, reads_log=store.polling is None)
+
+    async def _watch_authorizer(self, store: Store, brokers: UpstreamBrokers) -> None:
+        """Stop a gateway if the brokers get an authorizer for which it has no settings: it would lend its rights."""
+        while True:
+            await asyncio.sleep(_WATCH_AUTHORIZER)
+            found = store.brokers_authorizer or (UNNAMED_AUTHORIZER if brokers.has_authorizer else None)
+            try:
+                self._check_rights(store, found)
+            except ConfigurationError as error:
+                if not self.failure.done():
+                    self.failure.set_exception(
+                        ConfigurationError(f"the authorizer of the cluster has changed; the gateway stops: {error}")
+                    )
+                return
 
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         from kconf.server.upstream.brokers import UpstreamBrokers

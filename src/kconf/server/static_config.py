@@ -22,6 +22,7 @@ from kconf.configdef.server_settings import (
 )
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
+from kconf.model.resource import NO_OVERRIDES
 from kconf.security.allowed_files import AllowedFiles
 from kconf.store.base import STANDARD_AUTHORIZERS, UNNAMED_AUTHORIZER
 from kconf.util.java_properties import read_properties
@@ -36,6 +37,8 @@ _STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  
 _AUTHORIZER: Final = "authorizer.class.name"
 _AUTHORIZER_SETTINGS: Final = (_AUTHORIZER, "super.users", "allow.everyone.if.no.acl.found")
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
+_CLIENT_AUTH: Final = "ssl.client.auth"
+_MAPPING_RULES: Final = "ssl.principal.mapping.rules"
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -100,11 +103,13 @@ def check_static(static: Mapping[str, str]) -> None:
                 raise ConfigurationError(f"server.properties: {error}") from None
 
 
-def check_gateway(own: Mapping[str, str], authorizer: str | None, *, reads_log: bool = True) -> None:
+def check_gateway(
+    own: Mapping[str, str], authorizer: str | None, *, brokers: Mapping[str, str] = NO_OVERRIDES, reads_log: bool = True
+) -> None:
     """Refuse a gateway whose clients would all have its rights, or could not log in.
 
-    `authorizer` is that of the brokers. `reads_log`: the gateway follows the metadata log, which contains the SCRAM
-    keys.
+    `authorizer` is that of the brokers, and `brokers` are their static configs. `reads_log`: the gateway follows the
+    metadata log, which contains the SCRAM keys.
     """
     if text_setting(own, ACL_FILE):
         if own.get(_AUTHORIZER, "").strip():
@@ -113,6 +118,7 @@ def check_gateway(own: Mapping[str, str], authorizer: str | None, *, reads_log: 
             )
     elif authorizer is not None:
         _check_authorizer_settings(own, authorizer)
+        _check_mapping_rules(own, brokers)
     for name, value in own.items():
         if name.endswith(_MECHANISMS) and "SCRAM" in value:
             _check_scram(f"{name}={value}", own, reads_log=reads_log)
@@ -132,6 +138,24 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
             f" brokers' {', '.join(missing)} (--config or --override), or give it its own ACLs ({ACL_FILE}); without"
             " them, every client would have the gateway's rights"
         )
+
+
+def _check_mapping_rules(own: Mapping[str, str], brokers: Mapping[str, str]) -> None:
+    """Refuse a gateway at which the owner of a certificate would be another principal than on the brokers."""
+    has_certificates = any(
+        name.endswith(_CLIENT_AUTH) and value.strip().lower() in ("required", "requested")
+        for name, value in own.items()
+    )
+    if has_certificates and _is_set(brokers, _MAPPING_RULES) and not _is_set(own, _MAPPING_RULES):
+        raise ConfigurationError(
+            f"the brokers have {_MAPPING_RULES}: configure the gateway with the same rules, because the ACLs of the"
+            " cluster are for the resulting principals"
+        )
+
+
+def _is_set(configs: Mapping[str, str], name: str) -> bool:
+    """Whether a key is set, for all listeners or for one."""
+    return any(each == name or each.endswith(f".{name}") for each in configs)
 
 
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:

@@ -192,7 +192,7 @@ class Service:
         if self.store.brokers_static is None or not plan.operations:
             return plan.outcome
         self._check_current()
-        pending = PendingCommit(context, self.now(), plan.changes, plan.guards, plan.operations)
+        pending = PendingCommit(context, self.now(), plan.changes, plan.guards, plan.operations, plan.unchanged)
         return self._revised(plan, await self._call_store(lambda: self.store.validate(pending)))
 
     def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> Awaitable[T]:
@@ -207,7 +207,7 @@ class Service:
             state = self.state
             job: Job[T] = Job(planner, context, check, asyncio.get_running_loop().create_future())
             plan = job.plan(state)
-            if not plan.changes or (check is not None and check.is_pending):
+            if not self._is_committed(plan) or (check is not None and check.is_pending):
                 return plan.outcome
             job.early = state, plan
             try:
@@ -233,7 +233,9 @@ class Service:
     def _check_current(self) -> None:
         """Raise an error if a gateway's state may be stale: it then sends nothing to its cluster."""
         if self.store.brokers_static is not None and not self.store.is_reachable:
-            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
+            raise StaleState(
+                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
+            )
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:
@@ -339,13 +341,20 @@ class Service:
             except Exception as error:  # a bug in a planner fails its caller, not the writer
                 self._fail([job], error)
                 continue
-            batch.append(PlannedJob(job, plan, len(commits) if plan.changes else None))
-            if plan.changes:
-                commits.append(PendingCommit(job.context, now, plan.changes, plan.guards, plan.operations))
+            is_committed = self._is_committed(plan)
+            batch.append(PlannedJob(job, plan, len(commits) if is_committed else None))
+            if is_committed:
+                commits.append(
+                    PendingCommit(job.context, now, plan.changes, plan.guards, plan.operations, plan.unchanged)
+                )
             if perf_counter() > turn:
                 await asyncio.sleep(0)
                 turn = perf_counter() + _MAX_TURN
         return commits, state
+
+    def _is_committed(self, plan: Plan[Any]) -> bool:
+        """Whether the store gets a plan. A gateway also sends what would change nothing: its state may be outdated."""
+        return bool(plan.changes) or (self.store.brokers_static is not None and bool(plan.unchanged))
 
     def _respond(self, revisions: Sequence[Revision | RevisionConflict | PassedOn]) -> None:
         """Return the outcomes. After a conflict with another server, plan again on the new state.

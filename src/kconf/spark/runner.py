@@ -44,7 +44,7 @@ from kconf.spark.session import planned_for
 from kconf.version import __version__
 
 Say = Callable[[str], None]
-Away = Callable[[Mapping[str, str], LakeError], None]
+OnUnreachable = Callable[[Mapping[str, str], LakeError], None]
 """Called for a cluster that cannot be read, with the options of its source; the run continues without it."""
 
 _ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, FILES, SNAPSHOT, RUNS)
@@ -63,14 +63,14 @@ class Summary:
     migrated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, away: Away | None = None) -> Summary:
-    """Update all tables. Without `away`, a cluster that cannot be read ends the run before anything has changed."""
+def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: OnUnreachable | None = None) -> Summary:
+    """Update all tables. Without `on_unreachable`, an unreachable cluster ends the run before it writes anything."""
     inputs.check()
     started = datetime.now(UTC)
     with lake.locked(), plain_errors(lake):
         migrated = migrate(lake)
         last = last_run(lake)
-        summary = Summary(read=read(lake, sources, say, away), migrated=migrated)
+        summary = Summary(read=read(lake, sources, say, on_unreachable), migrated=migrated)
         if not any(summary.read.counts.values()) and not migrated and _is_up_to_date(lake, inputs, last):
             return summary
         is_few, is_small = sum(summary.read.counts.values()) <= FEW, all(map(lake.is_small, _LARGEST))
@@ -106,7 +106,7 @@ def migrate(lake: Lake) -> dict[str, list[str]]:
     return {**lake.migrate(_ADDED_TO), **made}
 
 
-def read(lake: Lake, sources: Sources, say: Say, away: Away | None = None) -> bronze.Read:
+def read(lake: Lake, sources: Sources, say: Say, on_unreachable: OnUnreachable | None = None) -> bronze.Read:
     """Read new input into bronze. Clusters come first: if one is down, nothing has changed yet."""
     number = silver.next_round(lake)
     result = bronze.Read()
@@ -115,9 +115,9 @@ def read(lake: Lake, sources: Sources, say: Say, away: Away | None = None) -> br
         try:
             bronze.read_cluster(lake, options, number, result)
         except LakeError as error:
-            if away is None:
+            if on_unreachable is None:
                 raise
-            away(options, error)
+            on_unreachable(options, error)
     for uri in sources.archives:
         say(f"reading {uri} …")
         bronze.read_archive(lake, uri, number, result)

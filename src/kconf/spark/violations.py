@@ -34,7 +34,7 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
     is_same = all(last.get(name, "") == note[name] for name in ("built", "given"))
     part = (parts or Parts(lake)).since(last["round"]) if is_same else None
     if part is None:
-        lake.overwrite(VIOLATIONS, judged(lake, inputs), note={**note, "kept": False})
+        lake.overwrite(VIOLATIONS, evaluated(lake, inputs), note={**note, "kept": False})
         return
     if not part:
         return
@@ -43,16 +43,16 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
         lake.append_rows(VIOLATIONS, [], note={**note, "kept": True})
     else:
         kept = part.others(lake.read(VIOLATIONS))
-        rows = fit(kept, VIOLATIONS).unionByName(fit(judged(lake, inputs, part), VIOLATIONS))
+        rows = fit(kept, VIOLATIONS).unionByName(fit(evaluated(lake, inputs, part), VIOLATIONS))
         lake.overwrite(VIOLATIONS, rows, note={**note, "kept": True}, few=part.is_few)
 
 
-def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
+def evaluated(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
     """The rows of all resources, or of some."""
     wanted = set(keys_of_rules(inputs.rules))
     definitions = local(lake.spark, (row for row in keys(inputs.catalog) if row["key"] in wanted), KEYS)
     history, snapshot = lake.read(HISTORY), lake.read(SNAPSHOT)
-    states = backtest.judged(history, snapshot, definitions, inputs.rules, part.of if part is not None else None)
+    states = backtest.evaluated(history, snapshot, definitions, inputs.rules, part.of if part is not None else None)
     is_topic = F.col("resource_type") == "topic"
     owner = F.when(is_topic, owner_of(F.col("resource_name"), inputs.owner_map))
     return backtest.breaches(states).withColumn("owner", owner)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.support.process import KconfProcess
 
 

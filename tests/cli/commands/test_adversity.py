@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 from tests.cli.conftest import Ran, run_program
 from tests.support.process import KconfProcess
+from tests.support.targets import marked
 
 SECRET = "s3cret-of-the-keystore"
 
@@ -82,8 +83,15 @@ def test_an_interrupted_command_reports_what_was_done(own: tuple[KconfProcess, P
     assert 0 < len(whole["items"]) < 60
 
 
-@pytest.mark.parametrize("output", ["table", "json", "csv"])
-@pytest.mark.parametrize("extra", ["--dry-run", "--yes"])
+@pytest.mark.parametrize(
+    ("output", "extra"),
+    [
+        ("table", "--dry-run"),
+        ("json", "--yes"),
+        *(marked((each, "--yes"), pytest.mark.full) for each in ("table", "csv")),
+        *(marked((each, "--dry-run"), pytest.mark.full) for each in ("json", "csv")),
+    ],
+)
 def test_a_secret_is_shown_nowhere(people: People, output: str, extra: str) -> None:
     """The server refuses the first key, which has no listener prefix, and accepts the unknown key."""
     file = people.directory / "secret"

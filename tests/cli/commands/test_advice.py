@@ -13,7 +13,7 @@ import pytest
 
 from kconf.cli.common.hints import NO_CLUSTER, NO_LOGIN, NO_TLS, hints
 from kconf.errors import ConnectionFailed
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 from tests.cli.conftest import run_program
 from tests.support.process import KconfProcess
 
@@ -57,7 +57,7 @@ def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_hints(people: 
     name = a_name("typo")
     people.topics(name)
 
-    assert people.whole(f"set topic:{name} colour=red", status=1)["notes"] == []
+    assert people.whole(f"set topic:{name} color=red", status=1)["notes"] == []
     assert people.whole(f"set topic:{name} segment.bytes=1", status=1)["notes"] == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kconf.cli.common.completion import suggestions
 from kconf.cli.main import PROGRAM
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 
 
 @pytest.mark.parametrize(

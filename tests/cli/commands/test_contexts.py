@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kconf.cli.main import main
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 from tests.cli.conftest import Ran, run_in_process, run_program
 
 

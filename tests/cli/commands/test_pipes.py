@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 
 
 def run_unread(*words: str) -> tuple[int, str]:

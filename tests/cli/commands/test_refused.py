@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.security.conftest import certificates, secured  # noqa: F401 – fixtures
 from tests.security.sasl_server import ALICE, ROOT, Secured, User
 

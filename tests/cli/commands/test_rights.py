@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.commands.stories import People, rights_are_added_listed_and_deleted
+from tests.cli.commands.scenarios import People, rights_are_added_listed_and_deleted
 from tests.support.process import KconfProcess
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.support.process import KconfProcess
 
 SHAPES = Path(__file__).parent / "shapes"
@@ -29,7 +29,7 @@ LINES = {
     "set-refused": ("set topic:shape segment.bytes=1", 1),
     "set-unreachable": ("set topic:shape segment.ms=1h -b 127.0.0.1:1", 4),
     "set-misused": ("set topic:shape segment.ms", 2),
-    "set-unknown-option": ("set topic:shape segment.ms=1h --colour", 2),
+    "set-unknown-option": ("set topic:shape segment.ms=1h --color", 2),
     "unset": ("unset topic:shape segment.ms", 0),
     "append": ("append topic:shape cleanup.policy=delete", 0),
     "subtract": ("subtract topic:shape cleanup.policy=compact", 0),

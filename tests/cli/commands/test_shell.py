@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 from tests.cli.conftest import run_program
 from tests.support.terminal import Terminal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 
 HEAVY = {
     "asyncio",

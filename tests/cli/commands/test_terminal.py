@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 from tests.support.terminal import Terminal
 
 
@@ -50,7 +50,7 @@ def test_a_table_is_not_wider_than_the_terminal(people: People) -> None:
     assert "\x1b" not in screen.screen
 
 
-def test_colours_are_for_terminals(people: People) -> None:
+def test_colors_are_for_terminals(people: People) -> None:
     name = a_name()
     people.topics(name)
     with terminal("describe", f"topic:{name}", "--all") as screen:

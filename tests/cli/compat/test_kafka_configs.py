@@ -144,7 +144,7 @@ class TestTopics:
         assert "The topic 'nowhere' doesn't exist and doesn't have dynamic config." in done.lines
 
     def test_values_come_from_a_file(self, configs: Command, topic: str, tmp_path: Path) -> None:
-        file = tmp_path / "wishes.properties"
+        file = tmp_path / "requests.properties"
         file.write_text("segment.ms = 5\ncleanup.policy=compact,delete\n")
 
         assert configs("--alter", "--topic", topic, "--add-config-file", str(file)).status == 0

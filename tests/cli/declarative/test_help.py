@@ -39,8 +39,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             "selector: [topic, user]\ntopics: {orders: {configs: {segment.ms: 1h}}, orders.eu: }"
         )
         assert run_program("plan", "-f", "clusters/prod", "--out", "prod.plan").status == 3
-        wish = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "segment.bytes", "2000000")]}
-        admin.incremental_alter_configs(wish).raise_for_failures()
+        requested = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "segment.bytes", "2000000")]}
+        admin.incremental_alter_configs(requested).raise_for_failures()
         yield tmp_path
 
 

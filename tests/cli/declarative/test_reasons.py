@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kconf import Resource
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 
 
 def reasons(people: People, topic: str) -> list[tuple[str, str | None]]:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.cli.declarative.conftest import AUTHORIZER
 from tests.support.process import KconfProcess
 

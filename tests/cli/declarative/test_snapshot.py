@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.cli.commands.stories import People
-from tests.cli.declarative.stories import SECRET, Furnished
+from tests.cli.commands.scenarios import People
+from tests.cli.declarative.scenarios import SECRET, Furnished
 from tests.support.process import free_port
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.commands.stories import People
+from tests.cli.commands.scenarios import People
 from tests.support.process import KconfProcess
 
 

@@ -115,8 +115,8 @@ def fill(bootstrap: str, topic: str, configs: dict[str, str]) -> None:
 
 def alter(bootstrap: str, topic: str, key: str, value: str) -> None:
     with SyncAdminClient(bootstrap) as admin:
-        wish = {Resource.topic(topic): [AlterConfigOp(OpType.SET, key, value)]}
-        admin.incremental_alter_configs(wish).raise_for_failures()
+        requested = {Resource.topic(topic): [AlterConfigOp(OpType.SET, key, value)]}
+        admin.incremental_alter_configs(requested).raise_for_failures()
 
 
 def value(bootstrap: str, topic: str, key: str) -> str | None:

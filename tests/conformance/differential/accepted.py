@@ -105,7 +105,9 @@ def _unknown_operation(found: Difference) -> bool:
     about = _altered(found)
     if found.ask.name != "IncrementalAlterConfigs" or about is None or about.kafka != -1 or about.kconf == -1:
         return False
-    return any(op.config_operation not in range(4) for wish in found.ask.message.resources for op in wish.configs)
+    return any(
+        op.config_operation not in range(4) for requested in found.ask.message.resources for op in requested.configs
+    )
 
 
 def _broken_providers(found: Difference) -> bool:
@@ -257,8 +259,8 @@ def _unknown_to_39(found: Difference) -> bool:
     """A topic with a key that only 4.x has is refused for that (40), whatever else is wrong with it."""
     if found.ask.name != "CreateTopics" or at(found.kafka_answer, *found.path[:2], "error_code") != INVALID_CONFIG:
         return False
-    wishes = [each for each in found.ask.message.topics if each.name == found.path[1]]
-    return any(each.name == _NEW for wish in wishes for each in wish.configs)
+    requests = [each for each in found.ask.message.topics if each.name == found.path[1]]
+    return any(each.name == _NEW for requested in requests for each in requested.configs)
 
 
 def _order(answer: Any, found: Difference) -> list[str]:

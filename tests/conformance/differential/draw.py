@@ -81,21 +81,21 @@ class Draw:
         documentation = self.chance(0.3) if documentation is None else documentation
         return self.ask("DescribeConfigs", DescribeConfigsRequest(wanted, synonyms, documentation), version, **more)
 
-    def incremental(self, *wishes: tuple[int, str, Iterable[Op]], validate_only: bool = False, **more: Any) -> Ask:
+    def incremental(self, *requests: tuple[int, str, Iterable[Op]], validate_only: bool = False, **more: Any) -> Ask:
         resources = [
             IncrementalAlterConfigsResource(
                 kind, name, [IncrementalAlterableConfig(key, op, value) for op, key, value in ops]
             )
-            for kind, name, ops in wishes
+            for kind, name, ops in requests
         ]
         return self.ask("IncrementalAlterConfigs", IncrementalAlterConfigsRequest(resources, validate_only), **more)
 
     def replace(
-        self, *wishes: tuple[int, str, Iterable[tuple[str, str | None]]], validate_only: bool = False, **more: Any
+        self, *requests: tuple[int, str, Iterable[tuple[str, str | None]]], validate_only: bool = False, **more: Any
     ) -> Ask:
         resources = [
             AlterConfigsResource(kind, name, [AlterableConfig(key, value) for key, value in configs])
-            for kind, name, configs in wishes
+            for kind, name, configs in requests
         ]
         return self.ask("AlterConfigs", AlterConfigsRequest(resources, validate_only), **more)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.commands.stories import a_name
+from tests.cli.commands.scenarios import a_name
 from tests.real_clients.conftest import STATIC
 from tests.support.process import KconfProcess
 

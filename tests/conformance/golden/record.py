@@ -74,8 +74,8 @@ def _acl(name: str) -> AclCreation:
     return AclCreation(2, name, principal="User:a", host="*", operation=3, permission_type=3)
 
 
-def record(side: Side, wishes: Iterator[Golden]) -> Iterator[dict[str, object]]:
-    for number, (name, version, about, message) in enumerate(wishes, 1):
+def record(side: Side, requests: Iterator[Golden]) -> Iterator[dict[str, object]]:
+    for number, (name, version, about, message) in enumerate(requests, 1):
         frame = request(BY_NAME[name], version, number, "golden", message)
         answer = side.send(frame)
         if isinstance(answer, Ending):
@@ -91,10 +91,10 @@ def record(side: Side, wishes: Iterator[Golden]) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     lines: list[dict[str, object]] = []
-    for properties, wishes in (({}, plain()), (_AUTHORIZER, authorized())):
+    for properties, requests in (({}, plain()), (_AUTHORIZER, authorized())):
         with KafkaBroker(RELEASE, properties=properties) as broker:
             side = Side("kafka", broker.host, broker.port)
-            lines += record(side, wishes)
+            lines += record(side, requests)
             side.close()
     (HERE / f"kafka-{RELEASE}.json").write_text(json.dumps(lines, indent=1) + "\n")
 

@@ -39,8 +39,8 @@ def own_server() -> Iterator[KconfProcess]:
 
 
 def put(admin: Any, topic: str, value: int, **options: Any) -> None:
-    wish = {Resource.topic(topic): [AlterConfigOp(OpType.SET, "segment.ms", str(value))]}
-    admin.incremental_alter_configs(wish, **options).raise_for_failures()
+    requested = {Resource.topic(topic): [AlterConfigOp(OpType.SET, "segment.ms", str(value))]}
+    admin.incremental_alter_configs(requested, **options).raise_for_failures()
 
 
 def entered(admin: Any, watch: Any) -> Any:
@@ -105,7 +105,7 @@ def test_a_wait_for_nothing_ends(kind: str, own_server: KconfProcess) -> None:
 
 
 def test_a_waiting_call_does_not_block_others_on_its_connection(own_server: KconfProcess) -> None:
-    async def story() -> float:
+    async def scenario() -> float:
         async with AdminClient(own_server.bootstrap) as admin:
             await admin.list_topics()
             began = time.monotonic()
@@ -115,7 +115,7 @@ def test_a_waiting_call_does_not_block_others_on_its_connection(own_server: Kcon
             assert (await waiting).revisions == ()
             return time.monotonic() - began
 
-    assert asyncio.run(story()) < 15  # before the 20 s that the first one would wait
+    assert asyncio.run(scenario()) < 15  # before the 20 s that the first one would wait
 
 
 def test_a_watch_starts_now_and_prints_new_changes(kind: str, server: KconfProcess, admin: Any, topic: str) -> None:
@@ -160,7 +160,7 @@ def test_a_watch_outlives_its_server(kind: str, own_server: KconfProcess) -> Non
 
 
 def test_a_watch_may_be_broken_off(own_server: KconfProcess) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with AdminClient(own_server.bootstrap) as admin, admin.watch_changes() as watch:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.3):
@@ -169,7 +169,7 @@ def test_a_watch_may_be_broken_off(own_server: KconfProcess) -> None:
             async with asyncio.timeout(10):
                 assert (await anext(watch)).number == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_journal_that_begins_later_is_named(kind: str, own_server: KconfProcess) -> None:

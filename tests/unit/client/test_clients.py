@@ -450,16 +450,16 @@ def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
     def altered(asked: Any, version: int) -> AlterConfigsResponse:
         return AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, 2, "orders")])
 
-    wish = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "5")]}
+    alteration = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "5")]}
     with FakeBroker() as kafka, driver(kind, kafka.address) as admin:
         kafka.handlers["IncrementalAlterConfigs"] = altered
-        admin.incremental_alter_configs(wish, reason="because")
+        admin.incremental_alter_configs(alteration, reason="because")
         with pytest.raises(UnsupportedVersion, match="not a kconf server"):
-            admin.incremental_alter_configs(wish, expected={ORDERS: 3})
+            admin.incremental_alter_configs(alteration, expected={ORDERS: 3})
         assert [each.reason for each in kafka.requests] == [None]
     with FakeBroker(KAFKA_43 | {30000: (0, 0)}) as ours, driver(kind, ours.address) as admin:
         ours.handlers["IncrementalAlterConfigs"] = altered
-        admin.incremental_alter_configs(wish, reason="because", expected={ORDERS: 3})
+        admin.incremental_alter_configs(alteration, reason="because", expected={ORDERS: 3})
         (sent,) = ours.requests
         assert (sent.reason, sent.resources[0].expected_revision) == ("because", 3)
 

@@ -36,7 +36,7 @@ def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
         tries.append(1)
         raise error
 
-    async def story() -> ClusterSnapshot:
+    async def scenario() -> ClusterSnapshot:
         watched = ClusterMonitor(Target(Context("home", "127.0.0.1:1")), 30.0)
         watched.snapshot = snapshot(topics({"orders": {}}))
         task = asyncio.create_task(watched.run())
@@ -50,7 +50,7 @@ def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
     monkeypatch.setattr(ClusterMonitor, "_serve", failing)
     monkeypatch.setattr(module, "_FIRST_BACKOFF", 0.0)
     monkeypatch.setattr(module, "_LAST_BACKOFF", 0.0)
-    found = asyncio.run(story())
+    found = asyncio.run(scenario())
     assert (found.status, list(found.state.topics)) == (Status.UNREACHABLE, ["orders"])
     assert shown in found.error
     assert "secret" not in found.error
@@ -58,7 +58,7 @@ def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
 
 
 def test_a_slow_subscriber_loses_the_oldest_events_and_is_notified() -> None:
-    async def story() -> list[bool]:
+    async def scenario() -> list[bool]:
         subscribers = Subscribers()
         with subscribers.subscribe() as subscription:
             for _ in range(MOST_WAITING + 1):
@@ -67,7 +67,7 @@ def test_a_slow_subscriber_loses_the_oldest_events_and_is_notified() -> None:
             events = [await subscription.next() for _ in range(2)]
             return [each.lost for each in events if each is not None]
 
-    assert asyncio.run(story()) == [True, False]
+    assert asyncio.run(scenario()) == [True, False]
 
 
 def test_what_the_console_changed_on_a_polled_cluster_is_read_before_the_page_goes_on(
@@ -85,7 +85,7 @@ def test_what_the_console_changed_on_a_polled_cluster_is_read_before_the_page_go
     monkeypatch.setattr(module, "read_resources", read)
     monkeypatch.setattr(ClusterRecord, "with_new_changes", nothing)
 
-    async def story() -> ClusterSnapshot:
+    async def scenario() -> ClusterSnapshot:
         watched = ClusterMonitor(Target(Context("home", "127.0.0.1:1")), 30.0)
         watched.snapshot = snapshot(topics({"orders": {"a": "1"}}), feed=Feed.POLLED, is_kconf=False, taken=7)
         watched._loop, watched._arrivals = asyncio.get_running_loop(), Arrivals()
@@ -96,17 +96,17 @@ def test_what_the_console_changed_on_a_polled_cluster_is_read_before_the_page_go
             await task
         return watched.snapshot
 
-    found = asyncio.run(story())
+    found = asyncio.run(scenario())
     assert asked == [Resource.topic("orders")]
     assert found.state.configs[Resource.topic("orders")]["a"].value == "2"
     assert found.taken == 7  # everything else is as old as before
 
 
 def test_a_subscription_ends_when_the_console_stops() -> None:
-    async def story() -> ClusterEvent | None:
+    async def scenario() -> ClusterEvent | None:
         subscribers = Subscribers()
         with subscribers.subscribe() as subscription:
             subscribers.publish(None)
             return await subscription.next()
 
-    assert asyncio.run(story()) is None
+    assert asyncio.run(scenario()) is None

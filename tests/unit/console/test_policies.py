@@ -87,7 +87,7 @@ def test_inherited_values_violate_too_and_owners_are_named(policy: Path) -> None
         (f"topic:{HOSTILE}", "wide"),
     }
     assert [each["severity"] for each in found["rows"]] == ["error"] * 2 + ["warn"] * 3
-    assert (found["total"], found["errors"], found["judged"]) == (5, 2, 4)
+    assert (found["total"], found["errors"], found["evaluated"]) == (5, 2, 4)
     assert rows["topic:orders", "wide"]["owner"] == "shop"
     assert {each["owner"]: each["violations"] for each in found["owners"]} == {"shop": 1, "payments-team": 2, None: 2}
     assert rows["topic:payments.eu", "wide"]["owner"] == "payments-team"

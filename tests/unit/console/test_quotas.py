@@ -64,8 +64,8 @@ class Cluster:
         return SimpleNamespace(failures={})
 
     def what_if(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> list[QuotaDifference]:
-        wish = ClientQuotaAlteration(entity, tuple(ClientQuotaOp(*each) for each in changes.items()))
-        return list(what_if(StoredQuotas(self.stored), [wish], [("bob", "app"), ("alice", "app")]))
+        requested = ClientQuotaAlteration(entity, tuple(ClientQuotaOp(*each) for each in changes.items()))
+        return list(what_if(StoredQuotas(self.stored), [requested], [("bob", "app"), ("alice", "app")]))
 
 
 @pytest.fixture

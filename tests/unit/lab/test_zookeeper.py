@@ -10,9 +10,10 @@ from kazoo.client import KazooClient
 
 from lab.java import LabError
 from lab.zookeeper import Ensemble, ZooKeeper, expire
+from tests.support.targets import one_of
 
 
-@pytest.mark.parametrize("end", [ZooKeeper.stop, ZooKeeper.kill])
+@pytest.mark.parametrize("end", one_of(ZooKeeper.kill, [ZooKeeper.stop]))
 def test_a_restarted_server_has_its_port_and_its_data(end: object) -> None:
     with ZooKeeper() as server:
         port, client = server.port, _client(server.address)

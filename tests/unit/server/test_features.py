@@ -230,8 +230,8 @@ def outcome(
     start = AlterTarget(1, ConfigResolver(kafka_43(), {}, {}, {}))
     first = ResourceAlterations(ALL, [AlterConfigOp(SET, KEY, "1")])
     snapshot = Snapshot.EMPTY.apply(plan_alter(Snapshot.EMPTY, [first], start, replace=False).changes, 1)
-    wish = ResourceAlterations(resource, [AlterConfigOp(*each) for each in ops])
-    return plan_alter(snapshot, [wish], node, replace=replace).outcome[0]
+    requested = ResourceAlterations(resource, [AlterConfigOp(*each) for each in ops])
+    return plan_alter(snapshot, [requested], node, replace=replace).outcome[0]
 
 
 CANNOT_REMOVE = ApiError(

@@ -51,3 +51,31 @@ def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) 
 def test_rights_that_are_missing_stop_the_start(own: Mapping[str, str], authorizer: str | None, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         check_gateway(own, authorizer)
+
+
+RULES = {"ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/"}
+LISTENER_RULES = {"listener.name.clients.ssl.principal.mapping.rules": ""}
+CERTIFICATES = {**SETTINGS, "listener.name.tls.ssl.client.auth": "required"}
+
+
+@pytest.mark.parametrize("brokers", [RULES, LISTENER_RULES])
+def test_certificates_need_the_mapping_rules_of_the_brokers(brokers: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match=r"the brokers have ssl\.principal\.mapping\.rules"):
+        check_gateway(CERTIFICATES, KAFKAS, brokers=brokers)
+
+
+@pytest.mark.parametrize(
+    ("own", "authorizer", "brokers"),
+    [
+        ({**CERTIFICATES, **RULES}, KAFKAS, RULES),
+        ({**CERTIFICATES, "listener.name.tls.ssl.principal.mapping.rules": "DEFAULT"}, KAFKAS, LISTENER_RULES),
+        (CERTIFICATES, KAFKAS, {}),
+        (SETTINGS, KAFKAS, RULES),
+        ({"ssl.client.auth": "required"}, None, RULES),
+        ({**FILE, "ssl.client.auth": "required"}, KAFKAS, RULES),
+    ],
+)
+def test_mapping_rules_matter_only_for_certificates_and_acls_of_the_cluster(
+    own: dict[str, str], authorizer: str | None, brokers: dict[str, str]
+) -> None:
+    check_gateway(own, authorizer, brokers=brokers)

@@ -14,7 +14,7 @@ from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import RevisionConflict, StoreReadOnly, TooManyChanges
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan
-from kconf.model.resource import Resource
+from kconf.model.resource import Overrides, Resource
 from kconf.service import MAX_CHANGES, Planner, Service, State
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
@@ -287,3 +287,34 @@ def test_the_overrides_of_deleted_topics_are_not_counted() -> None:
                 await service.submit(deleting(MAX_CHANGES + 1), ADA, validate_only=True)
 
     asyncio.run(scene())
+
+
+class GatewayStore(MemoryStore):
+    """Records what it gets, like a store that sends it to another cluster."""
+
+    brokers_static: Overrides | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.committed: list[PendingCommit] = []
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+        self.committed += batch
+        return super().commit(batch)
+
+
+@pytest.mark.parametrize(("brokers", "committed"), [({}, 1), (None, 0)], ids=["gateway", "server"])
+def test_a_gateway_also_commits_a_plan_that_changes_nothing(brokers: Overrides | None, committed: int) -> None:
+    """The cluster may have another value than the gateway's state."""
+    store = GatewayStore()
+    store.brokers_static = brokers
+    same = Change(ChangeKind.CONFIG, ORDERS, "k", "1", "1", "rewrite")
+
+    async def submit() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        assert await service.submit(lambda _state, _hooks: Plan("done", unchanged=[same]), ADA) == "done"
+        await service.stop()
+
+    asyncio.run(submit())
+    assert [each.unchanged for each in store.committed] == [[same]] * committed

@@ -71,7 +71,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
             "Delete the ACLs that match the options. Deleting more than one asks for confirmation.",
         ),
     ):
-        verb = add_verb(verbs, name, about.partition(":")[0].rstrip(".").lower(), about, EXAMPLES)
+        summary = about[0].lower() + about[1:].partition(". ")[0].rstrip(".")
+        verb = add_verb(verbs, name, summary, about, EXAMPLES)
         _add_filter(verb, required=name == "add")
         if name != "list":
             add_change(verb)

@@ -68,7 +68,7 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
 
 def _add_direct_rights(cluster: Target, account: str, result: CommandResult) -> None:
     from kconf.operations.access.acls import acl_text, parse_principal, resource_text
-    from kconf.operations.access.direct_changes import NO_AUTHORIZER, SUPER_USERS, direct_rights
+    from kconf.operations.access.direct_changes import NO_AUTHORIZER, NOT_SHOWN, SHARED_ACLS, direct_rights
 
     with cluster.open() as client:
         rights = direct_rights(client, parse_principal(account))
@@ -78,4 +78,4 @@ def _add_direct_rights(cluster: Target, account: str, result: CommandResult) -> 
     for each in rights:
         detail = f"{each.binding.principal} can {acl_text(each.binding)} directly, without the gateway"
         result.add(finding=_DIRECT, resource=resource_text(each.binding), key="", detail=detail, cure=each.cure)
-    result.notes.append(SUPER_USERS)
+    result.notes += [NOT_SHOWN, *([SHARED_ACLS] if rights else [])]

@@ -81,26 +81,26 @@ def run_run(options: argparse.Namespace) -> int:
 
         done = run(lake, sources, inputs, say)
     say("")
-    _tell_migrated(done.migrated)
-    _tell_skipped(done.read.skipped)
+    _print_migrated(done.migrated)
+    _print_skipped(done.read.skipped)
     for note in done.read.notes:
         print(note, file=sys.stderr)
     if done.number is None:
         print("nothing new")
         return 0
-    told = (
+    numbers = (
         (done.read.journal, "change"),
         (done.read.attempts, "attempt"),
         (done.read.facts, "fact", " of snapshots"),
         (done.read.quarantined, "line", " quarantined"),
     )
-    counts = ", ".join(f"{count} {what}{'' if count == 1 else 's'}{''.join(more)}" for count, what, *more in told)
+    counts = ", ".join(f"{count} {what}{'' if count == 1 else 's'}{''.join(more)}" for count, what, *more in numbers)
     print(f"run {done.number}: {counts}, in {time.monotonic() - began:.1f} s")
     _advise()
     return 0
 
 
-def _tell_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
+def _print_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
     """Print which tables of an older version got new columns; older rows may have no value there."""
     tables: dict[str, list[str]] = {}
     for path, columns in migrated.items():
@@ -110,7 +110,7 @@ def _tell_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
         print(f"migrated the lake: new column {column} in {', '.join(paths)}", file=sys.stderr)
 
 
-def _tell_skipped(skipped: Mapping[str, str]) -> None:
+def _print_skipped(skipped: Mapping[str, str]) -> None:
     """Print which files were not read, and why."""
     for path, reason in sorted(skipped.items())[:_MOST_SKIPPED]:
         print(f"skipped {path}: {reason}", file=sys.stderr)

@@ -82,22 +82,24 @@ def run_test(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.server.policy.rules_file import load_rules
 
     rules = load_rules(str(options.file), kafka_43())
-    counts = dict.fromkeys(("judged", "errors", "warnings"), 0)
+    counts = dict.fromkeys(("evaluated", "errors", "warnings"), 0)
     result.columns = [ResultColumn("context"), *map(ResultColumn, ("resource", "severity", "rule", "key", "finding"))]
     result.hidden = frozenset({"rule", "key"})
-    on_each(targets(options), result, lambda here, admin: _judge(result, here.name, admin, rules, counts))
+    on_each(targets(options), result, lambda here, admin: _evaluate(result, here.name, admin, rules, counts))
     result.facts.update(file=str(options.file), rules=rules.count, **counts)
-    total = f"{_count(counts['judged'], 'resource')} checked against {_count(rules.count, 'rule')}"
+    total = f"{_count(counts['evaluated'], 'resource')} checked against {_count(rules.count, 'rule')}"
     result.notes.append(f"{total}: {_count(counts['errors'], 'error')}, {_count(counts['warnings'], 'warning')}")
     result.status = FAILED if counts["errors"] else result.status
 
 
-def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: Rules, counts: dict[str, int]) -> None:
+def _evaluate(
+    result: CommandResult, context: str, admin: SyncAdminClient, rules: Rules, counts: dict[str, int]
+) -> None:
     """Add the findings for one cluster to the result; returns their number."""
     from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 
-    judged: set[Resource] = set()
+    evaluated: set[Resource] = set()
     for each in evaluate_cluster(admin, rules):
         if isinstance(each, NotListed):
             types = " and ".join(kind.word for kind in each.types)
@@ -107,10 +109,10 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
         if each.failure is not None:
             result.add(each.failure, **place, severity=None, rule=None, key=None, finding=None)
             continue
-        counts["judged"] += (
-            each.resource not in judged
+        counts["evaluated"] += (
+            each.resource not in evaluated
         )  # a broker is also checked for the values that topics inherit from it
-        judged.add(each.resource)
+        evaluated.add(each.resource)
         for found in each.findings:
             rule = found.rule
             result.add(**place, severity=str(rule.severity), rule=rule.id, key=_key_of(rule), finding=found.text)

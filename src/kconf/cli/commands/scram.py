@@ -55,7 +55,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         ("set", set_credentials, "Set a user's password; an existing user keeps its mechanisms and iterations."),
         ("delete", delete_credentials, "Delete a user's credentials."),
     ):
-        _add_verb(add_verb(verbs, name, about.partition(";")[0].rstrip(".").lower(), about, EXAMPLES), name, verb)
+        summary = about[0].lower() + about[1:].partition(";")[0].rstrip(".")
+        _add_verb(add_verb(verbs, name, summary, about, EXAMPLES), name, verb)
 
 
 def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
@@ -80,7 +81,7 @@ def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
         add("--iterations", metavar="N", type=int, help="4096 to 16384 (default: unchanged; 4096 for a new user)")
         add("--password-file", metavar="FILE", help="file with the password, - for standard input")
         add("--password-command", metavar="COMMAND", help="command that prints the password")
-    add("--store", metavar="URL", help="a store that no server has open, instead of a cluster")
+    add("--store", metavar="URL", help="use this store instead of a cluster; no server may have it open")
     if name != "list":
         add_change(parser)
     add_target(parser)

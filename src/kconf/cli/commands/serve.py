@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kconf.cli.common.options.controllers import add_controllers, with_controllers
 from kconf.cli.common.options.oidc import add_oidc
@@ -224,7 +224,7 @@ async def _serve(options: argparse.Namespace) -> None:
             flush=True,
         )
         Thread(target=import_deferred, name="kconf-imports", daemon=True).start()
-        await stopped.wait()
+        await _stopped(stopped, server)
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)
 
@@ -245,6 +245,15 @@ def _upstream(options: argparse.Namespace) -> UpstreamSettings:
             return UpstreamSettings(brokers.settings, None)
     with target.open() as brokers, target.open_controllers() as controllers:
         return UpstreamSettings(brokers.settings, controllers.settings)
+
+
+async def _stopped(stopped: asyncio.Event, server: Server) -> None:
+    """Wait for a signal to stop. Raises ConfigurationError if the server cannot continue."""
+    signalled: asyncio.Future[Any] = asyncio.ensure_future(stopped.wait())
+    await asyncio.wait({signalled, server.failure}, return_when=asyncio.FIRST_COMPLETED)
+    signalled.cancel()
+    if server.failure.done():
+        server.failure.result()
 
 
 async def _opened(opening: Coroutine[None, None, object], stopped: asyncio.Event) -> bool:

@@ -32,9 +32,9 @@ def print_table(
     whole: Collection[int] = (),
     unbroken: Collection[int] = (),
 ) -> None:
-    colour = has_colour()
-    lines = table(headings, rows, width=terminal_width(), colour=colour, whole=whole, unbroken=unbroken)
-    if colour:
+    color = has_color()
+    lines = table(headings, rows, width=terminal_width(), color=color, whole=whole, unbroken=unbroken)
+    if color:
         write_controls("".join(f"{each}\n" for each in lines), sys.stdout)
         return
     for line in lines:
@@ -66,7 +66,7 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     width: int | None = None,
-    colour: bool = False,
+    color: bool = False,
     whole: Collection[int] = (),
     unbroken: Collection[int] = (),
 ) -> list[str]:
@@ -90,12 +90,12 @@ def table(
             return _pairs(headings, cells, width, whole)
         widths = fitted
     lines = [_line([headings[each] for each in kept], widths)]
-    lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0]
+    lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if color else lines[0]
     for row in cells:
         wrapped = _lines_of([row[each] for each in kept], widths)
         if width is not None:
             wrapped += _lines_below([(headings[n], row[n]) for n in range(len(row)) if n not in kept and row[n]], width)
-        marked = colour and any("! " in cell for cell in row)
+        marked = color and any("! " in cell for cell in row)
         lines += [f"\x1b[31m{line}\x1b[0m" if marked else line for line in wrapped]
     return lines
 
@@ -178,7 +178,7 @@ def terminal_width() -> int | None:
         return None
 
 
-def has_colour() -> bool:
+def has_color() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -191,7 +191,8 @@ def text_width(text: str) -> int:
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, whole: Collection[int] = ()) -> list[int]:
     """Narrow the widest columns until all fit: sentences first, then names after their dots, then words.
 
-    Headings, numbers and dates are not split; the time wraps below its date before a word is split.
+    Headings are not split, numbers and dates only if nothing else helps; the time wraps below its date before a word is
+    split.
     """
     room = width - len(_GAP) * (len(widths) - 1)
     if sum(widths) <= room:
@@ -203,9 +204,10 @@ def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, who
         max(text_width(column[0]), min(_LEAST, word), min(_LEAST * 2, number))
         for column, word, number in zip(columns, longest, numbers, strict=True)
     ]
+    any_part = [max(text_width(column[0]), min(_LEAST, word)) for column, word in zip(columns, longest, strict=True)]
     words = [max(text_width(column[0]), word) for column, word in zip(columns, longest, strict=True)]
     narrowed = widths
-    for stage in (list(map(_least_of_sentences, columns, widths)), words, least):
+    for stage in (list(map(_least_of_sentences, columns, widths)), words, least, any_part):
         kept = [widths[number] if number in whole else each for number, each in enumerate(stage)]
         narrowed = _narrowed(narrowed, kept, room)
     return _spread(columns, widths, narrowed, room)

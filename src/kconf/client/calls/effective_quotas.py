@@ -110,7 +110,7 @@ def _effective(quotas: Sequence[Any]) -> Effective:
         QUOTA_TYPES[each.quota_type]: EffectiveQuota(
             each.quota_value,
             QuotaSource(each.quota_source),
-            tuple(QuotaCandidate(QuotaSource(one.quota_source), one.quota_value) for one in each.losers),
+            tuple(QuotaCandidate(QuotaSource(one.quota_source), one.quota_value) for one in each.overridden),
         )
         for each in quotas
     }

@@ -34,7 +34,7 @@ class Moved(KconfError):
     """Something changed since the dry run: `report` is that of a new dry run."""
 
     def __init__(self, report: ChangeReport) -> None:
-        super().__init__("The cluster has changed since the dry run. This is a new one; nothing was changed.")
+        super().__init__("The cluster has changed since the dry run. This is a new dry run; nothing was changed.")
         self.report = report
 
 

@@ -97,14 +97,14 @@ def _verdict(
 ) -> KeyVerdict:
     if winner is None:
         return KeyVerdict(key, None, "no limit", None, None, (), "", _used(snapshot, entity, key, None))
-    losers = [each for each in levels if each is not winner and each.values.get(key) is not None]
+    overridden = [each for each in levels if each is not winner and each.values.get(key) is not None]
     return KeyVerdict(
         key,
         quota_number(winner.values[key]),
         shown_quota(key, winner.values[key]),
         winner.name,
         entity_text(dict(winner.entity.parts)),
-        [f"{shown_quota(key, each.values[key])} ({each.name})" for each in losers],
+        [f"{shown_quota(key, each.values[key])} ({each.name})" for each in overridden],
         _shared(entity, winner),
         _used(snapshot, entity, key, winner),
     )

@@ -221,7 +221,7 @@ def _differences(
             others, note = admin.what_if(entity, {key: value}), SEEN if snapshot.is_kconf else STORED
     except (KconfError, OSError) as error:
         others = list(what_if(stored, [alteration], stored.named()))
-        note = f"The cluster could not be asked ({error}). Includes the clients that have quotas, and this one."
+        note = f"The cluster could not be read ({error}). Includes the clients that have quotas, and this one."
     known = {(each.user or "", each.client_id or "") for each in found}
     return [*found, *(each for each in others if (each.user or "", each.client_id or "") not in known)], [note]
 

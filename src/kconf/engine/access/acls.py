@@ -36,6 +36,9 @@ from kconf.util.slices import in_slices
 ANYONE = "User:*"
 ANYWHERE = "*"
 
+Deletions = list[tuple[AclBinding, ApiError | None]]
+"""The ACLs that a filter deletes, each with an error if it was not deleted."""
+
 _IMPLIED_BY: Mapping[int, frozenset[int]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
@@ -282,6 +285,7 @@ def plan_create_acls(snapshot: Snapshot, requests: Sequence[AclBinding]) -> Plan
     """One result per requested ACL, in order. Creating an existing ACL succeeds and changes nothing."""
     outcomes: list[ApiError | None] = []
     made: dict[tuple[Resource, str], Change] = {}
+    existing: dict[tuple[Resource, str], Change] = {}
     granted: dict[tuple[Resource, str], NewAcl] = {}
     for request in in_slices(requests):
         try:
@@ -291,15 +295,18 @@ def plan_create_acls(snapshot: Snapshot, requests: Sequence[AclBinding]) -> Plan
             continue
         outcomes.append(None)
         resource, key = pattern_of(request).resource, key_of(request)
-        if key not in snapshot.overrides(resource):
+        granted[resource, key] = NewAcl(request)
+        if key in snapshot.overrides(resource):
+            existing[resource, key] = Change(ChangeKind.CONFIG, resource, key, "", "", "rewrite")
+        else:
             made[resource, key] = Change(ChangeKind.CONFIG, resource, key, None, "", "set")
-            granted[resource, key] = NewAcl(request)
     return Plan(
         outcomes,
         list(made.values()),
-        _guards(snapshot, made),
+        _guards(snapshot, granted),
         list(granted.values()),
         partial(_with_refusals, requests),
+        list(existing.values()),
     )
 
 
@@ -310,22 +317,24 @@ def _with_refusals(
     return [failure or refusals.get(pattern_of(request).resource) for request, failure in found]
 
 
-def plan_delete_acls(snapshot: Snapshot, requests: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
+def plan_delete_acls(snapshot: Snapshot, requests: Sequence[AclFilter]) -> Plan[list[Deletions]]:
     """The ACLs that each filter deletes; one that two filters match is reported under both."""
     every = list(bindings(snapshot))
-    outcomes = [[each for each in in_slices(every) if matches(each, request)] for request in in_slices(requests)]
+    outcomes: list[Deletions] = [
+        [(each, None) for each in in_slices(every) if matches(each, request)] for request in in_slices(requests)
+    ]
     gone: dict[tuple[Resource, str], Change] = {}
     granted: dict[tuple[Resource, str], DeletedAcl] = {}
-    for binding in (each for found in in_slices(outcomes) for each in in_slices(found)):
+    for binding, _ in (each for found in in_slices(outcomes) for each in in_slices(found)):
         resource, key = pattern_of(binding).resource, key_of(binding)
         gone[resource, key] = Change(ChangeKind.CONFIG, resource, key, "", None, "delete")
         granted[resource, key] = DeletedAcl(binding)
-    return Plan(outcomes, list(gone.values()), _guards(snapshot, gone), list(granted.values()), _still_there)
+    return Plan(outcomes, list(gone.values()), _guards(snapshot, gone), list(granted.values()), _not_deleted)
 
 
-def _still_there(outcomes: list[list[AclBinding]], refusals: Refusals, _after: Snapshot) -> list[list[AclBinding]]:
-    """Do not report ACLs as deleted that the upstream cluster refused to delete."""
-    return [[each for each in found if pattern_of(each).resource not in refusals] for found in outcomes]
+def _not_deleted(outcomes: list[Deletions], refusals: Refusals, _after: Snapshot) -> list[Deletions]:
+    """Add the errors of ACLs that the upstream cluster did not delete."""
+    return [[(each, refusals.get(pattern_of(each).resource)) for each, _ in found] for found in outcomes]
 
 
 def _guards(snapshot: Snapshot, touched: Iterable[tuple[Resource, str]]) -> dict[Resource, int]:

@@ -47,6 +47,7 @@ Outcomes = list[ApiError | None]
 
 MIN_INSYNC = "min.insync.replicas"
 _NO_KEYS: ConfigDef = {}
+_REWRITE = "rewrite"  # a key is set to its current value
 _SHOWN_KEYS = 5
 
 
@@ -69,7 +70,7 @@ class AlterTarget:
     `check` may refuse a change with which this server could not start. `others` are further brokers that are planned
     for, each with its resolver. `alters_authentication`: whether a caller with ALTER_CONFIGS may also change broker
     configs that control authentication. `rewrites`: whether setting a broker config to the value that it has is a
-    change: real brokers read their key stores again.
+    change: real brokers read their key stores again. `is_gateway`: the plan also contains what would change nothing.
     """
 
     id: int
@@ -79,6 +80,7 @@ class AlterTarget:
     alters_authentication: bool = True
     has_elr: bool = False  # eligible.leader.replicas.version is 1
     rewrites: bool = False
+    is_gateway: bool = False
 
 
 def plan_alter(
@@ -97,6 +99,7 @@ def plan_alter(
     """
     outcomes: Outcomes = []
     changes: list[Change] = []
+    unchanged: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[ResourceAlterations] = []
     repeated = repeated_resources(requests)
@@ -117,10 +120,16 @@ def plan_alter(
         else:
             outcomes.append(None)
             if made:
-                changes += made
+                for each in in_slices(made):
+                    (unchanged if _is_unchanged(each, node) else changes).append(each)
                 granted.append(_set_or_deleted(resource, made) if replace else request)
             guards[resource] = changed.get(resource, 0)
-    return Plan(outcomes, changes, guards, granted, partial(_with_refusals, requests))
+    return Plan(outcomes, changes, guards, granted, partial(_with_refusals, requests), unchanged)
+
+
+def _is_unchanged(change: Change, node: AlterTarget) -> bool:
+    is_reloaded = node.rewrites and change.resource.type == ResourceType.BROKER and change.after is not None
+    return change.op == _REWRITE and not is_reloaded
 
 
 def _set_or_deleted(resource: Resource, changes: Sequence[Change]) -> ResourceAlterations:
@@ -234,6 +243,7 @@ class _Decision(NamedTuple):
                 self.node.others[number],
                 alters_authentication=self.node.alters_authentication,
                 rewrites=self.node.rewrites,
+                is_gateway=self.node.is_gateway,
             )
             return self._replace(node=other)._broker(stored, authorize)
         check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
@@ -339,14 +349,17 @@ class _Decision(NamedTuple):
         return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
-        """One change per key whose value changes, in request order; keys that a replacement drops come last."""
+        """One change per key whose value changes, in request order; keys that a replacement drops come last.
+
+        On a gateway there is one for every key.
+        """
         resource, changes = self.resource, []
         for op, name, _ in in_slices(self.alterations):
             before, after = stored.get(name), resulting.get(name)
             if before != after:
                 changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))
-            elif after is not None and self.node.rewrites and resource.type == ResourceType.BROKER:
-                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, "rewrite"))
+            elif self.node.is_gateway:
+                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _REWRITE))
         if self.replace:
             dropped = stored.keys() - resulting.keys()
             changes += [

@@ -67,7 +67,7 @@ class Rules:
                 found.update(each.labels)
         return found
 
-    def judge(self, subject: Subject, touched: Iterable[str] | None = None) -> list[Finding]:
+    def evaluate(self, subject: Subject, touched: Iterable[str] | None = None) -> list[Finding]:
         """The violations. `touched` are the keys that a request changes; None: all, as for a new topic."""
         resource, labels, findings = subject.resource, None, []
         for rule in self._candidates(resource.type, touched):
@@ -83,27 +83,27 @@ class Rules:
         topic = proposal.topic
         shape = (topic.partitions, topic.replication_factor) if topic is not None else (None, None)
         subject = Subject(proposal.resource, proposal.effective, proposal.resulting, *shape)
-        findings = self.judge(subject, proposal.touched)
+        findings = self.evaluate(subject, proposal.touched)
         if proposal.defaults is not None:
-            findings += self._judge_defaults(proposal.resource, proposal.touched, proposal.defaults)
+            findings += self._evaluate_defaults(proposal.resource, proposal.touched, proposal.defaults)
         if self.risk_rules:
-            findings += self.judge_risks(proposal.resource, alter_risks(proposal))
+            findings += self.evaluate_risks(proposal.resource, alter_risks(proposal))
         return _verdict(findings)
 
     def check_create(self, proposal: TopicProposal) -> list[str]:
         subject = Subject(proposal.resource, proposal.effective, proposal.configs, *proposal.shape)
-        findings = self.judge(subject)
+        findings = self.evaluate(subject)
         if self.risk_rules:
-            findings += self.judge_risks(proposal.resource, creation_risks(proposal))
+            findings += self.evaluate_risks(proposal.resource, creation_risks(proposal))
         return _verdict(findings)
 
     def check_growth(self, proposal: GrowthProposal) -> list[str]:
         topic = proposal.topic
         shape = topic.partitions, topic.replication_factor
         subject = Subject(topic.resource, proposal.effective, proposal.overrides, *shape)
-        return _verdict(self.judge(subject, [PARTITIONS.name]))
+        return _verdict(self.evaluate(subject, [PARTITIONS.name]))
 
-    def judge_risks(self, resource: Resource, risks: Iterable[Risk]) -> list[Finding]:
+    def evaluate_risks(self, resource: Resource, risks: Iterable[Risk]) -> list[Finding]:
         """The risks of a change that rules forbid."""
         found = ((forbidding(self.risk_rules, resource, each, self.labels), each) for each in risks)
         return [Finding(rule, resource, rule.sentence(risk)) for rule, risk in found if rule is not None]
@@ -117,7 +117,7 @@ class Rules:
         ]
         return [rule for rule in values if rule.conditions]
 
-    def judge_inherited(
+    def evaluate_inherited(
         self,
         source: Resource,
         keys: Collection[str],
@@ -154,7 +154,7 @@ class Rules:
                 return f"{each.resource} inherits it: {_sentence(rule, broken, each)}"
         return ""
 
-    def _judge_defaults(self, source: Resource, touched: Collection[str], defaults: TopicDefaults) -> list[Finding]:
+    def _evaluate_defaults(self, source: Resource, touched: Collection[str], defaults: TopicDefaults) -> list[Finding]:
         keys = defaults.keys(touched)
         findings: dict[str, Finding] = {}
         for _, after in defaults.levels if keys else ():
@@ -165,7 +165,7 @@ class Rules:
                     yield Subject(topic.resource, Effective(topic.resource, overrides, after), overrides, *shape)
 
             inherited = Effective(Resource.topic(""), {}, after)
-            for each in self.judge_inherited(source, keys, inherited, topics):
+            for each in self.evaluate_inherited(source, keys, inherited, topics):
                 findings.setdefault(each.rule.id, each)
         return list(findings.values())
 

@@ -39,6 +39,7 @@ ENTITY_TYPES: Final = frozenset({USER, CLIENT_ID, IP})
 QUOTA_KEYS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
 _LARGEST: Final = {ValueType.LONG: 2**63 - 1, ValueType.INT: 2**31 - 1}
 _LONGEST_SHOWN: Final = 200
+_REWRITE: Final = "rewrite"  # a quota is set to its current value
 
 
 def plan_alter_quotas(
@@ -54,6 +55,7 @@ def plan_alter_quotas(
         return Plan({request.entity: refused for request in in_slices(requests)})
     outcomes: QuotaOutcomes = {}
     changes: list[Change] = []
+    unchanged: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[ClientQuotaAlteration] = []
     named = Counter(request.entity for request in in_slices(requests))
@@ -68,10 +70,11 @@ def plan_alter_quotas(
             outcomes[entity] = error.failure()
         else:
             outcomes[entity] = None
-            changes += made
+            changes += (each for each in made if each.op != _REWRITE)
+            unchanged += (each for each in made if each.op == _REWRITE)
             granted.append(ClientQuotaAlteration(entity, alterations))
             guards[resource] = snapshot.changed.get(resource, 0)
-    return Plan(outcomes, changes, guards, granted, _with_refusals)
+    return Plan(outcomes, changes, guards, granted, _with_refusals, unchanged)
 
 
 def _with_refusals(outcomes: QuotaOutcomes, refusals: Refusals, _after: Snapshot) -> QuotaOutcomes:
@@ -84,6 +87,7 @@ def plan_alter_each_quota(
     """KIP-248: decide about each quota alone. `fractions`: the store can keep 100.5 where Kafka wants whole numbers."""
     outcomes: EachQuotaOutcomes = []
     changes: list[Change] = []
+    unchanged: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[ClientQuotaAlteration] = []
     named = Counter(request.entity for request in in_slices(requests))
@@ -100,10 +104,11 @@ def plan_alter_each_quota(
         resource = entity.resource
         of_entity, made = _each_quota(resource, snapshot.overrides(resource), alterations, keys, fractions)
         outcomes.append(of_entity)
-        changes += made
+        changes += (each for each in made if each.op != _REWRITE)
+        unchanged += (each for each in made if each.op == _REWRITE)
         granted.append(_of_changes(entity, made))
         guards[resource] = snapshot.changed.get(resource, 0)
-    return Plan(outcomes, changes, guards, granted, partial(_each_with_refusals, requests))
+    return Plan(outcomes, changes, guards, granted, partial(_each_with_refusals, requests), unchanged)
 
 
 def _of_changes(entity: QuotaEntity, changes: Sequence[Change]) -> ClientQuotaAlteration:
@@ -187,6 +192,7 @@ def _changes(
     keys: ConfigDef,
     fractions: bool = False,
 ) -> list[Change]:
+    """One change per quota; those that change nothing are rewrites."""
     if len({each.key for each in in_slices(alterations)}) < len(alterations):
         raise InvalidRequest("a quota occurs more than once for this entity")
     changes = []
@@ -195,9 +201,8 @@ def _changes(
         # next to them in ZooKeeper is not one.
         after = None if value is None else quota_text(_key(keys, name), value, fractions=fractions)
         before = stored.get(name) if name in QUOTA_KEYS else None
-        if before != after:
-            op = "delete" if after is None else "set"
-            changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, op))
+        op = _REWRITE if before == after else "delete" if after is None else "set"
+        changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, op))
     return changes
 
 

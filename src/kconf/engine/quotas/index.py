@@ -32,7 +32,7 @@ class Resolved:
         self._who = user, client_id
 
     @property
-    def losers(self) -> tuple[QuotaCandidate, ...]:
+    def overridden(self) -> tuple[QuotaCandidate, ...]:
         return tuple(QuotaCandidate(source, number(text)) for source, text in self._found[1:])
 
     @property
@@ -94,7 +94,7 @@ def _rank(name: Any) -> Any:
 
 
 Levels = dict[Name, Overrides]
-"""What is set for one user: under "" for itself, else for a client within it. Or for one client, and within users."""
+"""The quotas of a user: its own under OWN, those of its client ids under their names. Or the same for a client id."""
 
 OWN: Final = ""
 

@@ -98,8 +98,8 @@ class StoredQuotas:
         found = {}
         for key in keys:
             if candidates := self.candidates(key, user, client_id):
-                (source, value), *losers = candidates
-                found[key] = EffectiveQuota(value, source, tuple(losers))
+                (source, value), *overridden = candidates
+                found[key] = EffectiveQuota(value, source, tuple(overridden))
         return found
 
     def named(self) -> list[tuple[Name, Name]]:

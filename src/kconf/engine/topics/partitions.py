@@ -102,7 +102,7 @@ def _grow(snapshot: Snapshot, wanted: NewPartitions, cluster: ClusterDefaults, m
             for index, each in enumerate(wanted.assignment)
         )
         if any(len(each) != old.replication_factor for each in new):
-            raise InvalidAssignment(f"every partition of {wanted.name} has {old.replication_factor} replicas")
+            raise InvalidAssignment(f"each new partition of {wanted.name} must have {old.replication_factor} replicas")
     else:
         new = spread_replicas(old.partitions, added, old.replication_factor, cluster.brokers)
     return old, Topic(old.name, old.id, old.replicas + new)

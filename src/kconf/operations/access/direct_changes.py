@@ -28,11 +28,18 @@ _CONFIGURED: Final = frozenset({AclType.TOPIC, AclType.CLUSTER, AclType.USER})
 _GROUP: Final = frozenset({Operation.ALL, Operation.ALTER_CONFIGS})
 
 NO_AUTHORIZER: Final = "the cluster has no authorizer: everyone who can connect to a broker can change it"
-SUPER_USERS: Final = "Kafka does not expose super users: check super.users on the brokers and controllers"
+NOT_SHOWN: Final = (
+    "Kafka does not show super.users and allow.everyone.if.no.acl.found, which also allow changes: check them on the"
+    " brokers and controllers"
+)
+SHARED_ACLS: Final = (
+    "a gateway that uses the cluster's ACLs denies what they no longer allow: before you delete them, give it its own"
+    " ACLs (gateway.acl.file)"
+)
 
 
 class DirectRight(NamedTuple):
-    """An ACL that allows changes without the gateway, and the command that removes it."""
+    """An ACL that allows changes without the gateway, and the command that deletes it and no other ACL."""
 
     binding: AclBinding
     cure: str
@@ -57,4 +64,4 @@ def _rights(bindings: Iterable[AclBinding], account: str) -> Iterator[DirectRigh
 
 def _cure(each: AclBinding) -> str:
     words = ("--principal", each.principal, "--operation", operation_text(each.operation), "--on", resource_text(each))
-    return " ".join(["kconf acl delete", *map(quote, words)])
+    return " ".join(["kconf acl delete", *map(quote, (*words, "--host", each.host, "--allow"))])

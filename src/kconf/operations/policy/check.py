@@ -66,7 +66,7 @@ def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -
             verdicts[resource] = PolicyFindings(shape)
         else:
             subject = _changed(resource, described[resource], changes, shape)
-            verdicts[resource] = verdict_of(rules.judge(subject, [each.key for each in changes]))
+            verdicts[resource] = verdict_of(rules.evaluate(subject, [each.key for each in changes]))
     return with_verdicts(plan, verdicts)
 
 
@@ -79,7 +79,7 @@ def _check_risks(rules: Rules, plan: ChangePlan) -> ChangePlan:
     findings: dict[Resource, list[Finding]] = {}
     changes = []
     for change in plan.changes:
-        found = [] if change.unchanged else rules.judge_risks(change.resource, change.risks)
+        found = [] if change.unchanged else rules.evaluate_risks(change.resource, change.risks)
         findings.setdefault(change.resource, []).extend(found)
         allowed = [is_allowed(rules.risk_rules, change.resource, each, rules.labels) for each in change.risks]
         risks = tuple(each._replace(allowed=is_) for each, is_ in zip(change.risks, allowed, strict=True))
@@ -152,7 +152,7 @@ def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Poli
     if not isinstance(created.details, ApiError):
         shape = created.num_partitions, created.replication_factor
         values = {**{each.name: each.value for each in created.config.entries if each.value}, **configs}
-    return verdict_of(rules.judge(Subject(Resource.topic(topic.name), values, configs, *shape)))
+    return verdict_of(rules.evaluate(Subject(Resource.topic(topic.name), values, configs, *shape)))
 
 
 def check_growth(
@@ -166,5 +166,5 @@ def check_growth(
     for resource, shape in grown.items():
         if resource not in verdicts:
             subject = subject_of(resource, described[resource], shape)
-            verdicts[resource] = verdict_of(rules.judge(subject, [PARTITIONS.name]))
+            verdicts[resource] = verdict_of(rules.evaluate(subject, [PARTITIONS.name]))
     return verdicts

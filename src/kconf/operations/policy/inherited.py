@@ -35,7 +35,7 @@ def check_inherited(rules: Rules, admin: SyncAdminClient, plan: ChangePlan) -> d
     inherited = InheritedSubjects(admin, rules, plan.changes)
     for resource, keys in brokers.items():
         if rules.about_inherited(keys):
-            found = inherited.judge(resource, keys)
+            found = inherited.evaluate(resource, keys)
             verdicts[resource] = PolicyFindings(_UNKNOWN) if found is None else verdict_of(found)
     return verdicts
 
@@ -50,7 +50,7 @@ def evaluate_defaults(rules: Rules, admin: SyncAdminClient) -> Iterator[tuple[Re
             if each.is_dynamic:
                 by_node.setdefault(each.node, []).append(name)
     for node, names in sorted(by_node.items()):
-        yield Resource.broker(node), rules.judge_inherited(Resource.broker(node), names, inherited.at(node, names))
+        yield Resource.broker(node), rules.evaluate_inherited(Resource.broker(node), names, inherited.at(node, names))
 
 
 class InheritedSubjects:
@@ -72,7 +72,7 @@ class InheritedSubjects:
         found = {name: each for name in names for each in self.values(name) or () if each.node == node}
         return {name: each.new for name, each in found.items() if each.new is not None}
 
-    def judge(self, resource: Resource, keys: Collection[str]) -> list[Finding] | None:
+    def evaluate(self, resource: Resource, keys: Collection[str]) -> list[Finding] | None:
         """The findings; None if brokers or topics cannot be read."""
         findings: dict[str, Finding] = {}
         try:
@@ -86,7 +86,7 @@ class InheritedSubjects:
                 def topics(inherited: Mapping[str, str] = inherited) -> Iterator[Subject]:
                     return self._topics(keys, inherited)
 
-                for each in self._rules.judge_inherited(resource, keys, inherited, topics):
+                for each in self._rules.evaluate_inherited(resource, keys, inherited, topics):
                     findings.setdefault(each.rule.id, each)
         except KafkaError:
             return None

@@ -85,7 +85,7 @@ def _evaluate(
 
 
 def _findings(rules: Rules, subject: Subject) -> list[Finding]:
-    return [*rules.judge(subject), *rules.judge_risks(subject.resource, _risks(subject))]
+    return [*rules.evaluate(subject), *rules.evaluate_risks(subject.resource, _risks(subject))]
 
 
 def evaluate_state(

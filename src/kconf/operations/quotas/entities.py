@@ -82,7 +82,7 @@ def quota_levels(admin: SyncAdminClient, entity: QuotaEntity) -> list[QuotaLevel
         return _ip_levels(admin, entity)
     stored: dict[QuotaSource, dict[str, float]] = {}
     for key, quota in admin.describe_quotas([entity])[entity].items():
-        for source, value in ((quota.source, quota.value), *quota.losers):
+        for source, value in ((quota.source, quota.value), *quota.overridden):
             stored.setdefault(source, {})[key] = value
     return [
         QuotaLevel(level_name(source), each, stored.get(source, {})) for each, source in levels(*who(entity)).items()

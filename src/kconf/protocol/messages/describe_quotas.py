@@ -42,7 +42,7 @@ class DescribeQuotasRequest:
 
 
 @struct
-class LosingQuota:
+class OverriddenQuota:
     quota_value: float = f(F64)
     quota_source: int = f(I8)
 
@@ -52,7 +52,7 @@ class ResolvedQuota:
     quota_type: int = f(I8)
     quota_value: float = f(F64)
     quota_source: int = f(I8)
-    losers: Sequence[LosingQuota] = f(Array(LosingQuota), tag=24800, default=())
+    overridden: Sequence[OverriddenQuota] = f(Array(OverriddenQuota), tag=24800, default=())
 
 
 @struct

@@ -12,7 +12,7 @@ from enum import IntEnum
 from itertools import groupby
 from typing import TypeVar
 
-from kconf.engine.access.acls import bindings, matches, pattern_of, plan_create_acls, plan_delete_acls
+from kconf.engine.access.acls import Deletions, bindings, matches, pattern_of, plan_create_acls, plan_delete_acls
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized, RemoteProtocolError, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
@@ -97,10 +97,10 @@ async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call
     failures = [_problem(each) for each in in_slices(filters)]
     good = [each for each, failure in zip(in_slices(filters), failures, strict=True) if failure is None]
 
-    def plan(state: State, _hooks: PolicyHooks) -> Plan[list[list[AclBinding]]]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[list[Deletions]]:
         return plan_delete_acls(state.snapshot, good)
 
-    found: list[list[AclBinding]] = []
+    found: list[Deletions] = []
     refusal = _refusal(context, call, Operation.ALTER)
     call, refusal = _with_reason(call, request.reason, refusal)
     if refusal is None:
@@ -110,16 +110,27 @@ async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call
             refusal = store_error(error)
     if refusal is not None:
         failures = [refusal] * len(filters)
-    _audit(context, call, [Resource(ResourceType.ACL, each.name or "") for each in in_slices(filters)], failures)
-    removed = iter(found)
-    return DeleteAclsResponse(
-        filter_results=[
-            DeleteAclsFilterResult(0, None, [_removed(each) for each in next(removed)])
-            if failure is None
-            else DeleteAclsFilterResult(*_error(failure))
-            for failure in in_slices(failures)
-        ]
-    )
+    good_results = iter(found)
+    outcomes = [next(good_results) if failure is None else failure for failure in in_slices(failures)]
+    named = [Resource(ResourceType.ACL, each.name or "") for each in in_slices(filters)]
+    _audit(context, call, named, [_first_failure(each) for each in in_slices(outcomes)])
+    return DeleteAclsResponse(filter_results=[_filter_result(each) for each in in_slices(outcomes)])
+
+
+def _first_failure(outcome: Deletions | ApiError) -> ApiError | None:
+    if isinstance(outcome, ApiError):
+        return outcome
+    return next((failure for _, failure in outcome if failure is not None), None)
+
+
+def _filter_result(outcome: Deletions | ApiError) -> DeleteAclsFilterResult:
+    """The result of a filter. If all ACLs have the same error, it is the error of the filter, as in Kafka."""
+    if isinstance(outcome, ApiError):
+        return DeleteAclsFilterResult(*_error(outcome))
+    refusals = {failure for _, failure in outcome}
+    if len(refusals) == 1 and (refusal := refusals.pop()) is not None:
+        return DeleteAclsFilterResult(*_error(refusal))
+    return DeleteAclsFilterResult(0, None, [_deletion(*each) for each in outcome])
 
 
 def _refusal(context: ServerContext, call: ApiRequest, operation: Operation) -> ApiError | None:
@@ -158,10 +169,10 @@ def _problem(wanted: AclFilter) -> ApiError | None:
     return None
 
 
-def _removed(each: AclBinding) -> DeleteAclsMatchingAcl:
-    return DeleteAclsMatchingAcl(
-        0, None, each.resource_type, each.name, each.pattern, each.principal, each.host, each.operation, each.permission
-    )
+def _deletion(each: AclBinding, failure: ApiError | None) -> DeleteAclsMatchingAcl:
+    code, message = (0, None) if failure is None else _error(failure)
+    where = each.resource_type, each.name, each.pattern
+    return DeleteAclsMatchingAcl(code, message, *where, each.principal, each.host, each.operation, each.permission)
 
 
 def _binding(each: AclCreation) -> AclBinding:

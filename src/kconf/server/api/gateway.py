@@ -29,7 +29,7 @@ T = TypeVar("T")
 _unanswered: Final = RateLimitedLogger(getLogger(__name__))
 
 
-async def _unless_away(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
+async def _unless_unreachable(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
     """The response of the brokers, or None if they do not respond."""
     assert context.upstream is not None
     if not context.service.store.is_reachable:
@@ -45,7 +45,7 @@ async def handle_metadata(context: ServerContext, request: MetadataRequest, call
     response = metadata.handle(context, request, call)
     known = [each for each in in_slices(response.topics) if not each.error_code and each.name is not None]
     names = [each.name for each in known if each.name is not None]
-    found = await _unless_away(context, lambda upstream: upstream.partitions(names)) or {}
+    found = await _unless_unreachable(context, lambda upstream: upstream.partitions(names)) or {}
     for topic in in_slices(known):
         of_topic = {each.partition_index: each for each in found.get(topic.name or "", ())}
         topic.partitions = [
@@ -66,7 +66,9 @@ async def handle_describe_topic_partitions(
     names = [each.name for each in known if each.name is not None]
     limit = sum(len(each.partitions) for each in known)
     cursor = request.cursor if request.cursor is not None and request.cursor.topic_name in names else None
-    found = await _unless_away(context, lambda upstream: upstream.described_partitions(names, cursor, limit)) or {}
+    found = (
+        await _unless_unreachable(context, lambda upstream: upstream.described_partitions(names, cursor, limit)) or {}
+    )
     for topic in in_slices(known):
         topic.partitions = [
             found.get((topic.name or "", each.partition_index))

@@ -44,7 +44,7 @@ from kconf.protocol.messages.describe_quotas import (
     DescribedQuotas,
     DescribeQuotasRequest,
     DescribeQuotasResponse,
-    LosingQuota,
+    OverriddenQuota,
     QuotaResource,
     ResolvedQuota,
 )
@@ -85,8 +85,8 @@ def _described(index: QuotaIndex, requested: DescribedQuotaResource, *, allowed:
 
 
 def _resolved(kind: int, candidates: Sequence[QuotaCandidate]) -> ResolvedQuota:
-    (source, value), *losers = candidates
-    return ResolvedQuota(kind, value, source, [LosingQuota(each.value, each.source) for each in losers])
+    (source, value), *overridden = candidates
+    return ResolvedQuota(kind, value, source, [OverriddenQuota(each.value, each.source) for each in overridden])
 
 
 def _parts(resources: Sequence[QuotaResource]) -> dict[str, Name]:

@@ -127,7 +127,7 @@ class Relay:
         return versions is not None and versions[0] <= version <= versions[1]
 
     def handle(self, connection: ConnectionContext, frame: bytes) -> Coroutine[Any, Any, Response] | None:
-        """Forward a request. None if it cannot be forwarded undecoded in this version. Raises UpstreamAway."""
+        """Forward a request. None if it cannot be forwarded undecoded in this version. Raises UpstreamUnavailable."""
         key, version, _ = HEAD.unpack_from(frame, 0)
         if not passes(self._context, connection, key) or not self.serves(connection, key, version):
             return None

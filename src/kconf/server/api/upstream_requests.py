@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kconf.errors import ErrorCode, UpstreamAway
+from kconf.errors import ErrorCode, UpstreamUnavailable
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.headers import HEAD, LENGTH, read_response, request
 from kconf.server.api.throttle_time import AFTER_NO_TAGS, throttle_time_offset
@@ -31,15 +31,15 @@ def node_of(context: ServerContext, connection: ConnectionContext | None) -> int
 
 
 def any_node(context: ServerContext, connection: ConnectionContext | None) -> int:
-    """A broker for requests that any broker can answer. Raises UpstreamAway."""
+    """A broker for requests that any broker can answer. Raises UpstreamUnavailable."""
     node = node_of(context, connection)
     if node is not None:
         return node
     upstream = upstream_of(context)
     ids = context.service.store.members.ids
     if not ids:
-        raise UpstreamAway("the cluster has no brokers at the moment")
-    return next((each for each in ids if not upstream.brokers.is_away(each)), ids[0])
+        raise UpstreamUnavailable("the cluster has no brokers at the moment")
+    return next((each for each in ids if not upstream.brokers.is_unreachable(each)), ids[0])
 
 
 def upstream_of(context: ServerContext) -> UpstreamClient:
@@ -48,7 +48,7 @@ def upstream_of(context: ServerContext) -> UpstreamClient:
 
 
 async def pass_on(context: ServerContext, connection: ConnectionContext, node: int, frame: bytes) -> bytes:
-    """Forward a frame to a broker and return the response, both without length prefix. Raises UpstreamAway.
+    """Forward a frame to a broker and return the response, both without length prefix. Raises UpstreamUnavailable.
 
     The throttle time is removed if its position is known, since it is for the principal that all callers share.
     """

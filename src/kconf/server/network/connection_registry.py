@@ -11,7 +11,7 @@ from collections.abc import Callable
 from logging import INFO, getLogger
 from typing import Final, Protocol
 
-from kconf.errors import UpstreamAway
+from kconf.errors import UpstreamUnavailable
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.counters import Counters
 from kconf.server.listener_config import EndPoint
@@ -86,7 +86,7 @@ class ConnectionRegistry:
 
     def request_failed(self, host: str, error: BaseException) -> None:
         """Log why a connection is closed: it sent an invalid request, or a broker behind a gateway is unavailable."""
-        if isinstance(error, UpstreamAway):
+        if isinstance(error, UpstreamUnavailable):
             self._counters.failed_relays += 1
             self._failed_relays.log("connection closed peer=%s reason=%r", host, str(error))
         else:

@@ -13,7 +13,7 @@ from typing import Final
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.connector import Connector
 from kconf.client.transport.raw_connection import RawConnection
-from kconf.errors import ErrorCode, ProtocolError, UpstreamAway
+from kconf.errors import ErrorCode, ProtocolError, UpstreamUnavailable
 from kconf.model.acl import AclType, Operation, PatternType, Permission
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME
@@ -108,13 +108,13 @@ class UpstreamBrokers:
         self._common: tuple[tuple[Versions | None, ...], Versions | None] = ((), None)
 
     def pool_for(self, principal: str, node: int) -> BrokerPool:
-        """The connections to a broker for the requests of a caller. Raises UpstreamAway.
+        """The connections to a broker for the requests of a caller. Raises UpstreamUnavailable.
 
         All callers share the gateway's principal, unless the gateway acts as its users.
         """
         member = self._members().brokers.get(node)
         if member is None:
-            raise UpstreamAway(f"broker {node} is not a member of the cluster")
+            raise UpstreamUnavailable(f"broker {node} is not a member of the cluster")
         return self._broker(member).pool if self._users is None else self._users.pool(principal, member)
 
     @property
@@ -127,10 +127,15 @@ class UpstreamBrokers:
         """Whether at least one broker has responded, and all that did have no authorizer."""
         return {each.has_authorizer for each in self._brokers.values()} - {None} == {False}
 
-    def is_away(self, node: int) -> bool:
+    @property
+    def has_authorizer(self) -> bool:
+        """Whether a broker is known to have an authorizer."""
+        return any(each.has_authorizer for each in self._brokers.values())
+
+    def is_unreachable(self, node: int) -> bool:
         """Whether the last connection to a broker failed."""
         broker = self._brokers.get(node)
-        return broker is not None and broker.pool.is_away
+        return broker is not None and broker.pool.is_unreachable
 
     def versions(self, node: int | None) -> Versions | None:
         """The API versions of one broker, or those that all brokers have in common. None: unknown."""

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, NamedTuple
 
 from kconf.client.transport.raw_connection import RawConnection
-from kconf.errors import KconfError, UpstreamAway
+from kconf.errors import KconfError, UpstreamUnavailable
 
-_AWAY: Final = 1.0  # seconds after a failed connection attempt without another one
+_UNREACHABLE_FOR: Final = 1.0  # seconds after a failed connection attempt without another one
 _IDLE: Final = 60.0  # seconds until an idle connection is closed
 
 
@@ -61,12 +61,12 @@ class BrokerPool:
         self._in_use: Counter[Hashable] = Counter()
         self._queues: dict[Hashable, deque[_Waiting]] = {}  # in the order of their turns
         self._waiting = self._waiting_bytes = 0
-        self._away_until = 0.0
+        self._unreachable_until = 0.0
         self._open: set[RawConnection] = set()
         self._closed = False
 
     async def send(self, request: RawRequest) -> bytes:
-        """Send a request and return the response, without its length prefix. Raises UpstreamAway."""
+        """Send a request and return the response, without its length prefix. Raises UpstreamUnavailable."""
         await self._turn(request)
         try:
             async with asyncio.timeout(self._limits.request):
@@ -77,9 +77,9 @@ class BrokerPool:
                     self._drop(connection)
                     raise
         except TimeoutError:
-            raise UpstreamAway(f"{self._name} did not answer in time") from None
+            raise UpstreamUnavailable(f"{self._name} did not answer in time") from None
         except KconfError as error:
-            raise UpstreamAway(str(error)) from None
+            raise UpstreamUnavailable(str(error)) from None
         finally:
             self._release(request.client)
         rest = request.throttle_of(response)
@@ -94,8 +94,8 @@ class BrokerPool:
         return bool(self._in_use or self._waiting)
 
     @property
-    def is_away(self) -> bool:
-        return asyncio.get_running_loop().time() < self._away_until
+    def is_unreachable(self) -> bool:
+        return asyncio.get_running_loop().time() < self._unreachable_until
 
     def close_idle(self) -> None:
         """Close connections that have been idle for long, except one."""
@@ -113,13 +113,13 @@ class BrokerPool:
     async def _turn(self, request: RawRequest) -> None:
         client, size, on_wait = request.client, len(request.frame), request.on_wait
         if self._closed:
-            raise UpstreamAway(f"{self._name} is no longer a member of the cluster")
+            raise UpstreamUnavailable(f"{self._name} is no longer a member of the cluster")
         if client not in self._queues and self._has_room(client):
             self._in_use[client] += 1
             return
         limits = self._limits
         if self._waiting >= limits.waiting or self._waiting_bytes + size > limits.waiting_bytes:
-            raise UpstreamAway(f"too many requests wait for {self._name}")
+            raise UpstreamUnavailable(f"too many requests wait for {self._name}")
         waiting = _Waiting(asyncio.get_running_loop().create_future(), size)
         self._queues.setdefault(client, deque()).append(waiting)
         self._waiting += 1
@@ -176,14 +176,14 @@ class BrokerPool:
             if connection.is_usable:
                 return connection
             self._drop(connection)
-        if self.is_away:
-            raise UpstreamAway(f"{self._name} could not be reached just now")
+        if self.is_unreachable:
+            raise UpstreamUnavailable(f"{self._name} could not be reached just now")
         try:
             async with asyncio.timeout(self._limits.connect):
                 connection = await self._connect()
         except (KconfError, TimeoutError) as error:
-            self._away_until = asyncio.get_running_loop().time() + _AWAY
-            raise UpstreamAway(str(error) or f"{self._name} does not respond") from None
+            self._unreachable_until = asyncio.get_running_loop().time() + _UNREACHABLE_FOR
+            raise UpstreamUnavailable(str(error) or f"{self._name} does not respond") from None
         self._open.add(connection)
         return connection
 

@@ -8,7 +8,7 @@ A file is published before the position is replaced. After a crash in between, l
 recognizes them by cluster, epoch, revision and line. Files that a finished run has read are deleted.
 
 Several servers of one cluster have the same journal. The first one is copied; the others are on standby, and one of
-them is copied as soon as the first one is away.
+them is copied as soon as the first one is unreachable.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ log = getLogger(__name__)
 STALE: Final = 60.0
 """Seconds since the start of the last finished round after which /health reports `stale`."""
 _RETRY, _LONGEST_RETRY = 1.0, 60.0  # seconds
-_AWAY: Final = 30.0  # seconds until the next snapshot of a cluster that was unreachable, at most
+_SOONER: Final = 30.0  # seconds until the next snapshot of a cluster that was unreachable, at most
 
 
 class Sessions(Protocol):
@@ -103,7 +103,7 @@ class PipelineFollower:
         self.last_run: int | None = None
         self.round_seconds = 0.0
         self.alarm: str | None = None
-        self.away: dict[str, str] = {}  # cluster → why no snapshot could be taken
+        self.unreachable: dict[str, str] = {}  # cluster → why no snapshot could be taken
         self.feeds = feeds
         self._sessions, self._sources, self._inputs, self._schedule = sessions, sources, inputs, schedule
         self._copies, self._clock = copies, clock
@@ -122,7 +122,7 @@ class PipelineFollower:
         return self._clock() - (self._started if self._current_at is None else self._current_at)
 
     def health(self) -> dict[str, object]:
-        alarms = {each.name: each.alarm for each in self.feeds if each.alarm is not None} | self.away
+        alarms = {each.name: each.alarm for each in self.feeds if each.alarm is not None} | self.unreachable
         return {
             "status": "alarm" if self.alarm or alarms else self._pace(),
             "run": self.last_run,
@@ -183,8 +183,8 @@ class PipelineFollower:
         archives = [*self._sources.archives, *([str(self._copies)] if self._copies is not None else [])]
         sources = replace(self._sources, archives=archives, clusters=due)
         for each in due:
-            self.away.pop(cluster_name(each), None)
-        done = runner.run(lake, sources, self._inputs(), log.debug, self._is_away)
+            self.unreachable.pop(cluster_name(each), None)
+        done = runner.run(lake, sources, self._inputs(), log.debug, self._is_unreachable)
         for each in due:
             self._reschedule(cluster_name(each), began)
         skipped = {os.path.realpath(each) for each in done.read.skipped}  # files that were not read must not be deleted
@@ -196,8 +196,8 @@ class PipelineFollower:
     def _reschedule(self, cluster: str, now: float) -> None:
         timer = self._snapshots[cluster]
         timer.done(now)
-        if cluster in self.away:
-            timer.at = min(timer.at, now + _AWAY)
+        if cluster in self.unreachable:
+            timer.at = min(timer.at, now + _SOONER)
 
     def _copied(self) -> list[Path]:
         """The copied files that this round reads: those that exist before it starts."""
@@ -206,10 +206,10 @@ class PipelineFollower:
         self._copies.mkdir(parents=True, exist_ok=True)
         return [path for path in self._copies.glob("*/*.jsonl") if not path.name.startswith(".")]
 
-    def _is_away(self, options: Mapping[str, str], error: LakeError) -> None:
+    def _is_unreachable(self, options: Mapping[str, str], error: LakeError) -> None:
         name = cluster_name(options)
         log.error("no snapshot of %s: %s", name, error)
-        self.away[name] = str(error)
+        self.unreachable[name] = str(error)
 
     def _count(self, done: Summary, began: float) -> None:
         self.counts.rounds += 1

@@ -241,6 +241,6 @@ class LogFeed:
         self._controllers.close()
 
 
-def is_away(error: Exception) -> bool:
+def is_unreachable(error: Exception) -> bool:
     """Whether a cluster does not respond, and may do so later."""
     return isinstance(error, ConnectionFailed | RequestTimedOut)

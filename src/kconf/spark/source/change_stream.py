@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from kconf.errors import ConfigurationError, JournalTrimmed, RequestTimedOut
 from kconf.lake.schemas import CHANGE_ROW
 from kconf.model.lines.journal import change_lines
-from kconf.spark.source.change_feeds import PAGE, ChangeFeed, FeedRevision, is_away
+from kconf.spark.source.change_feeds import PAGE, ChangeFeed, FeedRevision, is_unreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,7 +188,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             rows, end = self._read(after, most, self._target)
         except Exception as error:
-            if not is_away(error) or self._target is not None:  # a query that ends must not seem complete
+            if not is_unreachable(error) or self._target is not None:  # a query that ends must not seem complete
                 raise
             log.warning("cluster %s does not respond: %s", self._feed.cluster, error)
             return start
@@ -224,7 +224,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _read(self, after: int, most: int | None, until: int | None) -> tuple[list[Row], int]:
         """Rows after a revision, about `most` (None: all), and up to where they go.
 
-        With `until`, a cluster that is away, or slow to send its log, gets some time; without it, no rows are returned.
+        With `until`, waits some time for a cluster that is unreachable or slow; without it, returns no rows.
         """
         rows: list[Row] = []
         pages = ChangePages(self._feed, after, until, fail_on_loss=self._options.fail_on_loss)
@@ -234,7 +234,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             try:
                 rows += pages.next_page(PAGE if most is None else most - len(rows))
             except Exception as error:
-                if until is None or not is_away(error) or time.monotonic() > deadline:
+                if until is None or not is_unreachable(error) or time.monotonic() > deadline:
                     raise
             if pages.position > before:
                 continue

@@ -35,8 +35,8 @@ def read(lines: DataFrame) -> DataFrame:
         .when(F.col("cluster").isNull() | F.col("taken").isNull(), "it does not start with a header line")
         .when(F.coalesce("whole", F.lit(-1)) != F.col("count") - 1, "the snapshot is incomplete: its end is missing")
     )
-    judged = files.select("file", *_OF_THE_HEAD, reason.alias("reason"))
-    return read.drop(*_OF_THE_HEAD).join(F.broadcast(judged), "file")
+    evaluated = files.select("file", *_OF_THE_HEAD, reason.alias("reason"))
+    return read.drop(*_OF_THE_HEAD).join(F.broadcast(evaluated), "file")
 
 
 def taken(read: DataFrame) -> DataFrame:

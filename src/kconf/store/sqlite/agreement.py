@@ -58,7 +58,8 @@ def _last_changes(db: sqlite3.Connection, folded: int) -> _LastChanges:
 def _overrides(resource: Resource, last: _LastChanges, stored: Mapping[str, Any]) -> Iterator[str]:
     for key, value in last.overrides.get(resource, {}).items():
         if (value is None) != (key not in stored):
-            yield f"{resource}: {key} is {'set' if value is None else 'not set'} in the state, unlike in the journal"
+            present, absent = ("state", "journal") if value is None else ("journal", "state")
+            yield f"{resource}: {key} is set in the {present} but not in the {absent}"
         elif value is not None and (resource, key) not in last.sensitive and stored[key] != value:
             yield f"{resource}: {key} has different values in the state and in the journal"
 

@@ -17,7 +17,7 @@ from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.store.base import STANDARD_AUTHORIZERS, UNNAMED_AUTHORIZER
 from kconf.store.upstream.other_keys import NO_OTHER_KEYS, OtherKeys, read_other_keys
-from kconf.store.upstream.polling.reading import is_away
+from kconf.store.upstream.polling.reading import is_unreachable
 
 log = getLogger(__name__)
 
@@ -79,7 +79,7 @@ class UpstreamBrokers:
             self.authorizer, self._acl_failure = None, error.failure()
             return
         except KafkaError as error:
-            if is_away(error):
+            if is_unreachable(error):
                 raise
             log.debug("cannot list the cluster's ACLs: %s", error)  # an authorizer that cannot list ACLs fails
         self.authorizer = self.static.get(_AUTHORIZER, "").strip() or UNNAMED_AUTHORIZER

@@ -151,6 +151,15 @@ class LogThread:
             )
             return expected.are_in(self._revisions)
 
+    def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
+        """Wait until the log has been read up to `end`, or for a new fetch."""
+        with self._changed:
+            bound = self._sent
+            self._changed.wait_for(
+                lambda: (end is not None and self.follower.applied >= end) or self._answered > bound or self._closed,
+                STEP_TIMEOUT,
+            )
+
     def begin_requests(self, resources: Collection[Resource]) -> None:
         """Wait for a new fetch if this process was suspended, since the state may be old. Raises StoreUnavailable."""
         with self._changed:

@@ -8,7 +8,7 @@ determined.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,12 +29,13 @@ def requested_value(change: Change) -> str | None:
 class ExpectedChanges:
     """The changes that requests should cause. No two requests are about the same resource.
 
-    `shown` returns the value that the cluster shows after a change.
+    Values that are set to the current ones change nothing, unless another client has just changed them. `shown` returns
+    the value that the cluster shows after a change.
     """
 
     def __init__(
         self,
-        batch: Iterable[PendingCommit],
+        batch: Sequence[PendingCommit],
         refused: Collection[Resource] = (),
         shown: Callable[[Change], str | None] = requested_value,
     ) -> None:
@@ -44,10 +45,20 @@ class ExpectedChanges:
             for change in pending.changes:
                 if change.resource not in refused:
                     self._expected[change.kind, change.resource, change.key] = pending.caller, change
+        self._required = frozenset(self._expected)
+        for pending in batch:
+            for change in pending.unchanged:
+                if change.resource not in refused:
+                    self._expected[change.kind, change.resource, change.key] = pending.caller, change
 
     @property
     def changes(self) -> list[Change]:
-        return [change for _, change in self._expected.values()]
+        return [change for name, (_, change) in self._expected.items() if name in self._required]
+
+    @property
+    def are_certain(self) -> bool:
+        """Whether all of these requests change something."""
+        return len(self._expected) == len(self._required)
 
     @property
     def resources(self) -> set[Resource]:
@@ -55,7 +66,7 @@ class ExpectedChanges:
 
     def are_in(self, revisions: Sequence[Revision]) -> bool:
         """Whether these revisions contain all expected changes."""
-        if not self._expected:
+        if not self._required:
             return True
         found = {
             (change.kind, change.resource, change.key)
@@ -63,7 +74,7 @@ class ExpectedChanges:
             for change in revision.changes
             if self.is_candidate(change)
         }
-        return len(found) == len(self._expected)
+        return self._required <= found
 
     def attribute(self, revisions: Sequence[Revision]) -> tuple[list[Revision], set[Resource]]:
         """The revisions, with the author added to ours, and the resources for which every change was found."""
@@ -76,7 +87,7 @@ class ExpectedChanges:
         for name, found in candidates.items():
             if len(found) == 1:
                 ours[found[0][0]] = self._expected[name][0]
-        missing = {resource for _, resource, _ in self._expected.keys() - candidates.keys()}
+        missing = {resource for _, resource, _ in self._required - candidates.keys()}
         done = {resource for _, resource, _ in self._expected} - missing
         attributed = [
             replace(each, caller=ours[place], origin=ORIGIN, not_before=None) if place in ours else each

@@ -21,6 +21,7 @@ log = getLogger(__name__)
 
 OtherKeys = Mapping[ResourceType, ConfigDef]
 NO_OTHER_KEYS: Final[OtherKeys] = {}
+_LISTENER_PREFIX: Final = "listener.name."
 _A_GROUP: Final = Resource(ResourceType.GROUP, "kconf-probe")  # all groups have the same keys
 
 
@@ -70,7 +71,12 @@ def _other(
 
 
 def _is_other(entry: Entry, defined: ConfigDef) -> bool:
-    """Whether the brokers define a key that is unknown or incomplete in the catalog. Undefined keys have no type."""
+    """Whether the brokers define a key that is unknown or incomplete in the catalog.
+
+    Undefined keys have no type. A key with a listener prefix is a value of another key, shown while it is set.
+    """
+    if entry.name.startswith(_LISTENER_PREFIX):
+        return False
     known = defined.get(entry.name)
     return entry.type is not ValueType.UNKNOWN and (known is None or known.type is ValueType.UNKNOWN)
 

@@ -1,14 +1,15 @@
 """Converts changes to requests to the cluster: as few as Kafka's APIs allow, with a result for each resource.
 
 Changes of many callers are merged into one request, because Kafka processes a thousand resources about as fast as one.
-Kafka's controller limits the records of a request, so requests are limited too (`MAX_RESOURCES`, `MAX_OPERATIONS`). A
-request that may have arrived is never sent again.
+Kafka's controller limits the records of a request, so requests are limited too (`MAX_RESOURCES`, `MAX_OPERATIONS`). If
+a request is refused as a whole, the changes of each caller are sent apart. A request that may have arrived is never
+sent again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.acls import CreateAcls, DeleteAcls
@@ -38,28 +39,28 @@ if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
 
 MAX_RESOURCES: Final = 1000
-MAX_OPERATIONS: Final = 5000
+MAX_OPERATIONS: Final = 5000  # keys or partitions
 TIMEOUT: Final = 30.0  # seconds
 
 _UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
-_AWAY: Final = "the cluster is unavailable; nothing was changed; try again later"
-AWAY: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _AWAY)
+_OF_WHOLE: Final = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR})
+"""Errors with which the controller refuses a whole request, such as one with too many records."""
+_UNAVAILABLE: Final = "the cluster is unavailable; nothing was changed; try again later"
+UNAVAILABLE: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNAVAILABLE)
 """The error for a change that was not sent."""
 _UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"
-
-T = TypeVar("T")
 
 Transmit = Callable[[Call[Any, Any, Results[Any, Any]]], Results[Any, Any]]
 """Executes a call with the identity of the changes' author. Raises KafkaError."""
 
 
-class Answers(NamedTuple):
+class SendResult(NamedTuple):
     """The results of requests: the resources that the cluster refused, and those without a response."""
 
     refused: dict[Resource, ApiError]
     unknown: set[Resource]
 
-    def add(self, other: Answers) -> None:
+    def add(self, other: SendResult) -> None:
         self.refused.update(other.refused)
         self.unknown.update(other.unknown)
 
@@ -83,19 +84,41 @@ def transmit(client: SyncAdminClient) -> Transmit:
     return lambda call: client._send(call, TIMEOUT)
 
 
-def send(transmit: Transmit, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> Answers:
-    """Send changes. No two may be about the same resource, except credentials and ACLs."""
-    answers = Answers({}, set())
-    wanted = list(changes)
+def send(
+    transmit: Transmit, callers: Iterable[Sequence[RequestedChange]], *, validate_only: bool = False
+) -> SendResult:
+    """Send the changes of several callers. No two may be about the same resource, except credentials and ACLs."""
+    sent = SendResult({}, set())
+    wanted = [(number, change) for number, changes in enumerate(callers) for change in changes]
     for kind in _KINDS:
-        of_kind = [each for each in wanted if isinstance(each, kind.types)]
+        of_kind = [each for each in wanted if isinstance(each[1], kind.types)]
         if of_kind and (kind.can_validate or not validate_only):
             for part in _parts(of_kind):
-                answers.add(_send(transmit, kind, part, validate_only))
-    return answers
+                sent.add(_send_merged(transmit, kind, part, validate_only))
+    return sent
 
 
-def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> Answers:
+def _send_merged(
+    transmit: Transmit, kind: _Kind, part: Sequence[tuple[int, RequestedChange]], validate_only: bool
+) -> SendResult:
+    sent = _send(transmit, kind, [change for _, change in part], validate_only)
+    callers: dict[int, list[RequestedChange]] = {}
+    for number, change in part:
+        callers.setdefault(number, []).append(change)
+    if len(callers) == 1 or not _is_refused_as_a_whole(sent, {kind.resource(change) for _, change in part}):
+        return sent
+    apart = SendResult({}, set())
+    for changes in callers.values():
+        apart.add(_send(transmit, kind, changes, validate_only))
+    return apart
+
+
+def _is_refused_as_a_whole(sent: SendResult, resources: set[Resource]) -> bool:
+    failures = set(sent.refused.values())
+    return sent.refused.keys() == resources and len(failures) == 1 and failures.pop().code in _OF_WHOLE
+
+
+def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> SendResult:
     call = kind.call(changes, validate_only)
     call.repeatable = validate_only
     by_item = {kind.item(each): kind.resource(each) for each in changes}
@@ -105,22 +128,22 @@ def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only
         failures = dict.fromkeys(by_item, _whole_failure(error))
     refused = {by_item[item]: failure for item, failure in failures.items()}
     unknown = {resource for resource, failure in refused.items() if failure.code in _UNANSWERED}
-    unknown -= {resource for resource, failure in refused.items() if failure.message == _AWAY}
-    return Answers(refused, unknown)
+    unknown -= {resource for resource, failure in refused.items() if failure.message == _UNAVAILABLE}
+    return SendResult(refused, unknown)
 
 
 def _whole_failure(error: KafkaError) -> ApiError:
     """The error for a request that failed as a whole: not sent, so that it can be retried, or with unknown outcome."""
     if isinstance(error, ConnectionFailed | RequestTimedOut):
-        return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _AWAY)
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _UNAVAILABLE)
     return error.failure()
 
 
-def _parts(changes: Sequence[T]) -> Iterator[list[T]]:
-    part: list[T] = []
+def _parts(changes: Sequence[tuple[int, RequestedChange]]) -> Iterator[list[tuple[int, RequestedChange]]]:
+    part: list[tuple[int, RequestedChange]] = []
     operations = 0
     for each in changes:
-        size = len(each.alterations) if isinstance(each, ResourceAlterations | ClientQuotaAlteration) else 1
+        size = _size(each[1])
         if part and (len(part) >= MAX_RESOURCES or operations + size > MAX_OPERATIONS):
             yield part
             part, operations = [], 0
@@ -128,6 +151,15 @@ def _parts(changes: Sequence[T]) -> Iterator[list[T]]:
         operations += size
     if part:
         yield part
+
+
+def _size(change: RequestedChange) -> int:
+    """About the number of records that the controller writes for a change."""
+    if isinstance(change, ResourceAlterations | ClientQuotaAlteration):
+        return len(change.alterations)
+    if isinstance(change, NewTopic):
+        return 1 + max(1, change.partitions, len(change.assignment)) + len(change.configs)
+    return change.partitions if isinstance(change, NewPartitions) else 1
 
 
 def _alter_configs(changes: Sequence[ResourceAlterations], validate_only: bool) -> Call[Any, Any, Any]:

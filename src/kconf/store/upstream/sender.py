@@ -14,7 +14,7 @@ from kconf.client.calls.base import Call
 from kconf.model.plan import PendingCommit
 from kconf.model.results import Results
 from kconf.store.upstream.identities import Identities
-from kconf.store.upstream.requests import TIMEOUT, Answers, Transmit, send, transmit
+from kconf.store.upstream.requests import TIMEOUT, SendResult, Transmit, send, transmit
 
 if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
@@ -29,21 +29,21 @@ class Sender:
         self._own, self._identities = transmit(client), identities
         self._threads = ThreadPoolExecutor(_AT_ONCE, "kconf-upstream")  # started when needed
 
-    def send(self, batch: Sequence[PendingCommit], *, validate_only: bool = False) -> Answers:
+    def send(self, batch: Sequence[PendingCommit], *, validate_only: bool = False) -> SendResult:
         """Send changes, no two of them about the same resource."""
-        parts: dict[str, list[RequestedChange]] = {}
+        parts: dict[str, list[Sequence[RequestedChange]]] = {}
         for pending in batch:
             user = "" if self._identities is None else pending.caller.principal
-            parts.setdefault(user, []).extend(pending.operations)
-        answers = Answers({}, set())
+            parts.setdefault(user, []).append(pending.operations)
+        sent = SendResult({}, set())
         for each in self._send_all(parts.items(), validate_only):
-            answers.add(each)
-        return answers
+            sent.add(each)
+        return sent
 
     def _send_all(
-        self, parts: Iterable[tuple[str, Sequence[RequestedChange]]], validate_only: bool
-    ) -> Iterable[Answers]:
-        def send_part(part: tuple[str, Sequence[RequestedChange]]) -> Answers:
+        self, parts: Iterable[tuple[str, Sequence[Sequence[RequestedChange]]]], validate_only: bool
+    ) -> Iterable[SendResult]:
+        def send_part(part: tuple[str, Sequence[Sequence[RequestedChange]]]) -> SendResult:
             return send(self._transmit(part[0]), part[1], validate_only=validate_only)
 
         given = list(parts)

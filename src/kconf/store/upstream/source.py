@@ -90,6 +90,10 @@ class StateSource(Protocol):
         """Wait for the expected changes. Returns whether they were read."""
         ...
 
+    def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
+        """Read what requests changed that were expected to change nothing. `end` is the end of the log, if known."""
+        ...
+
     def shown(self, change: Change) -> str | None:
         """The value that the cluster shows after a change."""
         ...

@@ -17,6 +17,7 @@ from typing import Final
 from immutables import Map
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.quorum import DescribeLogEnd
 from kconf.client.kraft.image import IN_LOG
 from kconf.client.settings import ClientSettings
 from kconf.errors import (
@@ -43,8 +44,8 @@ from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, 
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
-from kconf.store.upstream.polling.reading import HIDDEN, is_away
-from kconf.store.upstream.requests import AWAY, Answers
+from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
+from kconf.store.upstream.requests import UNAVAILABLE, SendResult
 from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import StateSource
@@ -237,7 +238,9 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
+            raise StaleState(
+                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
+            )
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
@@ -266,11 +269,10 @@ class UpstreamStore:
                 results[position] = found
         ready = {position: each for position, each in pending.items() if position not in results}
         if ready:
-            answers = self._send(list(ready.values()), own)
-            refused |= answers.keys()
+            failures = self._send(list(ready.values()), own)
+            refused |= failures.keys()
             for position, each in ready.items():
-                changed = {change.resource for change in each.changes}
-                results[position] = PassedOn({name: answers[name] for name in changed & answers.keys()})
+                results[position] = PassedOn({name: failures[name] for name in names_of(each) & failures.keys()})
         return results
 
     def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
@@ -287,32 +289,43 @@ class UpstreamStore:
     def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
         """Send the changes of many callers in one request, and wait until they are in the state."""
         sent_after = self._source.applied
-        ids = self._journal.add_intents(batch, sent_after)
-        answers = self._sender.send(batch)
-        expected = ExpectedChanges(batch, answers.refused.keys(), self._source.shown)
+        changing = [each for each in batch if each.changes]
+        ids = self._journal.add_intents(changing, sent_after) if changing else []
+        sent = self._sender.send(batch)
+        expected = ExpectedChanges(batch, sent.refused.keys(), self._source.shown)
         is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
+        if not expected.are_certain:
+            self._source.catch_up(self._log_end(), expected)
         found, done = expected.attribute(self._source.take())
         if not is_seen:
-            self._add_unseen(answers, expected.resources - done)
+            self._add_unseen(sent, expected.resources - done)
         outcomes = {}
-        for id_, pending in zip(ids, batch, strict=True):
-            unanswered = tuple(each for each in pending.changes if each.resource in answers.unknown)
+        for id_, pending in zip(ids, changing, strict=True):
+            unanswered = tuple(each for each in pending.changes if each.resource in sent.unknown)
             if unanswered:
                 planned = Revision(0, pending.time, pending.caller, unanswered)
                 self._open_intents.add([Intent(id_, sent_after, planned)])
             else:
-                outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, answers.refused, done)
+                outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
         kept = self._keep(found, outcomes)
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
-        return answers.refused
+        return sent.refused
 
-    def _add_unseen(self, answers: Answers, unseen: set[Resource]) -> None:
+    def _log_end(self) -> int | None:
+        """The end of the metadata log, or None if it is unknown."""
+        try:
+            return None if self.polling is not None else self._client._send(DescribeLogEnd(), _HOUSEKEEPING)
+        except KconfError as error:
+            log.debug("cannot read the end of the metadata log: %s", error)
+            return None
+
+    def _add_unseen(self, sent: SendResult, unseen: set[Resource]) -> None:
         """Add errors for changes that were acknowledged but not read: their outcome is unknown."""
         message = self._source.unshown()
         if message is not None:
-            answers.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
-            answers.unknown.update(unseen)
+            sent.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
+            sent.unknown.update(unseen)
 
     # The journal
 
@@ -403,7 +416,7 @@ class UpstreamStore:
 
 def _refusal(error: KconfError) -> ApiError:
     """The error for a change that was not sent."""
-    return error.failure() if isinstance(error, KafkaError) and not is_away(error) else AWAY
+    return error.failure() if isinstance(error, KafkaError) and not is_unreachable(error) else UNAVAILABLE
 
 
 def _now() -> int:

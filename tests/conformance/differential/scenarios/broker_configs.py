@@ -119,11 +119,11 @@ def texts(name: str) -> tuple[str, ...]:
 def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
     """One dynamic key with every text, for this broker and the cluster default, as a dry run."""
     for text in texts(name):
-        wishes = [(BROKER, each, [(SET, name, text)]) for each in (OWN, ALL)]
+        requests = [(BROKER, each, [(SET, name, text)]) for each in (OWN, ALL)]
         if draw.chance(0.2):
-            yield draw.replace(*((kind, each, [(name, text)]) for kind, each, _ in wishes), validate_only=True)
+            yield draw.replace(*((kind, each, [(name, text)]) for kind, each, _ in requests), validate_only=True)
         else:
-            yield draw.incremental(*wishes, validate_only=True)
+            yield draw.incremental(*requests, validate_only=True)
     if KEYS[name].type is ValueType.LIST or draw.chance(0.1):
         for op in (APPEND, SUBTRACT):
             yield draw.incremental((BROKER, OWN, [(op, name, draw.one(texts(name)))]), validate_only=True)

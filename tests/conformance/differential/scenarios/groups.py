@@ -52,8 +52,8 @@ def changes(draw: Draw) -> Iterator[Ask]:
             targets.append(draw.one(_ODD_NAMES))
         validate_only = draw.chance(0.2)
         if draw.chance(0.3):
-            wishes = ((kind, each, [(key, value) for _, key, value in _ops(draw, kind, (SET,))]) for each in targets)
-            yield draw.replace(*wishes, validate_only=validate_only)
+            requests = ((kind, each, [(key, value) for _, key, value in _ops(draw, kind, (SET,))]) for each in targets)
+            yield draw.replace(*requests, validate_only=validate_only)
         else:
             kinds = (SET, SET, SET, SET, DELETE, APPEND, SUBTRACT)
             yield draw.incremental(

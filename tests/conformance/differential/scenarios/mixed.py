@@ -48,14 +48,14 @@ def resources(draw: Draw) -> Iterator[Ask]:
         9: (name,),
     }
     for _ in range(3):
-        wishes = [_wish(draw, names) for _ in range(draw.random.randint(2, 7))]
-        distinct = [*{(kind, each): (kind, each, ops) for kind, each, ops in wishes}.values()]
+        requests = [_requested(draw, names) for _ in range(draw.random.randint(2, 7))]
+        distinct = [*{(kind, each): (kind, each, ops) for kind, each, ops in requests}.values()]
         validate_only = draw.chance(0.3)
         if draw.chance(0.3):
             pairs = ((kind, each, [(key, value) for _, key, value in ops]) for kind, each, ops in distinct)
             yield draw.replace(*pairs, validate_only=validate_only)
         else:
-            yield draw.incremental(*wishes, validate_only=validate_only)
+            yield draw.incremental(*requests, validate_only=validate_only)
         wanted = [(kind, draw.one(names[kind])) for kind in draw.some([*_GOOD], 4)]
         yield draw.describe(*wanted, names=draw.one((None, ["retention.ms", "root", "interval.ms", "retention.ms"])))
     yield draw.incremental((TOPIC, name, [(SET, "follower.replication.throttled.replicas", _LONG)]))
@@ -66,7 +66,7 @@ def resources(draw: Draw) -> Iterator[Ask]:
     yield draw.delete(name)
 
 
-def _wish(draw: Draw, names: dict[int, tuple[str, ...]]) -> tuple[int, str, list[Op]]:
+def _requested(draw: Draw, names: dict[int, tuple[str, ...]]) -> tuple[int, str, list[Op]]:
     kind = draw.one([*names])
     op = _GOOD[kind] if kind in _GOOD and draw.chance(0.6) else draw.one(_BAD)
     return kind, draw.one(names[kind]), [op]

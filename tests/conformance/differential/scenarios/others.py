@@ -39,11 +39,11 @@ def lists(draw: Draw) -> Iterator[Ask]:
     """Resources with configs are listed until their last key is removed."""
     name, group, metrics = draw.name(), draw.name("g"), draw.name("m")
     yield draw.create(topic(name, 1, 1))
-    wishes = (
+    requests = (
         (GROUP, group, [(SET, "share.isolation.level", "read_committed")]),
         (CLIENT_METRICS, metrics, [(SET, "metrics", "*")]),
     )
-    yield draw.incremental(*wishes)
+    yield draw.incremental(*requests)
     for _ in range(3):
         yield _list(draw)
     yield draw.incremental(
@@ -76,8 +76,8 @@ def loggers(draw: Draw) -> Iterator[Ask]:
         if draw.chance(0.15):
             yield draw.replace((BROKER_LOGGER, name, [(key, value) for _, key, value in ops]))
         else:
-            wishes = [(BROKER_LOGGER, name, ops)] * draw.one((1, 1, 1, 1, 2))
-            yield draw.incremental(*wishes, validate_only=draw.chance(0.3))
+            requests = [(BROKER_LOGGER, name, ops)] * draw.one((1, 1, 1, 1, 2))
+            yield draw.incremental(*requests, validate_only=draw.chance(0.3))
         yield draw.describe((BROKER_LOGGER, draw.one(("1", "1", "+1", "", "2", "x"))), names=["root", "no.such.logger"])
     yield draw.describe((BROKER_LOGGER, "1"))
     yield draw.incremental((BROKER_LOGGER, "1", [(SET, "root", "INFO")]))

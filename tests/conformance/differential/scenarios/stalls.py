@@ -16,8 +16,8 @@ def huge(draw: Draw) -> Iterator[Ask]:
     names = [draw.name() for _ in range(2)]
     yield draw.create(*(topic(each, 1, 1) for each in names))
     for counts in ((10_001, 2), (10_002, 2), (9_000, 9_000)):
-        wishes = [CreatePartitionsTopic(name, number) for name, number in zip(names, counts, strict=True)]
-        yield draw.ask("CreatePartitions", CreatePartitionsRequest(wishes, 30_000, True))
+        requests = [CreatePartitionsTopic(name, number) for name, number in zip(names, counts, strict=True)]
+        yield draw.ask("CreatePartitions", CreatePartitionsRequest(requests, 30_000, True))
     yield draw.create(topic(draw.name(), 2147483647, 1), validate_only=True)
     yield draw.create(topic(draw.name(), 10_000, 1), topic(draw.name(), 1, 1), validate_only=True)
     yield draw.delete(*names)
@@ -42,8 +42,8 @@ def repeated(draw: Draw) -> Iterator[Ask]:
     name = draw.name()
     yield draw.create(topic(name, 1, 1))
     for version in draw.versions["AlterConfigs"]:
-        wish = (TOPIC, name, [("retention.ms", "1")])
-        yield draw.replace(wish, wish, version=version, patience=_SHORT)
+        requested = (TOPIC, name, [("retention.ms", "1")])
+        yield draw.replace(requested, requested, version=version, patience=_SHORT)
     yield draw.delete(name)
 
 

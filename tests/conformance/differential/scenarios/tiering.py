@@ -29,11 +29,11 @@ def tiering(draw: Draw) -> Iterator[Ask]:
         if draw.chance(0.3):
             yield draw.replace(*((TOPIC, name, _configs(draw)) for name in targets), validate_only=draw.chance(0.2))
         else:
-            wishes = (
+            requests = (
                 (TOPIC, name, [(DELETE if draw.chance(0.2) else SET, key, text) for key, text in _configs(draw)])
                 for name in targets
             )
-            yield draw.incremental(*wishes, validate_only=draw.chance(0.2))
+            yield draw.incremental(*requests, validate_only=draw.chance(0.2))
     yield draw.delete(*names)
 
 

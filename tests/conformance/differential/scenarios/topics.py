@@ -64,19 +64,19 @@ def create(draw: Draw) -> Iterator[Ask]:
     made = [draw.name() for _ in range(3)]
     yield draw.create(*(topic(each, draw.one((-1, 1, 2)), -1, configs=draw.one(_CONFIGS[:4])) for each in made[:2]))
     for _ in range(draw.random.randint(2, 5)):
-        wishes = [_wish(draw, made) for _ in range(draw.random.choice((0, 1, 1, 2, 4)))]
-        if wishes and draw.chance(0.15):
-            wishes.append(draw.one(wishes))
+        requests = [_requested(draw, made) for _ in range(draw.random.choice((0, 1, 1, 2, 4)))]
+        if requests and draw.chance(0.15):
+            requests.append(draw.one(requests))
         dry = draw.chance(0.5)
         if dry and draw.chance(0.3):
-            wishes.append(topic(draw.one(_INTERNAL), 1, 1))
-        yield draw.create(*wishes, timeout_ms=draw.one(_TIMEOUTS), validate_only=dry)
-        made += [each.name for each in wishes if each.name.startswith("topics")]
+            requests.append(topic(draw.one(_INTERNAL), 1, 1))
+        yield draw.create(*requests, timeout_ms=draw.one(_TIMEOUTS), validate_only=dry)
+        made += [each.name for each in requests if each.name.startswith("topics")]
     yield draw.describe(*((TOPIC, each) for each in dict.fromkeys(made)), synonyms=False, documentation=False)
     yield draw.delete(*dict.fromkeys(made))
 
 
-def _wish(draw: Draw, made: list[str]) -> CreatableTopic:
+def _requested(draw: Draw, made: list[str]) -> CreatableTopic:
     name = draw.name()
     if draw.chance(0.25):
         name = draw.one((*BAD_NAMES, *made, made[0].replace("-t", ".t"), made[0].replace("-t", "_t"), "x" * 249))
@@ -92,10 +92,10 @@ def grow(draw: Draw) -> Iterator[Ask]:
     names = [draw.name() for _ in range(2)]
     yield draw.create(*(topic(each, 2, 1) for each in names))
     for _ in range(draw.random.randint(3, 6)):
-        wishes = [_growth(draw, names) for _ in range(draw.random.choice((0, 1, 1, 2)))]
-        if wishes and draw.chance(0.15):
-            wishes.append(wishes[0])
-        request = CreatePartitionsRequest(wishes, draw.one(_TIMEOUTS), draw.chance(0.4))
+        requests = [_growth(draw, names) for _ in range(draw.random.choice((0, 1, 1, 2)))]
+        if requests and draw.chance(0.15):
+            requests.append(requests[0])
+        request = CreatePartitionsRequest(requests, draw.one(_TIMEOUTS), draw.chance(0.4))
         yield draw.ask("CreatePartitions", request)
     yield draw.delete(*names)
 
@@ -115,10 +115,10 @@ def delete(draw: Draw) -> Iterator[Ask]:
     for _ in range(draw.random.randint(2, 4)):
         timeout = draw.one(_TIMEOUTS)
         if draw.chance(0.5):
-            wishes = [
+            requests = [
                 draw.one((*names, draw.name("missing"), *BAD_NAMES[:4])) for _ in range(draw.random.randint(0, 3))
             ]
-            yield draw.delete(*wishes, timeout_ms=timeout)
+            yield draw.delete(*requests, timeout_ms=timeout)
         else:
             states = [_state(draw, names) for _ in range(draw.random.randint(0, 3))]
             if states and draw.chance(0.2):

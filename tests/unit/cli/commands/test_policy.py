@@ -146,7 +146,7 @@ def test_several_contexts_are_checked_and_json_has_the_counts(
 
     assert run("test", str(tmp_path / "p"), "-C", "?", "-o", "json") == 1
     told = json.loads(capsys.readouterr().out)
-    assert (told["judged"], told["errors"], told["warnings"], told["rules"]) == (2, 2, 0, 1)
+    assert (told["evaluated"], told["errors"], told["warnings"], told["rules"]) == (2, 2, 0, 1)
     assert [(e["context"], e["resource"], e["severity"], e["rule"], e["key"]) for e in told["items"]] == [
         ("a", "group:g", "error", "group", "consumer.session.timeout.ms"),
         ("b", "group:g", "error", "group", "consumer.session.timeout.ms"),

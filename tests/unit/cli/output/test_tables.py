@@ -40,6 +40,14 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(cells: list[list
     assert wanted <= set(kept)
 
 
+def test_numbers_are_split_where_nothing_else_fits() -> None:
+    assert table(["ONE", "TWO"], [["0" * 16, "1" * 16]], width=20) == [
+        "ONE        TWO",
+        "000000000  111111111",
+        "0000000    1111111",
+    ]
+
+
 def test_sentences_give_way_before_names_and_times_do() -> None:
     rows = [["2026-11-15 12:36:33", "topic:payments.card", "the auditors look back two weeks"]]
 

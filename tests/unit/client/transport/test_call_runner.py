@@ -285,12 +285,12 @@ def test_a_dry_run_may_always_be_repeated() -> None:
 
 
 def test_a_guarded_alteration_is_not_repeated() -> None:
-    wishes = {ORDERS: [AlterConfigOp(OpType.SET, "a", "b")]}
+    alterations = {ORDERS: [AlterConfigOp(OpType.SET, "a", "b")]}
     world = World(in_turn(lost, fine))
 
     with pytest.raises(ConnectionFailed):
-        world.run(IncrementalAlterConfigs(wishes, expected={ORDERS: 3}))
-    assert World(in_turn(lost, fine)).run(IncrementalAlterConfigs(wishes))[ORDERS] == "done"
+        world.run(IncrementalAlterConfigs(alterations, expected={ORDERS: 3}))
+    assert World(in_turn(lost, fine)).run(IncrementalAlterConfigs(alterations))[ORDERS] == "done"
 
 
 def test_a_cluster_without_brokers_is_reported_soon() -> None:
@@ -380,10 +380,10 @@ def test_old_metadata_is_requested_again() -> None:
 def test_two_credentials_of_a_user_travel_apart() -> None:
     """Kafka refuses a user that a request names twice."""
     kinds = (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
-    wishes = [UserScramCredentialUpsertion(user, kind, 4096, b"s", b"p") for user in ("a", "b") for kind in kinds]
+    alterations = [UserScramCredentialUpsertion(user, kind, 4096, b"s", b"p") for user in ("a", "b") for kind in kinds]
     world = World(lambda request: CallResult(dict.fromkeys(request.items)))
 
-    done = world.run(AlterUserScramCredentials(wishes))
+    done = world.run(AlterUserScramCredentials(alterations))
 
     assert [[user for user, _ in request.items] for request in world.requests[1:]] == [["a", "b"], ["a", "b"]]
     assert dict(done) == {"a": None, "b": None}

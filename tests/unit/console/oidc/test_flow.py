@@ -143,15 +143,15 @@ def test_a_response_of_another_provider_is_refused() -> None:
     assert browser.finish(browser.begin()).status_code == 403
 
 
-def test_a_provider_that_is_away_is_a_page() -> None:
+def test_a_provider_that_is_unreachable_is_a_page() -> None:
     browser = Browser(HOME)
     asked = browser.begin()
-    browser.http.is_away = True
+    browser.http.is_unreachable = True
     answer = browser.finish(asked)
     assert (answer.status_code, shown(answer.text)) == (502, f"{ISSUER} cannot be reached: Connection refused")
-    away = Browser(HOME)
-    away.http.is_away = True
-    answer = away.client.get("/-/oidc/start")
+    unreachable = Browser(HOME)
+    unreachable.http.is_unreachable = True
+    answer = unreachable.client.get("/-/oidc/start")
     assert (answer.status_code, shown(answer.text)) == (502, f"{ISSUER} cannot be reached: Connection refused")
 
 

@@ -44,7 +44,7 @@ def test_metadata_is_read_once_an_hour_and_stays_valid_if_the_provider_is_unreac
     first = provider.metadata()
     assert provider.metadata() is first
     assert len(http.fetched) == 1
-    now[0], http.is_away = 4000.0, True
+    now[0], http.is_unreachable = 4000.0, True
     assert provider.metadata() is first
 
 
@@ -84,7 +84,7 @@ def test_known_keys_stay_valid_if_the_provider_is_unreachable() -> None:
     http = FakeHttp()
     provider = Provider(settings(), http, lambda: now[0])
     provider.verified(id_token())
-    now[0], http.is_away = 4000.0, True
+    now[0], http.is_unreachable = 4000.0, True
     assert provider.verified(id_token())["sub"] == "id-1"
     with pytest.raises(ProviderUnavailable):
         Provider(settings(), http).verified(id_token())
@@ -194,6 +194,6 @@ def test_an_answer_without_an_end_is_refused() -> None:
         ProviderHttp(url).get_json(url)
 
 
-def test_a_provider_that_is_away_is_one_sentence() -> None:
+def test_a_provider_that_is_unreachable_is_one_sentence() -> None:
     with pytest.raises(ProviderUnavailable, match=r"^http://127\.0\.0\.1:1 cannot be reached: .*refused"):
         ProviderHttp("http://127.0.0.1:1").get_json("http://127.0.0.1:1/")

@@ -54,16 +54,16 @@ def test_a_refresh_token_stays_valid_if_the_provider_sends_no_new_one() -> None:
     assert world.renewed() == [REFRESH, REFRESH]
 
 
-def test_while_the_provider_is_away_a_token_is_used_until_it_expires() -> None:
+def test_while_the_provider_is_unreachable_a_token_is_used_until_it_expires() -> None:
     world = World()
-    world.http.is_away = True
+    world.http.is_unreachable = True
     world.now += 270
     assert world.tokens() == ACCESS
     world.now += 40
     with pytest.raises(ConnectionFailed, match="cannot be reached to renew your login"):
         world.tokens()
     assert world.tokens.can_act
-    world.http.is_away = False
+    world.http.is_unreachable = False
     world.now += 10
     assert world.tokens() == ACCESS
 

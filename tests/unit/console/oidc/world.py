@@ -57,19 +57,19 @@ class FakeHttp(ProviderHttp):
         self.claims: dict[str, Any] = {}
         self.nonce = ""
         self.answer: dict[str, Any] | Exception = {}
-        self.is_away = False
+        self.is_unreachable = False
         self.fetched: list[str] = []
         self.posted: list[tuple[str, Mapping[str, str], Mapping[str, str]]] = []
 
     def get(self, url: str) -> bytes:
-        if self.is_away:
+        if self.is_unreachable:
             raise ProviderUnavailable(f"{ISSUER} cannot be reached: Connection refused")
         self.fetched.append(url)
         found = json.dumps(self.metadata) if url == f"{ISSUER}{WELL_KNOWN}" else key_set(*self.keys)
         return found.encode()
 
     def post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Mapping[str, Any]:
-        if self.is_away:
+        if self.is_unreachable:
             raise ProviderUnavailable(f"{ISSUER} cannot be reached: Connection refused")
         self.posted.append((url, form, headers))
         if isinstance(self.answer, Exception):

@@ -16,7 +16,7 @@ from kconf.engine.access.acls import (
     plan_create_acls,
     plan_delete_acls,
 )
-from kconf.errors import ErrorCode
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.snapshot import Snapshot
 
@@ -38,16 +38,16 @@ def acl(
     return AclBinding(kind, name, principal, operation, permission, pattern, host)
 
 
-def kept(*wishes: AclBinding) -> Snapshot:
-    planned = plan_create_acls(Snapshot.EMPTY, wishes)
+def kept(*requests: AclBinding) -> Snapshot:
+    planned = plan_create_acls(Snapshot.EMPTY, requests)
     assert not any(planned.outcome)
     return Snapshot.EMPTY.apply(planned.changes, 1)
 
 
 def may(
-    operation: Operation, *wishes: AclBinding, name: str = "orders", principal: str = ALICE, host: str = "10.0.0.1"
+    operation: Operation, *requests: AclBinding, name: str = "orders", principal: str = ALICE, host: str = "10.0.0.1"
 ) -> bool:
-    return Authorizer(AclIndex(kept(*wishes))).allows(principal, host, operation, AclType.TOPIC, name)
+    return Authorizer(AclIndex(kept(*requests))).allows(principal, host, operation, AclType.TOPIC, name)
 
 
 def test_without_any_acl_the_default_decides() -> None:
@@ -136,6 +136,17 @@ def test_an_acl_that_two_filters_mean_is_reported_under_both_and_removed_once() 
     assert not list(bindings(snapshot.apply(planned.changes, 2)))
 
 
+def test_an_acl_that_the_cluster_of_a_gateway_did_not_delete_has_its_error() -> None:
+    kept_one, gone_one = acl(Operation.READ, "orders"), acl(Operation.READ, "payments")
+    snapshot = kept(kept_one, gone_one)
+    planned = plan_delete_acls(snapshot, [AclFilter()])
+    refusal = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    assert planned.revised is not None
+    (found,) = planned.revised(planned.outcome, {pattern_of(kept_one).resource: refusal}, snapshot)
+
+    assert dict(found) == {kept_one: refusal, gone_one: None}
+
+
 @pytest.mark.parametrize(
     ("pattern", "name", "found"),
     [
@@ -180,20 +191,20 @@ some_acls = st.builds(
     st.booleans(),
 )
 def test_the_index_decides_as_a_scan_would(
-    wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool
+    requests: list[AclBinding], operation: Operation, name: str, allow_if_none: bool
 ) -> None:
-    authorizer = Authorizer(AclIndex(kept(*wishes)), allow_if_none=allow_if_none)
+    authorizer = Authorizer(AclIndex(kept(*requests)), allow_if_none=allow_if_none)
 
     assert authorizer.allows(ALICE, "h1", operation, AclType.TOPIC, name) == scan(
-        wishes, operation, name, allow_if_none
+        requests, operation, name, allow_if_none
     )
 
 
-def scan(wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool) -> bool:
+def scan(requests: list[AclBinding], operation: Operation, name: str, allow_if_none: bool) -> bool:
     """The rules applied literally, one ACL after the other."""
     about = [
         each
-        for each in wishes
+        for each in requests
         if (each.name in (name, "*") if each.pattern == PatternType.LITERAL else name.startswith(each.name))
     ]
     if not about:

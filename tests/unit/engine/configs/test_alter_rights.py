@@ -50,9 +50,9 @@ def unvalidated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rights_come_before_values(
     resource: Resource, key: str, code: ErrorCode, replace: bool, operation: OpType
 ) -> None:
-    wish = ResourceAlterations(resource, [AlterConfigOp(operation, key, "(" * 30_000)])
+    requested = ResourceAlterations(resource, [AlterConfigOp(operation, key, "(" * 30_000)])
 
-    plan = plan_alter(Snapshot.EMPTY, [wish], NODE, replace=replace, authorize=lambda *_: False)
+    plan = plan_alter(Snapshot.EMPTY, [requested], NODE, replace=replace, authorize=lambda *_: False)
 
     (failure,) = plan.outcome
     assert failure is not None

@@ -84,29 +84,29 @@ class Grower(Recorder):
 
 def test_the_map_has_resulting_values_and_none_for_removed_overrides() -> None:
     """broker-semantics 3.21: resulting values of changed keys, DELETE as null."""
-    wishes = [
+    requests = [
         AlterConfigOp(OpType.SET, "a", "1"),
         AlterConfigOp(OpType.APPEND, "b", "y"),
         AlterConfigOp(OpType.DELETE, "c"),
     ]
 
-    changed = changed_values(ORDERS, wishes, {"b": "x", "c": "3", "d": "4"}, {"a": "1", "b": "x,y", "d": "4"})
+    changed = changed_values(ORDERS, requests, {"b": "x", "c": "3", "d": "4"}, {"a": "1", "b": "x,y", "d": "4"})
 
     assert changed == {"a": "1", "b": "x,y", "c": None}
 
 
 @pytest.mark.parametrize("kind", [ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS])
 def test_unchanged_values_are_not_shown_and_the_map_may_be_empty(kind: ResourceType) -> None:
-    wishes = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
+    requests = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
 
-    assert changed_values(Resource(kind, "x"), wishes, {"a": "1"}, {"a": "1"}) == {}
+    assert changed_values(Resource(kind, "x"), requests, {"a": "1"}, {"a": "1"}) == {}
 
 
 @pytest.mark.parametrize("broker", [Resource.broker(1), Resource.brokers()])
 def test_a_broker_shows_unchanged_values_too(broker: Resource) -> None:
-    wishes = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
+    requests = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
 
-    assert changed_values(broker, wishes, {"a": "1"}, {"a": "1"}) == {"a": "1", "never.set": None}
+    assert changed_values(broker, requests, {"a": "1"}, {"a": "1"}) == {"a": "1", "never.set": None}
 
 
 def test_keys_that_a_replacement_drops_are_touched_but_not_in_the_map() -> None:
@@ -208,10 +208,10 @@ def test_no_repr_shows_a_sensitive_value() -> None:
     policy = Recorder()
     broker = Resource.broker(1)
 
-    wish = [AlterConfigOp(OpType.SET, "secret", "hunter2"), AlterConfigOp(OpType.SET, "unknown.key", "hunter3")]
+    requested = [AlterConfigOp(OpType.SET, "secret", "hunter2"), AlterConfigOp(OpType.SET, "unknown.key", "hunter3")]
     PolicyHooks(policy).alteration(
         broker,
-        wish,
+        requested,
         {"secret": "hunter1"},
         {"secret": "hunter2", "unknown.key": "hunter3", "log.keep.ms": "5"},
         resolver(),

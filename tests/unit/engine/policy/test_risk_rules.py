@@ -21,7 +21,7 @@ def rules(*lines: str) -> Rules:
 
 
 def forbidden(found: Rules, resource: Resource, risk: Risk = COMPACT) -> list[str]:
-    return [each.rule.id for each in found.judge_risks(resource, [risk])]
+    return [each.rule.id for each in found.evaluate_risks(resource, [risk])]
 
 
 def test_the_last_rule_that_selects_a_resource_decides() -> None:
@@ -54,7 +54,7 @@ def test_a_risk_of_brokers_is_allowed_by_a_rule_about_them_or_about_every_topic_
 
 def test_the_sentence_has_the_message_the_risk_and_the_rule() -> None:
     found = rules("id: no, selector: topic, forbid: compaction, message: ask us, severity: warn")
-    (finding,) = found.judge_risks(Resource.topic("orders"), [COMPACT])
+    (finding,) = found.evaluate_risks(Resource.topic("orders"), [COMPACT])
 
     assert finding.text == "ask us: compaction is forbidden: records without a key are rejected (rule no)"
     assert finding.rule.severity == "warn"

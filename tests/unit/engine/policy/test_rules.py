@@ -43,7 +43,7 @@ def ids(findings: list[Finding]) -> list[str]:
 
 
 def holds(key: str, condition: str, value: str | None) -> bool:
-    return not rule(key, condition).judge(subject({} if value is None else {key: value}))
+    return not rule(key, condition).evaluate(subject({} if value is None else {key: value}))
 
 
 # -- conditions ------------------------------------------------------------------------------------------------------
@@ -85,12 +85,12 @@ def test_no_limit_is_above_every_limit() -> None:
 
 
 def test_local_retention_may_be_that_of_the_whole() -> None:
-    judge = rule("local.retention.ms", "{max: 1d}").judge
+    evaluate = rule("local.retention.ms", "{max: 1d}").evaluate
 
-    assert judge(subject({"local.retention.ms": "-2", "retention.ms": "3600000"})) == []
-    assert ids(judge(subject({"local.retention.ms": "-2", "retention.ms": "-1"}))) == ["r"]
-    assert ids(judge(subject({"local.retention.ms": "-2", "retention.ms": "604800000"}), ["retention.ms"])) == ["r"]
-    assert ids(judge(subject({"local.retention.ms": "-2", "retention.ms": "soon"}))) == ["r"]
+    assert evaluate(subject({"local.retention.ms": "-2", "retention.ms": "3600000"})) == []
+    assert ids(evaluate(subject({"local.retention.ms": "-2", "retention.ms": "-1"}))) == ["r"]
+    assert ids(evaluate(subject({"local.retention.ms": "-2", "retention.ms": "604800000"}), ["retention.ms"])) == ["r"]
+    assert ids(evaluate(subject({"local.retention.ms": "-2", "retention.ms": "soon"}))) == ["r"]
 
 
 @pytest.mark.parametrize("condition", ["{min: 1}", "{equals: 1}", "{not_one_of: [1]}", "{at_most: partitions}"])
@@ -103,10 +103,10 @@ def test_required_and_forbidden_look_at_what_is_set_at_the_resource_itself() -> 
     value = {"retention.ms": "1"}
     required, forbidden = rule("retention.ms", "{required: true}"), rule("retention.ms", "{forbidden: true}")
 
-    assert required.judge(subject(value, overrides=value)) == []
-    assert ids(required.judge(subject(value))) == ["r"]
-    assert ids(forbidden.judge(subject(value, overrides=value))) == ["r"]
-    assert forbidden.judge(subject(value)) == []
+    assert required.evaluate(subject(value, overrides=value)) == []
+    assert ids(required.evaluate(subject(value))) == ["r"]
+    assert ids(forbidden.evaluate(subject(value, overrides=value))) == ["r"]
+    assert forbidden.evaluate(subject(value)) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_relation_to_a_count(relation: str, good: list[int], bad: list[int]) -
 
 
 def test_a_rule_with_one_and_with_two_comparisons_with_other_keys() -> None:
-    both = rule("segment.ms", "{at_most: retention.ms, above: segment.jitter.ms}").judge
+    both = rule("segment.ms", "{at_most: retention.ms, above: segment.jitter.ms}").evaluate
 
     assert both(subject({"segment.ms": "5", "retention.ms": "5", "segment.jitter.ms": "4"})) == []
     assert both(subject({"segment.ms": "5", "retention.ms": "-1", "segment.jitter.ms": "4"})) == []
@@ -131,11 +131,11 @@ def test_a_rule_with_one_and_with_two_comparisons_with_other_keys() -> None:
 
 
 def test_a_relation_converts_units() -> None:
-    judge = rule("log.retention.hours", "{at_least: log.roll.ms}", selector="broker").judge
+    evaluate = rule("log.retention.hours", "{at_least: log.roll.ms}", selector="broker").evaluate
     broker = Resource.broker(1)
 
-    assert judge(subject({"log.retention.hours": "1", "log.roll.ms": "3600000"}, broker)) == []
-    assert ids(judge(subject({"log.retention.hours": "1", "log.roll.ms": "3600001"}, broker))) == ["r"]
+    assert evaluate(subject({"log.retention.hours": "1", "log.roll.ms": "3600000"}, broker)) == []
+    assert ids(evaluate(subject({"log.retention.hours": "1", "log.roll.ms": "3600001"}, broker))) == ["r"]
 
 
 def test_facts_of_a_topic() -> None:
@@ -146,13 +146,13 @@ rules:
   - {id: factor, selector: topic, key: replication_factor, condition: {equals: 3}}
 """)
 
-    assert found.judge(subject()) == []
-    assert ids(found.judge(subject(resource=Resource.topic("X"), partitions=2, replication_factor=1))) == [
+    assert found.evaluate(subject()) == []
+    assert ids(found.evaluate(subject(resource=Resource.topic("X"), partitions=2, replication_factor=1))) == [
         "name",
         "parts",
         "factor",
     ]
-    assert found.judge(subject(partitions=None, replication_factor=None)) == []
+    assert found.evaluate(subject(partitions=None, replication_factor=None)) == []
 
 
 # -- selectors ---------------------------------------------------------------------------------------------
@@ -174,15 +174,15 @@ def test_a_pattern(pattern: str, good: list[str], bad: list[str]) -> None:
     found = rule("retention.ms", "{required: true}", selector)
 
     for name in (*good, *bad):
-        assert bool(found.judge(subject(resource=Resource.topic(name)))) is (name in good), name
+        assert bool(found.evaluate(subject(resource=Resource.topic(name)))) is (name in good), name
         assert bool(NamePattern(pattern).compiled().search(name)) is (name in good)
 
 
 def test_a_name_too_long_for_a_pattern_is_checked_and_not_skipped() -> None:
     found = rule("interval.ms", "{required: true}", "'client-metrics:/^x/'")
 
-    assert ids(found.judge(subject(resource=Resource.client_metrics("y" * 300)))) == ["r"]
-    assert found.judge(subject(resource=Resource.client_metrics("y" * 30))) == []
+    assert ids(found.evaluate(subject(resource=Resource.client_metrics("y" * 300)))) == ["r"]
+    assert found.evaluate(subject(resource=Resource.client_metrics("y" * 30))) == []
 
 
 def test_broker_means_each_and_the_default_and_can_be_narrowed() -> None:
@@ -190,7 +190,7 @@ def test_broker_means_each_and_the_default_and_can_be_narrowed() -> None:
 
     def selected(selector: str) -> list[bool]:
         found = rule("log.retention.ms", "{required: true}", selector)
-        return [bool(found.judge(each)) for each in (one, default)]
+        return [bool(found.evaluate(each)) for each in (one, default)]
 
     assert selected("broker") == [True, True]
     assert selected("brokers") == [False, True]
@@ -202,7 +202,7 @@ def test_several_selectors_and_exceptions() -> None:
     found = rule("retention.ms", "{required: true}", "[topic:a, {type: topic, name: ['b*', c], except: ['/2$/', bx]}]")
 
     names = ["a", "b", "b2", "bx", "c", "d"]
-    assert [name for name in names if found.judge(subject(resource=Resource.topic(name)))] == ["a", "b", "c"]
+    assert [name for name in names if found.evaluate(subject(resource=Resource.topic(name)))] == ["a", "b", "c"]
 
 
 def test_labels_come_from_patterns_and_the_later_entry_wins() -> None:
@@ -218,8 +218,8 @@ rules:
 
     assert found.labels(Resource.topic("pay.in")) == {"tier": "gold", "team": "all"}
     assert found.labels(Resource.group("pay.in")) == {"tier": "silver"}
-    assert ids(found.judge(subject(resource=Resource.topic("pay.in")))) == ["gold"]
-    assert ids(found.judge(subject(resource=Resource.topic("x")))) == ["bronze"]
+    assert ids(found.evaluate(subject(resource=Resource.topic("pay.in")))) == ["gold"]
+    assert ids(found.evaluate(subject(resource=Resource.topic("x")))) == ["bronze"]
 
 
 # -- the rules that apply to a request -------------------------------------------------------------------------------
@@ -234,10 +234,10 @@ rules:
 """)
     bad = subject({"retention.ms": "604800000", "segment.ms": "604800001", "preallocate": "true"})
 
-    assert ids(found.judge(bad, ["retention.ms"])) == ["own", "relation", "always"]
-    assert ids(found.judge(bad, ["segment.ms"])) == ["relation", "always"]
-    assert ids(found.judge(bad, ["flush.ms"])) == ["always"]
-    assert ids(found.judge(bad)) == ["own", "relation", "always"]
+    assert ids(found.evaluate(bad, ["retention.ms"])) == ["own", "relation", "always"]
+    assert ids(found.evaluate(bad, ["segment.ms"])) == ["relation", "always"]
+    assert ids(found.evaluate(bad, ["flush.ms"])) == ["always"]
+    assert ids(found.evaluate(bad)) == ["own", "relation", "always"]
 
 
 def proposal(
@@ -268,7 +268,7 @@ def test_a_rule_about_another_key_does_not_apply() -> None:
 
 def test_an_alteration_knows_the_shape_of_its_topic() -> None:
     found = rule("min.insync.replicas", "{below: replication_factor}")
-    wish = AlterProposal(
+    requested = AlterProposal(
         ORDERS,
         {"min.insync.replicas": "2"},
         {"min.insync.replicas": "2"},
@@ -278,7 +278,7 @@ def test_an_alteration_knows_the_shape_of_its_topic() -> None:
     )
 
     with pytest.raises(PolicyViolation, match=r"below replication_factor \(2\)"):
-        found.check_alter(wish)
+        found.check_alter(requested)
 
 
 def test_a_new_topic_is_checked_by_all_rules() -> None:

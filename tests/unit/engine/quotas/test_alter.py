@@ -25,12 +25,12 @@ APP = QuotaEntity.of({"client-id": "app"})
 HOST = QuotaEntity.of({"ip": "10.0.0.1"})
 
 
-def wish(entity: QuotaEntity, **quotas: float | None) -> ClientQuotaAlteration:
+def requested(entity: QuotaEntity, **quotas: float | None) -> ClientQuotaAlteration:
     return ClientQuotaAlteration(entity, tuple(ClientQuotaOp(key, value) for key, value in quotas.items()))
 
 
-def having(*wishes: ClientQuotaAlteration) -> Snapshot:
-    plan = plan_alter_quotas(Snapshot.EMPTY, wishes)
+def having(*requests: ClientQuotaAlteration) -> Snapshot:
+    plan = plan_alter_quotas(Snapshot.EMPTY, requests)
     assert not any(plan.outcome.values())
     return Snapshot.EMPTY.apply(plan.changes, 1)
 
@@ -41,10 +41,10 @@ def code(plan: Plan[QuotaOutcomes], entity: QuotaEntity) -> int:
 
 
 def test_a_quota_is_set_updated_and_removed() -> None:
-    first = having(wish(ALICE, producer_byte_rate=1024.0, request_percentage=12.3))
+    first = having(requested(ALICE, producer_byte_rate=1024.0, request_percentage=12.3))
 
-    second = first.apply(plan_alter_quotas(first, [wish(ALICE, producer_byte_rate=2048.0)]).changes, 2)
-    removal = plan_alter_quotas(second, [wish(ALICE, producer_byte_rate=None)])
+    second = first.apply(plan_alter_quotas(first, [requested(ALICE, producer_byte_rate=2048.0)]).changes, 2)
+    removal = plan_alter_quotas(second, [requested(ALICE, producer_byte_rate=None)])
 
     assert first.overrides(ALICE.resource) == {"producer_byte_rate": "1024", "request_percentage": "12.3"}
     assert second.overrides(ALICE.resource) == {"producer_byte_rate": "2048", "request_percentage": "12.3"}
@@ -53,11 +53,15 @@ def test_a_quota_is_set_updated_and_removed() -> None:
 
 
 def test_setting_what_is_set_and_removing_what_is_absent_change_nothing() -> None:
-    state = having(wish(ALICE, producer_byte_rate=1024.0))
+    state = having(requested(ALICE, producer_byte_rate=1024.0))
 
     plan = plan_alter_quotas(
         state,
-        [wish(ALICE, producer_byte_rate=1024.0, consumer_byte_rate=None, nonsense=None, connection_creation_rate=None)],
+        [
+            requested(
+                ALICE, producer_byte_rate=1024.0, consumer_byte_rate=None, nonsense=None, connection_creation_rate=None
+            )
+        ],
     )
 
     assert code(plan, ALICE) == 0
@@ -74,12 +78,12 @@ def test_setting_what_is_set_and_removing_what_is_absent_change_nothing() -> Non
     ],
 )
 def test_whole_quotas_are_kept_as_whole_numbers(value: float, kept: str) -> None:
-    assert having(wish(ALICE, consumer_byte_rate=value)).overrides(ALICE.resource)["consumer_byte_rate"] == kept
+    assert having(requested(ALICE, consumer_byte_rate=value)).overrides(ALICE.resource)["consumer_byte_rate"] == kept
 
 
 @pytest.mark.parametrize(("value", "kept"), [(12.3, "12.3"), (5.0, "5.0"), (1e10, "1.0E10"), (1e-7, "1.0E-7")])
 def test_other_quotas_are_kept_as_java_prints_a_double(value: float, kept: str) -> None:
-    assert having(wish(APP, request_percentage=value)).overrides(APP.resource)["request_percentage"] == kept
+    assert having(requested(APP, request_percentage=value)).overrides(APP.resource)["request_percentage"] == kept
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_other_quotas_are_kept_as_java_prints_a_double(value: float, kept: str) 
     ],
 )
 def test_invalid_quotas_are_refused(entity: QuotaEntity, key: str, value: float) -> None:
-    plan = plan_alter_quotas(Snapshot.EMPTY, [wish(entity, **{key: value, "request_percentage_": None})])
+    plan = plan_alter_quotas(Snapshot.EMPTY, [requested(entity, **{key: value, "request_percentage_": None})])
 
     assert code(plan, entity) == ErrorCode.INVALID_REQUEST
     assert plan.changes == []
@@ -127,7 +131,7 @@ def test_invalid_quotas_are_refused(entity: QuotaEntity, key: str, value: float)
 def test_an_invalid_entity_is_refused(parts: dict[str, str | None]) -> None:
     entity = QuotaEntity.of(parts)
 
-    assert code(plan_alter_quotas(Snapshot.EMPTY, [wish(entity)]), entity) == ErrorCode.INVALID_REQUEST
+    assert code(plan_alter_quotas(Snapshot.EMPTY, [requested(entity)]), entity) == ErrorCode.INVALID_REQUEST
 
 
 def test_defaults_pairs_addresses_and_unusual_names_are_valid_entities() -> None:
@@ -139,14 +143,14 @@ def test_defaults_pairs_addresses_and_unusual_names_are_valid_entities() -> None
         QuotaEntity.of({"user": "<default>", "client-id": "with spaces, and ünï"}),
     ]
 
-    plan = plan_alter_quotas(Snapshot.EMPTY, [wish(entity) for entity in entities])
+    plan = plan_alter_quotas(Snapshot.EMPTY, [requested(entity) for entity in entities])
 
     assert plan.outcome == dict.fromkeys(entities)
 
 
 def test_the_changes_of_an_entity_are_applied_together_and_its_error_affects_no_other() -> None:
     plan = plan_alter_quotas(
-        Snapshot.EMPTY, [wish(ALICE, producer_byte_rate=1.0, bad=1.0), wish(APP, producer_byte_rate=2.0)]
+        Snapshot.EMPTY, [requested(ALICE, producer_byte_rate=1.0, bad=1.0), requested(APP, producer_byte_rate=2.0)]
     )
 
     assert [code(plan, each) for each in (ALICE, APP)] == [ErrorCode.INVALID_REQUEST, 0]
@@ -157,7 +161,7 @@ def test_an_entity_twice_is_refused_once_and_nothing_of_it_is_applied() -> None:
     """A real broker refuses it and keeps the first change."""
     plan = plan_alter_quotas(
         Snapshot.EMPTY,
-        [wish(ALICE, producer_byte_rate=1.0), wish(APP), wish(ALICE, consumer_byte_rate=2.0)],
+        [requested(ALICE, producer_byte_rate=1.0), requested(APP), requested(ALICE, consumer_byte_rate=2.0)],
     )
 
     assert list(plan.outcome) == [ALICE, APP]
@@ -178,11 +182,11 @@ def test_removing_a_credential_by_the_name_of_a_quota_does_nothing() -> None:
     line = Change(ChangeKind.CONFIG, ALICE.resource, "SCRAM-SHA-256", None, "salt=…", "set")
     state = Snapshot.EMPTY.apply([line], 1)
 
-    assert plan_alter_quotas(state, [wish(ALICE, **{"SCRAM-SHA-256": None})]).changes == []
+    assert plan_alter_quotas(state, [requested(ALICE, **{"SCRAM-SHA-256": None})]).changes == []
 
 
 def test_without_the_right_every_entity_is_refused() -> None:
-    plan = plan_alter_quotas(Snapshot.EMPTY, [wish(ALICE, bad=1.0), wish(APP)], authorize=lambda *_: False)
+    plan = plan_alter_quotas(Snapshot.EMPTY, [requested(ALICE, bad=1.0), requested(APP)], authorize=lambda *_: False)
 
     assert {code(plan, each) for each in (ALICE, APP)} == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
@@ -217,8 +221,8 @@ def test_an_address_is_read_as_java_reads_it(text: str, address: str | None) -> 
 
 def test_each_quota_is_decided_alone() -> None:
     """KIP-248: an error in one quota does not affect the others."""
-    good_and_bad = wish(ALICE, producer_byte_rate=7, consumer_byte_rate=-1)
-    twice = wish(APP, producer_byte_rate=8), wish(APP, consumer_byte_rate=9)
+    good_and_bad = requested(ALICE, producer_byte_rate=7, consumer_byte_rate=-1)
+    twice = requested(APP, producer_byte_rate=8), requested(APP, consumer_byte_rate=9)
 
     plan = plan_alter_each_quota(Snapshot.EMPTY, [good_and_bad, *twice], fractions=True)
 
@@ -231,7 +235,7 @@ def test_each_quota_is_decided_alone() -> None:
 
 @pytest.mark.parametrize(("fractions", "code", "stored"), [(True, 0, ["100.5"]), (False, 42, [])])
 def test_a_fraction_is_stored_where_no_broker_reads_it(fractions: bool, code: int, stored: list[str]) -> None:
-    plan = plan_alter_each_quota(Snapshot.EMPTY, [wish(ALICE, producer_byte_rate=100.5)], fractions=fractions)
+    plan = plan_alter_each_quota(Snapshot.EMPTY, [requested(ALICE, producer_byte_rate=100.5)], fractions=fractions)
 
     ((failure,),) = plan.outcome
     assert (failure.code if failure else 0) == code

@@ -39,14 +39,14 @@ ENTITIES: list[dict[str, str | None]] = [
 
 
 def index_of(entities: list[dict[str, str | None]]) -> QuotaIndex:
-    wishes = [
+    requests = [
         ClientQuotaAlteration(
             QuotaEntity.of(parts),
             (ClientQuotaOp("connection_creation_rate" if "ip" in parts else "producer_byte_rate", 1.0),),
         )
         for parts in entities
     ]
-    return QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, wishes).changes, 1))
+    return QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, requests).changes, 1))
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_the_order_is_that_of_the_names_and_survives_changes() -> None:
     for name in ("aa", "a"):
         entity = QuotaEntity.of({"user": name})
         value = None if name == "a" else 1.0
-        wish = ClientQuotaAlteration(entity, (ClientQuotaOp("producer_byte_rate", value),))
-        state = Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, [wish]).changes, 1)
+        requested = ClientQuotaAlteration(entity, (ClientQuotaOp("producer_byte_rate", value),))
+        state = Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, [requested]).changes, 1)
         index.refresh(state, [entity.resource])
     assert [row.name for row in matching(index, everyone)] == [None, "aa", "b", "c"]
 

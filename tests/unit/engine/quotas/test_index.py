@@ -32,8 +32,8 @@ def setting(entity: QuotaEntity, value: float | None, key: str = KEY) -> ClientQ
     return ClientQuotaAlteration(entity, (ClientQuotaOp(key, value),))
 
 
-def applied(snapshot: Snapshot, wishes: list[ClientQuotaAlteration], index: QuotaIndex) -> Snapshot:
-    plan = plan_alter_quotas(snapshot, wishes)
+def applied(snapshot: Snapshot, requests: list[ClientQuotaAlteration], index: QuotaIndex) -> Snapshot:
+    plan = plan_alter_quotas(snapshot, requests)
     after = snapshot.apply(plan.changes, snapshot.revision + 1)
     index.refresh(after, [change.resource for change in plan.changes])
     return after
@@ -48,7 +48,7 @@ def test_the_levels_are_kip_248s_and_the_first_one_holds() -> None:
         found = index.resolve(KEY, "alice", "app")
         assert found is not None
         assert (found.source, found.value) == (number, 100.0 + number)
-        assert [each.source for each in found.losers] == list(range(number + 1, 8))
+        assert [each.source for each in found.overridden] == list(range(number + 1, 8))
         state = applied(state, [setting(entity, None)], index)
 
     assert index.resolve(KEY, "alice", "app") is None
@@ -130,7 +130,7 @@ entities = st.one_of(
     st.builds(lambda c: QuotaEntity.of({"client-id": c}), names),
     st.builds(lambda u, c: QuotaEntity.of({"user": u, "client-id": c}), names, names),
 )
-wishes = st.lists(
+requests = st.lists(
     st.builds(setting, entities, st.none() | st.integers(1, 9).map(float), st.sampled_from([KEY, OTHER])), max_size=30
 )
 
@@ -138,7 +138,7 @@ wishes = st.lists(
 asked = st.sampled_from(["a", "b", "c", None, ""])
 
 
-@given(wishes, asked, asked)
+@given(requests, asked, asked)
 def test_a_client_finds_the_same_in_what_is_stored(
     wanted: list[ClientQuotaAlteration], user: str | None, client: str | None
 ) -> None:
@@ -161,7 +161,7 @@ def test_a_client_finds_the_same_in_what_is_stored(
     assert {key: (each.source, each.value) for key, each in told.items()} == held
 
 
-@given(wishes, st.sampled_from(["a", "b", "c"]), st.sampled_from(["a", "b", "c", ""]))
+@given(requests, st.sampled_from(["a", "b", "c"]), st.sampled_from(["a", "b", "c", ""]))
 def test_the_index_agrees_with_trying_every_level(wanted: list[ClientQuotaAlteration], user: str, client: str) -> None:
     state, index, kept = Snapshot.EMPTY, QuotaIndex(), dict[tuple[QuotaEntity, str], float]()
     for each in wanted:
@@ -193,7 +193,9 @@ def holding(index: QuotaIndex, key: str, user: str, client: str) -> QuotaCandida
     return next(iter(index.candidates(key, user, client)), None)
 
 
-@given(wishes, wishes, st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "c", ""])), unique=True))
+@given(
+    requests, requests, st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "c", ""])), unique=True)
+)
 def test_what_if_shows_the_resulting_quotas(
     before: list[ClientQuotaAlteration], change: list[ClientQuotaAlteration], seen: list[tuple[str, str]]
 ) -> None:

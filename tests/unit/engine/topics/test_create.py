@@ -17,9 +17,9 @@ def test_a_request_for_too_many_partitions_fails_as_a_whole_before_names_are_loo
 
 
 def test_refused_topics_do_not_count_towards_the_partition_limit() -> None:
-    wishes = [NewTopic("a", 10_000, 1), NewTopic("b", 9, 1), NewTopic("b", 9, 1), NewTopic("c", -5, 1)]
+    requests = [NewTopic("a", 10_000, 1), NewTopic("b", 9, 1), NewTopic("b", 9, 1), NewTopic("c", -5, 1)]
 
-    outcomes = plan_create_topics(Snapshot.EMPTY, wishes, CLUSTER).outcome
+    outcomes = plan_create_topics(Snapshot.EMPTY, requests, CLUSTER).outcome
 
     assert isinstance(outcomes["a"], Created)
     assert {name: getattr(outcomes[name], "code", 0) for name in "bc"} == {

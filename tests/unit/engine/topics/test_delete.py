@@ -12,9 +12,9 @@ ONE, TWO = UUID(int=1), UUID(int=2)
 
 
 def test_a_name_with_an_id_is_refused_at_every_occurrence() -> None:
-    wishes = [TopicDeletion("a", ONE), TopicDeletion("a", ONE)]
+    requests = [TopicDeletion("a", ONE), TopicDeletion("a", ONE)]
 
-    results = plan_delete_topics(snapshot("a"), wishes).outcome
+    results = plan_delete_topics(snapshot("a"), requests).outcome
 
     assert [each.failure.code for each in results if each.failure] == [ErrorCode.INVALID_REQUEST] * 2
 
@@ -26,7 +26,7 @@ def test_a_name_with_an_id_does_not_repeat_the_name_alone() -> None:
 
 
 def test_well_formed_are_those_that_name_one_topic_once() -> None:
-    wishes = [
+    requests = [
         TopicDeletion("a"),
         TopicDeletion("b"),
         TopicDeletion("b"),
@@ -35,4 +35,4 @@ def test_well_formed_are_those_that_name_one_topic_once() -> None:
         TopicDeletion(),
     ]
 
-    assert [*well_formed(wishes)] == [TopicDeletion("a"), TopicDeletion(None, TWO)]
+    assert [*well_formed(requests)] == [TopicDeletion("a"), TopicDeletion(None, TWO)]

@@ -9,9 +9,9 @@ from tests.unit.engine.topics.topics import CLUSTER, snapshot
 
 
 def test_growth_by_too_much_fails_that_topic_and_leaves_room_for_the_others() -> None:
-    wishes = [NewPartitions("a", 9_000), NewPartitions("b", 9_000), NewPartitions("c", 2)]
+    requests = [NewPartitions("a", 9_000), NewPartitions("b", 9_000), NewPartitions("c", 2)]
 
-    outcomes = plan_create_partitions(snapshot("a", "b", "c"), wishes, CLUSTER).outcome
+    outcomes = plan_create_partitions(snapshot("a", "b", "c"), requests, CLUSTER).outcome
 
     assert {name: each.code if each else 0 for name, each in outcomes.items()} == {
         "a": 0,

@@ -73,10 +73,10 @@ def change(resource: Resource, key: str, old: str | None, new: str | None) -> Pl
 
 
 def test_a_topic_with_too_few_replicas_is_named_with_their_number() -> None:
-    wish = change(Resource.topic("orders"), ISR, "1", "2")
+    requested = change(Resource.topic("orders"), ISR, "1", "2")
 
-    assert risks(Cluster(orders=2), wish) == []
-    assert risks(Cluster(orders=1), wish) == [
+    assert risks(Cluster(orders=2), requested) == []
+    assert risks(Cluster(orders=1), requested) == [
         (
             "min-insync-replicas",
             "2 replicas must be in sync and the topic has 1 replica, so producers with acks=all stop",

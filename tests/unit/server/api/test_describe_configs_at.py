@@ -44,9 +44,10 @@ def test_the_state_now_is_the_current_one_at_every_moment_of_a_clock_that_jumps(
         context = ServerContext.over(service, lambda: 0.0)
 
         async def set_retention(value: str) -> None:
-            wish = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, "retention.ms", value)])
+            requested = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, "retention.ms", value)])
             await service.submit(
-                lambda state, _: plan_alter(state.snapshot, [wish], AlterTarget(1, state.resolver), replace=False), ADA
+                lambda state, _: plan_alter(state.snapshot, [requested], AlterTarget(1, state.resolver), replace=False),
+                ADA,
             )
 
         async def check_now() -> None:

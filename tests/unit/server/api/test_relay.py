@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from kconf.configdef.catalog import kafka_43
-from kconf.errors import ErrorCode, RemoteProtocolError, UpstreamAway
+from kconf.errors import ErrorCode, RemoteProtocolError, UpstreamUnavailable
 from kconf.model.acl import AclType, Operation
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import BY_NAME
@@ -51,13 +51,13 @@ class Brokers:
         self.nodes = nodes
         self.asked: list[tuple[int, bytes]] = []
         self.answer: Callable[[bytes], bytes] = lambda frame: frame[4:8] + b"the answer"
-        self.away: set[int] = set()
+        self.unreachable: set[int] = set()
         self.have_no_authorizer = True
 
     def pool_for(self, principal: str, node: int) -> Any:
         async def send(raw: RawRequest) -> bytes:
-            if node in self.away:
-                raise UpstreamAway(f"broker {node} is away")
+            if node in self.unreachable:
+                raise UpstreamUnavailable(f"broker {node} is unreachable")
             self.asked.append((node, raw.frame))
             response = self.answer(raw.frame)
             raw.throttle_of(response)
@@ -71,8 +71,8 @@ class Brokers:
         both = VERSIONS[1], VERSIONS[2]
         return {key: (both[0][key][0], min(each[key][1] for each in both)) for key in both[0]}
 
-    def is_away(self, node: int) -> bool:
-        return node in self.away
+    def is_unreachable(self, node: int) -> bool:
+        return node in self.unreachable
 
     def described(self) -> None:
         return None
@@ -258,12 +258,12 @@ def test_the_only_broker_need_not_be_named() -> None:
     play(scene, nodes=(2,))
 
 
-def test_any_broker_answers_for_the_cluster_but_one_that_is_away() -> None:
+def test_any_broker_answers_for_the_cluster_but_one_that_is_unreachable() -> None:
     async def scene(world: World) -> None:
-        world.brokers.away = {1}
+        world.brokers.unreachable = {1}
         await world.send(frame_of(43, 40), connection())
         assert [node for node, _ in world.brokers.asked] == [2]
-        with pytest.raises(UpstreamAway):
+        with pytest.raises(UpstreamUnavailable):
             await world.send(frame_of(43, 40), connection(1))
 
     play(scene)

@@ -19,10 +19,10 @@ from kconf.store.memory import MemoryStore
 from kconf.store.registry import open_store
 from tests.archive.reading import archived
 
-Story = Callable[[Service, Archiver], Coroutine[Any, Any, None]]
+Scenario = Callable[[Service, Archiver], Coroutine[Any, Any, None]]
 
 
-def told(place: Path, story: Story) -> None:
+def told(place: Path, scenario: Scenario) -> None:
     """A real store with ten revisions."""
 
     async def run() -> None:
@@ -33,7 +33,7 @@ def told(place: Path, story: Story) -> None:
         attempts = AuditLog(service, asyncio.get_running_loop().time)
         archiver = Archiver(ArchiveSettings(place / "archive"), service, attempts)
         try:
-            await story(service, archiver)
+            await scenario(service, archiver)
         finally:
             await archiver.close()
             await service.stop()
@@ -48,7 +48,7 @@ async def put(service: Service, count: int) -> None:
 
 
 def test_a_retention_waits_for_the_archive(tmp_path: Path) -> None:
-    async def story(service: Service, archiver: Archiver) -> None:
+    async def scenario(service: Service, archiver: Archiver) -> None:
         retention = Retention(revisions=3)
         assert await retention.apply(service, archiver.archived) == 0
 
@@ -57,16 +57,16 @@ def test_a_retention_waits_for_the_archive(tmp_path: Path) -> None:
         assert await retention.apply(service, archiver.archived) == 10
         assert service.store.oldest() == 11
 
-    told(tmp_path, story)
+    told(tmp_path, scenario)
     assert [each.number for each in archived(tmp_path / "archive")] == list(range(1, 16))
 
 
 def test_an_archive_of_a_trimmed_journal_begins_where_that_does(tmp_path: Path) -> None:
-    async def story(service: Service, archiver: Archiver) -> None:
+    async def scenario(service: Service, archiver: Archiver) -> None:
         await Retention(revisions=3).apply(service)
         assert await archiver.flush()
 
-    told(tmp_path, story)
+    told(tmp_path, scenario)
     assert [each.number for each in archived(tmp_path / "archive")] == [8, 9, 10]
 
 
@@ -79,7 +79,7 @@ def test_a_server_that_may_not_archive_leaves_the_directory_to_the_one_that_may(
         def acquire_archive_lock(self) -> bool:
             return self.turn
 
-    async def story() -> None:
+    async def scenario() -> None:
         store = Shared()
         service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
@@ -96,5 +96,5 @@ def test_a_server_that_may_not_archive_leaves_the_directory_to_the_one_that_may(
         await archiver.close()
         await service.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert [each.number for each in archived(tmp_path)] == [1, 2]

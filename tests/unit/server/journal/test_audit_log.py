@@ -47,7 +47,7 @@ async def scene(store: MemoryStore | None = None) -> AsyncIterator[Scene]:
 
 
 def test_a_refusal_and_a_dry_run_are_written_and_a_success_is_not() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with scene() as s:
             outcomes = [(ORDERS, ("a",), REFUSAL), (Resource.group("g"), ("b",), None)]
             s.attempts.record(CALLER, outcomes, dry_run=False)
@@ -61,11 +61,11 @@ def test_a_refusal_and_a_dry_run_are_written_and_a_success_is_not() -> None:
             assert (s.attempts.written, s.attempts.dropped) == (3, 0)
             assert (await s.written())[0].caller == CALLER
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_so_many_at_once_and_so_many_a_second_the_rest_is_counted() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with scene() as s:
             s.refuse(BURST + 500)
             assert (len(await s.written()), s.attempts.dropped) == (BURST, 500)
@@ -79,11 +79,11 @@ def test_so_many_at_once_and_so_many_a_second_the_rest_is_counted() -> None:
             s.refuse(BURST + 1)
             assert (s.attempts.dropped, s.attempts.written) == (501 + 1000 - allowed + 1, BURST + allowed)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_written_text_is_shortened() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with scene() as s:
             long = "x" * 30_000
             who = RequestContext(f"User:{long}", long, "10.0.0.1", "AlterConfigs", 7, long)
@@ -97,7 +97,7 @@ def test_written_text_is_shortened() -> None:
             assert many.keys[-1] == CUT
             assert len(many.keys) <= MAX_KEYS / 10 + 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 class FullStore(MemoryStore):
@@ -106,19 +106,19 @@ class FullStore(MemoryStore):
 
 
 def test_changes_that_the_store_refuses_are_counted_as_dropped() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with scene(FullStore()) as s:
             s.refuse(3)
             await s.attempts.flush()
             assert (s.attempts.written, s.attempts.dropped) == (0, 3)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_they_are_written_soon_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "_PAUSE", 0.0)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with scene() as s:
             for turn in range(3):
                 s.refuse()
@@ -126,15 +126,15 @@ def test_they_are_written_soon_by_themselves(monkeypatch: pytest.MonkeyPatch) ->
                     while len(s.store.attempts(0)) <= turn:
                         await asyncio.sleep(0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_nothing_is_taken_after_the_end() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with scene() as s:
             s.refuse()
             await s.attempts.close()
             s.refuse()
             assert (s.attempts.written, s.attempts.dropped) == (1, 1)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

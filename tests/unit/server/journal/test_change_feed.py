@@ -359,11 +359,11 @@ def test_texts_beyond_kafkas_limit_do_not_stop_the_feed() -> None:
 
 
 def test_a_wait_is_limited_by_the_server() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with world(static={"change.feed.max.wait.ms": "0"}) as w, asyncio.timeout(20):
             assert numbers(await w.after(0, wait=3600)) == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_readers_at_the_same_revision_share_the_bytes_of_a_page_until_the_next_commit() -> None:

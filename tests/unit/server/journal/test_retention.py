@@ -44,7 +44,7 @@ def test_nonsense_stops_the_start(key: str, text: str) -> None:
     ],
 )
 def test_revisions_beyond_the_retention_are_trimmed(static: Mapping[str, str], oldest: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         now = 0.0
         store = MemoryStore()
         service = Service(store, node_id=1, catalog=kafka_43(), static={}, clock=lambda: now)
@@ -62,11 +62,11 @@ def test_revisions_beyond_the_retention_are_trimmed(static: Mapping[str, str], o
         assert store.load().overrides(Resource.topic("t")) == {"k": "10"}
         await service.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_clock_that_is_put_back_does_not_put_the_journal_back() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         now = 100.0
         store = MemoryStore()
         for _ in range(2):  # a second server on the same journal knows its last time
@@ -79,4 +79,4 @@ def test_a_clock_that_is_put_back_does_not_put_the_journal_back() -> None:
             await service.stop()
         assert [each.time for each in store.changes(0)] == [100_000] * 4
 
-    asyncio.run(story())
+    asyncio.run(scenario())

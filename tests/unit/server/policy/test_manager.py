@@ -62,8 +62,8 @@ def setting(key: str, value: str, *names: str) -> Callable[[State, PolicyHooks],
             resource = Resource.broker(1) if name == "1" else Resource.topic(name)
             stored = state.snapshot.overrides(resource)
             try:
-                wish = [AlterConfigOp(OpType.SET, key, value)]
-                hooks.alteration(resource, wish, stored, {**stored, key: value}, state.resolver)
+                requested = [AlterConfigOp(OpType.SET, key, value)]
+                hooks.alteration(resource, requested, stored, {**stored, key: value}, state.resolver)
             except KafkaError as error:
                 outcomes.append(error.failure())
                 continue
@@ -218,7 +218,7 @@ def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.Monke
     async def scene() -> None:
         (tmp_path / "p").write_text(MAX_1H)
         policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
-        monkeypatch.setattr("kconf.engine.policy.rules.Rules.judge", lambda *_: 1 / 0)
+        monkeypatch.setattr("kconf.engine.policy.rules.Rules.evaluate", lambda *_: 1 / 0)
         async with service() as running:
             assert (await alter(policies, running, "retention.ms", "1")).outcome == [refused(NOT_EVALUATED)]
 
@@ -444,8 +444,8 @@ def test_one_resource_named_in_two_ways_is_checked_in_both() -> None:
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         def ask(value: str) -> None:
-            wish = [AlterConfigOp(OpType.SET, "background.threads", value)]
-            hooks.alteration(Resource.broker(1), wish, {}, {"background.threads": value}, state.resolver)
+            requested = [AlterConfigOp(OpType.SET, "background.threads", value)]
+            hooks.alteration(Resource.broker(1), requested, {}, {"background.threads": value}, state.resolver)
 
         return outcomes(lambda: ask("1"), lambda: ask("2"))
 

@@ -23,10 +23,10 @@ class World:
         self.manager = QuotaManager(lambda: self.time, controller=Windows(10, 1))
 
     def put(self, entity: dict[str, str | None], **quotas: float | None) -> None:
-        wish = ClientQuotaAlteration(
+        alteration = ClientQuotaAlteration(
             QuotaEntity.of(entity), tuple(ClientQuotaOp(key, value) for key, value in quotas.items())
         )
-        plan = plan_alter_quotas(self.snapshot, [wish])
+        plan = plan_alter_quotas(self.snapshot, [alteration])
         assert not any(plan.outcome.values())
         self.snapshot = self.snapshot.apply(plan.changes, self.snapshot.revision + 1)
         self.manager.on_commit([Revision(self.snapshot.revision, 0, RequestContext(), plan.changes)], self.snapshot)

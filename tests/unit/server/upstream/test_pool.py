@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from kconf.client.transport.raw_connection import RawConnection
-from kconf.errors import ConnectionFailed, UpstreamAway
+from kconf.errors import ConnectionFailed, UpstreamUnavailable
 from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
 
 LIMITS = PoolLimits(connections=3, share=2, waiting=4, waiting_bytes=40, request=600.0, connect=600.0)
@@ -22,10 +22,10 @@ class Broker:
         self.asked: list[bytes] = []
         self.answers: dict[bytes, asyncio.Future[bytes]] = {}
         self.opened = self.refused = 0
-        self.is_away = False
+        self.is_unreachable = False
 
     async def connect(self) -> RawConnection:
-        if self.is_away:
+        if self.is_unreachable:
             self.refused += 1
             raise ConnectionFailed("refused")
         self.opened += 1
@@ -106,14 +106,14 @@ def test_clients_take_turns() -> None:
 def test_what_waits_is_bounded_by_number_and_by_bytes() -> None:
     async def scene(world: World) -> None:
         await world.send("a1", "a2", "a3", "a4", "a5", "a6")
-        with pytest.raises(UpstreamAway, match="too many requests wait for broker 1"):
+        with pytest.raises(UpstreamUnavailable, match="too many requests wait for broker 1"):
             await world.pool.send(RawRequest("a", b"a7"))
         assert len(await world.send("b1")) == 1
         assert world.asked == ["a1", "a2", "b1"]
 
     async def large(world: World) -> None:
         await world.send("a1", "a2", "a" + "3" * 30)
-        with pytest.raises(UpstreamAway, match="too many requests"):
+        with pytest.raises(UpstreamUnavailable, match="too many requests"):
             await world.pool.send(RawRequest("a", b"4" * 20))
 
     play(scene)
@@ -149,15 +149,15 @@ def test_the_turn_can_be_cancelled_by_its_connection() -> None:
     play(scene)
 
 
-def test_a_broker_that_is_away_fails_requests_without_another_attempt_for_each() -> None:
+def test_a_broker_that_is_unreachable_fails_requests_without_another_attempt_for_each() -> None:
     async def scene(world: World) -> None:
-        world.broker.is_away = True
+        world.broker.is_unreachable = True
         failed = await world.send("a1", "a2", "b1", "c1")
         for each in failed:
-            with pytest.raises(UpstreamAway):
+            with pytest.raises(UpstreamUnavailable):
                 await each
-        assert world.pool.is_away
-        with pytest.raises(UpstreamAway, match="just now"):
+        assert world.pool.is_unreachable
+        with pytest.raises(UpstreamUnavailable, match="just now"):
             await world.pool.send(RawRequest("d", b"d1"))
         assert world.broker.refused <= LIMITS.connections
         assert world.asked == []
@@ -167,7 +167,7 @@ def test_a_broker_that_is_away_fails_requests_without_another_attempt_for_each()
 
 def test_a_request_without_an_answer_ends_and_its_connection_is_not_used_again() -> None:
     async def scene(world: World) -> None:
-        with pytest.raises(UpstreamAway, match="did not answer in time"):
+        with pytest.raises(UpstreamUnavailable, match="did not answer in time"):
             await world.pool.send(RawRequest("a", b"a1"))
         assert world.asked == ["a1"]
         world.broker.answers.clear()
@@ -195,7 +195,7 @@ def test_a_throttled_connection_rests_and_others_are_opened() -> None:
 def test_a_pool_of_a_broker_that_left_takes_no_requests() -> None:
     async def scene(world: World) -> None:
         world.pool.close()
-        with pytest.raises(UpstreamAway, match="no longer a member"):
+        with pytest.raises(UpstreamUnavailable, match="no longer a member"):
             await world.pool.send(RawRequest("a", b"a1"))
 
     play(scene)

@@ -33,8 +33,8 @@ def change(server: KconfProcess, topic: str) -> None:
     with SyncAdminClient(server.bootstrap) as admin:
         admin.create_topics([NewTopic(topic, 1, 1)]).raise_for_failures()
         for value in ("1000", "none"):
-            wish = {Resource.topic(topic): [AlterConfigOp(OpType.SET, "retention.ms", value)]}
-            assert bool(admin.incremental_alter_configs(wish).failures) is (value == "none")
+            requested = {Resource.topic(topic): [AlterConfigOp(OpType.SET, "retention.ms", value)]}
+            assert bool(admin.incremental_alter_configs(requested).failures) is (value == "none")
 
 
 def lines(directory: Path, *, attempts: bool = False) -> list[Line]:
@@ -148,7 +148,7 @@ def test_a_store_that_was_moved_begins_again(tmp_path: Path) -> None:
     assert fake.asked[:3] == [0, 7, 0]
 
 
-def test_a_server_that_is_away_is_an_alarm_until_it_is_back(tmp_path: Path) -> None:
+def test_a_server_that_is_unreachable_is_an_alarm_until_it_is_back(tmp_path: Path) -> None:
     fake = Fake([ChangePage((), 1, 1, 1, 1), ConnectionFailed("no broker responds"), ChangePage((), 1, 1, 1, 1)])
     copies = Copies(tmp_path, lambda: fake)
     alarms = []

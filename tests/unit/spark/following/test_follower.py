@@ -28,7 +28,7 @@ class Steps:
         self.done: list[str] = []
         self.read: list[Sources] = []
         self.failures: list[Exception] = []
-        self.away: dict[str, str] = {}
+        self.unreachable: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
         self.number = 0
         monkeypatch.setattr(runner, "run", self._run)
@@ -42,14 +42,16 @@ class Steps:
     def lake(self) -> Any:
         return None
 
-    def _run(self, _: Any, sources: Sources, inputs: Inputs, say: object, away: Callable[..., None]) -> Summary:
+    def _run(
+        self, _: Any, sources: Sources, inputs: Inputs, say: object, on_unreachable: Callable[..., None]
+    ) -> Summary:
         self.read.append(sources)
         if self.failures:
             raise self.failures.pop(0)
         for each in sources.clusters:
             name = each.get("context", "")
-            if name in self.away:
-                away(each, LakeError(self.away[name]))
+            if name in self.unreachable:
+                on_unreachable(each, LakeError(self.unreachable[name]))
         self.number += 1
         self.now += 2.0
         return Summary(self.number, Read(journal=5, skipped=self.skipped))
@@ -78,9 +80,9 @@ def test_a_round_reads_everything_and_is_counted(steps: Steps) -> None:
     assert follower.health()["status"] == "stale"
 
 
-def test_snapshots_have_their_own_schedule_and_a_cluster_that_is_away_is_tried_sooner(steps: Steps) -> None:
+def test_snapshots_have_their_own_schedule_and_a_cluster_that_is_unreachable_is_tried_sooner(steps: Steps) -> None:
     follower = steps.follower(Sources(clusters=[PROD, TEST]), Schedule(1, 300, None, None))
-    steps.away = {"prod": "no broker responds"}
+    steps.unreachable = {"prod": "no broker responds"}
 
     asked = []
     for seconds in (0, 10, 30, 300):
@@ -90,10 +92,10 @@ def test_snapshots_have_their_own_schedule_and_a_cluster_that_is_away_is_tried_s
         if not seconds:
             assert follower.health()["status"] == "alarm"
             assert follower.health()["sources"] == {"prod": "no broker responds"}
-            steps.away = {}
+            steps.unreachable = {}
 
     assert asked == [[PROD, TEST], [], [PROD], [TEST]]
-    assert (follower.away, follower.health()["status"]) == ({}, "ok")
+    assert (follower.unreachable, follower.health()["status"]) == ({}, "ok")
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_batch_that_cannot_be_read_again_completely_is_an_error(monkeypatch: p
     assert reader(Stuck(9)).latestOffset(at(4), ReadMaxRows(5)) == at(4)
 
 
-def test_a_batch_that_was_planned_waits_for_a_cluster_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_was_planned_waits_for_a_cluster_that_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = Feed(9)
     feed.is_down = True
     monkeypatch.setattr("time.sleep", lambda _: setattr(feed, "is_down", False))
@@ -158,7 +158,9 @@ def test_an_outage_is_waited_out() -> None:
     assert source.latestOffset(at(1), ReadMaxRows(100)) == at(5)
 
 
-def test_a_query_that_ends_does_not_seem_complete_when_the_cluster_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_ends_does_not_seem_complete_when_the_cluster_is_unreachable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(change_stream, "_OUTAGE", -1.0)
     feed = Feed(5)
     source = reader(feed)

@@ -168,7 +168,11 @@ def _sql(statement: str) -> Callable[[Path], None]:
         (_sql("UPDATE journal SET record = '[1]' WHERE number = 7"), "journal", "revision 7 of the journal cannot be"),
         (_sql("DELETE FROM touched WHERE number = 9"), "journal", "revision 9 of .* is missing from the index"),
         (_sql("UPDATE resources SET overrides = '[' WHERE revision = 399"), "state", "the state cannot be read"),
-        (_sql("UPDATE resources SET overrides = '{}' WHERE revision = 399"), "agreement", "retention.ms is not set in"),
+        (
+            _sql("UPDATE resources SET overrides = '{}' WHERE revision = 399"),
+            "agreement",
+            "retention.ms is set in the journal but not in the state",
+        ),
         (
             _sql("UPDATE resources SET overrides = replace(overrides, '9', '8') WHERE revision = 399"),
             "agreement",

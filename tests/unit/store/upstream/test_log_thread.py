@@ -16,6 +16,7 @@ from kconf.errors import ConnectionFailed, StoreUnavailable
 from kconf.protocol.records.metadata import NoOpRecord
 from kconf.store.upstream import log_thread
 from kconf.store.upstream.log_thread import STALE, LogThread
+from kconf.store.upstream.matching import ExpectedChanges
 from kconf.util.threads.awake_clock import TICK, AwakeClock
 from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
 
@@ -82,6 +83,22 @@ def test_only_the_log_ends_the_wait_for_a_change() -> None:
     thread._pool = Controllers(lambda _: FetchedLog(18, 6, -1, 2))  # type: ignore[assignment]
     thread._step()
     assert thread._answered == answered
+
+
+@pytest.mark.parametrize(("end", "is_enough"), [(2, True), (3, False), (None, False)])
+def test_catching_up_takes_the_end_of_the_log_or_a_later_fetch(
+    end: int | None, is_enough: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._step()
+    waits: list[Callable[[], bool]] = []
+    monkeypatch.setattr(thread._changed, "wait_for", lambda is_done, _timeout: waits.append(is_done))
+    thread.catch_up(end, ExpectedChanges([]))
+    (is_done,) = waits
+    assert is_done() is is_enough
+    thread._pool = Controllers(lambda _: log(NoOpRecord(), first=2, high_watermark=3))  # type: ignore[assignment]
+    thread._step()
+    assert is_done()
 
 
 def test_the_image_and_what_led_to_it_are_taken_together() -> None:

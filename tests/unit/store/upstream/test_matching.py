@@ -52,6 +52,17 @@ def test_two_candidates_make_the_author_unknown() -> None:
     assert authors(found) == ["", ""]
 
 
+def test_a_value_that_was_set_to_the_current_one_may_have_a_record() -> None:
+    """It has one if another client had just changed it."""
+    same = change(ORDERS, "1")
+    expected = ExpectedChanges([PendingCommit(ALICE, 0, (), {}, unchanged=[same])])
+    assert not expected.are_certain
+    assert expected.are_in([])
+    assert expected.attribute([]) == ([], {ORDERS})
+    found, _ = expected.attribute([record(7, change(ORDERS, "9")), record(8, same)])
+    assert authors(found) == ["", "User:alice"]
+
+
 def test_refused_changes_are_not_expected() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(OTHERS, "2"))], refused={OTHERS})
     found, done = expected.attribute([record(7, change(ORDERS, "1")), record(8, change(OTHERS, "2"))])

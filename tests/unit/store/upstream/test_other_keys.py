@@ -51,6 +51,12 @@ TOPIC = Entry(
 )  # fmt: skip
 
 
+def test_a_value_for_one_listener_is_not_a_key() -> None:
+    """A broker shows it while it is set."""
+    store = Entry("listener.name.outside.ssl.truststore.type", "JKS", Source.BROKER, ValueType.STRING)
+    assert not read(Brokers({ResourceType.BROKER: [KNOWN, store]}))
+
+
 def test_what_a_broker_shows_defines_a_key() -> None:
     brokers = Brokers({ResourceType.BROKER: [KNOWN, FIXED, LEVEL, SECRET, UNDEFINED], ResourceType.TOPIC: [TOPIC]})
     found = read(brokers)

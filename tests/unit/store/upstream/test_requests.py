@@ -8,7 +8,7 @@ import pytest
 
 from kconf.client.calls.base import Call
 from kconf.errors import ApiError, ConnectionFailed, ErrorCode
-from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
+from kconf.model.alteration import AlterConfigOp, NewPartitions, NewTopic, OpType, ResourceAlterations
 from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.store.upstream.requests import MAX_OPERATIONS, MAX_RESOURCES, send
@@ -35,23 +35,61 @@ def altered(number: int, ops: int = 1) -> ResourceAlterations:
 
 def test_many_callers_share_one_request() -> None:
     cluster = Cluster()
-    send(cluster, [altered(number) for number in range(64)])
+    send(cluster, [[altered(number)] for number in range(64)])
     assert [len(each.items) for each in cluster.calls] == [64]
     assert not cluster.calls[0].repeatable
 
 
 def test_requests_are_bounded() -> None:
     cluster = Cluster()
-    send(cluster, [altered(number) for number in range(MAX_RESOURCES + 1)])
+    send(cluster, [[altered(number) for number in range(MAX_RESOURCES + 1)]])
     assert [len(each.items) for each in cluster.calls] == [MAX_RESOURCES, 1]
     cluster = Cluster()
-    send(cluster, [altered(number, 40) for number in range(2 * MAX_OPERATIONS // 40)])
+    send(cluster, [[altered(number, 40) for number in range(2 * MAX_OPERATIONS // 40)]])
     assert [len(each.items) for each in cluster.calls] == [MAX_OPERATIONS // 40] * 2
+
+
+def test_topics_count_with_their_partitions() -> None:
+    """The controller refuses requests with more than 10,000 records, one for each partition."""
+    cluster = Cluster()
+    send(cluster, [[NewTopic(f"t{number}", 3000, 1)] for number in range(4)])
+    assert [len(each.items) for each in cluster.calls] == [1, 1, 1, 1]
+    cluster = Cluster()
+    send(cluster, [[NewPartitions(f"t{number}", 2000)] for number in range(4)])
+    assert [len(each.items) for each in cluster.calls] == [2, 2]
+
+
+class StrictCluster(Cluster):
+    """Refuses requests that contain `bad` as a whole."""
+
+    def __init__(self, bad: Resource, failure: ApiError) -> None:
+        super().__init__()
+        self._bad, self._failure = bad, failure
+
+    def __call__(self, call: Call[Any, Any, Any]) -> Results[Any, None]:
+        self.calls.append(call)
+        return Results(dict.fromkeys(call.items, self._failure if self._bad in call.items else None))
+
+
+def test_a_request_that_is_refused_as_a_whole_is_sent_again_for_each_caller() -> None:
+    failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    cluster = StrictCluster(Resource.topic("t1"), failure)
+    answers = send(cluster, [[altered(0)], [altered(1), altered(2)], [altered(3)]])
+    assert [len(each.items) for each in cluster.calls] == [4, 1, 2, 1]
+    assert answers.refused == {Resource.topic("t1"): failure, Resource.topic("t2"): failure}
+
+
+@pytest.mark.parametrize("code", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.CLUSTER_AUTHORIZATION_FAILED])
+def test_other_failures_are_not_sent_again(code: ErrorCode) -> None:
+    cluster = StrictCluster(Resource.topic("t1"), ApiError(code))
+    answers = send(cluster, [[altered(0)], [altered(1)]])
+    assert len(cluster.calls) == 1
+    assert answers.refused.keys() == {Resource.topic("t0"), Resource.topic("t1")}
 
 
 def test_a_refusal_is_of_its_resource_alone() -> None:
     refusal = ApiError(ErrorCode.INVALID_CONFIG, "no")
-    answers = send(Cluster({Resource.topic("t1"): refusal}), [altered(0), altered(1)])
+    answers = send(Cluster({Resource.topic("t1"): refusal}), [[altered(0)], [altered(1)]])
     assert answers.refused == {Resource.topic("t1"): refusal}
     assert answers.unknown == set()
 
@@ -60,7 +98,7 @@ def test_a_refusal_is_of_its_resource_alone() -> None:
 def test_unanswered_requests_are_unknown_and_unsent_ones_are_not(was_sent: bool) -> None:
     error = ConnectionFailed("gone")
     error.sent = was_sent
-    answers = send(Cluster(error=error), [altered(0)])
+    answers = send(Cluster(error=error), [[altered(0)]])
     assert answers.refused[Resource.topic("t0")].code == ErrorCode.REQUEST_TIMED_OUT
     assert answers.unknown == ({Resource.topic("t0")} if was_sent else set())
     assert ("nothing was changed" in str(answers.refused[Resource.topic("t0")])) is not was_sent
@@ -68,5 +106,5 @@ def test_unanswered_requests_are_unknown_and_unsent_ones_are_not(was_sent: bool)
 
 def test_kinds_go_into_requests_of_their_own() -> None:
     cluster = Cluster()
-    send(cluster, [altered(0), NewTopic("new", 1, 1)])
+    send(cluster, [[altered(0), NewTopic("new", 1, 1)]])
     assert [each.name for each in cluster.calls] == ["CreateTopics", "IncrementalAlterConfigs"]

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kconf.cli.commands.lake.queries import begin, clusters, span, time
-from kconf.cli.commands.lake.violations import tell
+from kconf.cli.commands.lake.violations import add_findings
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
 from kconf.errors import ConfigurationError
 from kconf.util.iso_time import iso_time
@@ -37,15 +37,15 @@ def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
         limit = options.limit if options.list else 0
         tested = backtesting.backtest(lake, versions, rules, backtesting.TimeRange(chosen, since, until), limit, say)
     say("")
-    _tell(tested, answer, findings=options.list)
+    _add_result(tested, answer, findings=options.list)
 
 
-def _tell(tested: BacktestResult, answer: CommandResult, *, findings: bool) -> None:
+def _add_result(tested: BacktestResult, answer: CommandResult, *, findings: bool) -> None:
     answer.facts.update(findings=tested.found, refused=tested.refused)
     if findings:
-        _tell_findings(tested, answer)
+        _add_findings(tested, answer)
     else:
-        _tell_rules(tested, answer)
+        _add_rules(tested, answer)
     errors = [row for row in tested.rules if row["severity"] == "error" and row["findings"]]
     answer.status = DIFFERENT if errors or tested.refused else answer.status
     changes = "1 change" if tested.refused == 1 else f"{tested.refused:,} changes"
@@ -58,7 +58,7 @@ def _tell(tested: BacktestResult, answer: CommandResult, *, findings: bool) -> N
         )
 
 
-def _tell_rules(tested: BacktestResult, answer: CommandResult) -> None:
+def _add_rules(tested: BacktestResult, answer: CommandResult) -> None:
     answer.columns = [
         *map(ResultColumn, ("rule", "severity", *_COUNTS)),
         ResultColumn("who", show=_people),
@@ -77,8 +77,8 @@ def _people(item: Item) -> str:
     return ", ".join([*names, *([f"{more} more"] if more else [])])
 
 
-def _tell_findings(tested: BacktestResult, answer: CommandResult) -> None:
-    tell(tested.findings, answer)
+def _add_findings(tested: BacktestResult, answer: CommandResult) -> None:
+    add_findings(tested.findings, answer)
     if tested.found > len(tested.findings):
         answer.notes.append(
             f"showing the first {len(tested.findings):,} of {tested.found:,}; use --limit N to show more"

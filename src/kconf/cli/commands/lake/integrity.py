@@ -29,9 +29,9 @@ def integrity(options: argparse.Namespace, answer: CommandResult) -> None:
     rows = tables.rows(INTEGRITY, about(options, tables, INTEGRITY).conditions(), order=_ORDER)
     answer.hidden = frozenset({"epoch", *({"cluster"} if len({row["cluster"] for row in rows}) == 1 else ())})
     for row in rows:
-        told: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
+        item: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
         resource = resource_text(row) if row["resource_type"] else None
-        answer.add(**{**told, "resource": resource, "time": iso_time(row["time"])})
+        answer.add(**{**item, "resource": resource, "time": iso_time(row["time"])})
     if rows:
         answer.status = DIFFERENT
     else:

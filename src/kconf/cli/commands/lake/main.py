@@ -61,6 +61,11 @@ _MODULES: Final = {
     "tables": "sql",
     "register": "register",
 }
+_DESCRIPTIONS: Final = {
+    "report": "Write an HTML report: changes, authors, drift, policy findings.",
+    "sql": "Run a SQL query on the tables.",
+    "register": "Print the statements that register the tables in Spark SQL.",
+}
 SQL_EXAMPLES: Final = """\
 examples:
   kconf lake sql "SELECT key, value, count(*) AS topics FROM history
@@ -132,7 +137,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str) -> argparse.ArgumentParser:
     about = WORDS[name]
-    word = words.add_parser(name, help=about, description=f"Show {about}.")
+    word = words.add_parser(name, help=about, description=_DESCRIPTIONS.get(name, f"Show {about}."))
     module = _MODULES.get(name, "queries")
     word.set_defaults(run=command(f"lake {name}", _later(module, name.replace("-", "_"))))
     return word
@@ -193,7 +198,7 @@ def _add_register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--database", metavar="NAME", default="kconf", help="database of the tables (default: %(default)s)"
     )
-    parser.add_argument("--views", action="store_true", help="views of the last finished run instead of tables")
+    parser.add_argument("--views", action="store_true", help="views of the last finished run, instead of tables")
 
 
 def _add_about(parser: argparse.ArgumentParser, name: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from kconf.cli.commands.lake.plots import COLOURS
+from kconf.cli.commands.lake.plots import COLORS
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #59636e; --line: #d8dee4; --card: #f6f8fa;
@@ -50,29 +50,29 @@ class Section(NamedTuple):
     title: str
     about: str
     plot: str = ""
-    legend: Mapping[str, int] = {}  # names and their colours
+    legend: Mapping[str, int] = {}  # names and their colors
     headings: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
 
 
 def page(title: str, about: str, tiles: Mapping[str, int], sections: Sequence[Section]) -> str:
     """The whole document."""
-    colours = "".join(
-        f".s{number} {{ fill: var(--c{number}); background: var(--c{number}); }}\n" for number in range(COLOURS)
+    colors = "".join(
+        f".s{number} {{ fill: var(--c{number}); background: var(--c{number}); }}\n" for number in range(COLORS)
     )
-    told = "".join(f"<li><b>{count:,}</b>{escape(name)}</li>" for name, count in tiles.items())
+    items = "".join(f"<li><b>{count:,}</b>{escape(name)}</li>" for name, count in tiles.items())
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{colours}</style>\n</head>\n<body>\n"
-        f'<h1>{escape(title)}</h1>\n<p>{escape(about)}</p>\n<ul class="tiles">{told}</ul>\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{colors}</style>\n</head>\n<body>\n"
+        f'<h1>{escape(title)}</h1>\n<p>{escape(about)}</p>\n<ul class="tiles">{items}</ul>\n'
         f"{''.join(map(_section, sections))}</body>\n</html>\n"
     )
 
 
 def _section(section: Section) -> str:
     legend = "".join(
-        f'<li><i class="s{number % COLOURS}"></i>{escape(name)}</li>' for name, number in section.legend.items()
+        f'<li><i class="s{number % COLORS}"></i>{escape(name)}</li>' for name, number in section.legend.items()
     )
     return (
         f"<section>\n<h2>{escape(section.title)}</h2>\n<p>{escape(section.about)}</p>\n{section.plot}"

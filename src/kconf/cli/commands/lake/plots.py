@@ -12,13 +12,13 @@ from datetime import date
 from html import escape
 from typing import Final
 
-COLOURS: Final = 6  # series with their own color; the last one is for all others
+COLORS: Final = 6  # series with their own color; the last one is for all others
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 56, 30, 10
 _LONGEST, _SHORTEST = 1000, 2  # bars next to names, as a fraction of the row
 
 
 def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
-    """Stacked bars, one per day; `series` has a number per day for each name, at most COLOURS names."""
+    """Stacked bars, one per day; `series` has a number per day for each name, at most COLORS names."""
     totals = [sum(figures) for figures in zip(*series.values(), strict=True)]
     top = nice(max(totals, default=0))
     parts = [*_grid(top), *_dates(days)]
@@ -29,8 +29,8 @@ def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: s
             if figures[place]:
                 height = figures[place] / top * (_HEIGHT - _BOTTOM - _TOP)
                 base -= height
-                told = f"{day.isoformat()}: {name}, {figures[place]:,} of {totals[place]:,} {what}"
-                parts.append(_bar(number, (_LEFT + (place + 0.1) * step, base), (step * 0.8, height), told))
+                tooltip = f"{day.isoformat()}: {name}, {figures[place]:,} of {totals[place]:,} {what}"
+                parts.append(_bar(number, (_LEFT + (place + 0.1) * step, base), (step * 0.8, height), tooltip))
     plot = _svg((_WIDTH, _HEIGHT), parts, f"{what} per day, {sum(totals):,} in all")
     return f'<div class="scroll">{plot}</div>\n'
 
@@ -44,8 +44,8 @@ def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Mapping[str, i
         for kind, number in kinds.items():
             if each.get(kind):
                 width = max(each[kind] / top * (_LONGEST - _SHORTEST * len(kinds)), _SHORTEST)
-                told = f"{name}: {each[kind]:,} {what}" + (f" ({kind})" if kind else "")
-                parts.append(_bar(number, (left, 0), (width, 1), told))
+                tooltip = f"{name}: {each[kind]:,} {what}" + (f" ({kind})" if kind else "")
+                parts.append(_bar(number, (left, 0), (width, 1), tooltip))
                 left += width
         total = sum(each.values())
         bar = _svg((_LONGEST, 1), parts, f"{name}: {total:,} {what}", 'preserveAspectRatio="none" ')
@@ -53,11 +53,11 @@ def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Mapping[str, i
     return f'<ul class="bars">{"".join(items)}</ul>\n'
 
 
-def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], told: str) -> str:
+def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], tooltip: str) -> str:
     (x, y), (width, height) = corner, size
     return (
-        f'<rect class="s{number % COLOURS}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">'
-        f"<title>{escape(told)}</title></rect>"
+        f'<rect class="s{number % COLORS}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">'
+        f"<title>{escape(tooltip)}</title></rect>"
     )
 
 

@@ -161,7 +161,7 @@ def history(options: argparse.Namespace, answer: CommandResult) -> None:
         {"op", "client_id", "host", "origin", "ended", "until_principal", "until_reason", "revision"}
     )
     for row in tables.history(about(options, tables), since, until):
-        answer.add(**_place(row), **_told(row), **_ending(row))
+        answer.add(**_place(row), **_value_fields(row), **_ending(row))
     _end(answer)
 
 
@@ -180,7 +180,7 @@ def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | No
     answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for row in tables.state(about(options, tables), at):
-        answer.add(**_place(row), **_told(row))
+        answer.add(**_place(row), **_value_fields(row))
     _end(answer)
 
 
@@ -193,7 +193,7 @@ def diff(options: argparse.Namespace, answer: CommandResult) -> None:
     for one, other in tables.diff(about(options, tables), before, after):
         last = other or one
         assert last is not None
-        how = _told(last) if other is not None else _removed(last)
+        how = _value_fields(last) if other is not None else _removed(last)
         how.pop("value")
         answer.add(**_place(last), before=_value(one), after=_value(other), **how)
     _end(answer, "no differences between the two times")
@@ -330,7 +330,7 @@ def _value(row: Row | None) -> str | None:
     return shown(row)
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _value_fields(row: Row) -> dict[str, Any]:
     who = {name: row[name] for name in ("principal", "client_id", "host", "op", "reason", "origin", "revision")}
     return {"value": _value(row), "since": iso_time(row["since"]), **who}
 
@@ -339,7 +339,13 @@ def _removed(row: Row) -> dict[str, Any]:
     """For values that are no longer set: when they were removed, and who removed them."""
     who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
     who |= {"client_id": None, "host": None}
-    return {**_told(row), "since": iso_time(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
+    return {
+        **_value_fields(row),
+        "since": iso_time(row["until"]),
+        "op": row["ended"],
+        "revision": row["until_revision"],
+        **who,
+    }
 
 
 def _ending(row: Row) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.commands.lake.page import Section, page
-from kconf.cli.commands.lake.plots import COLOURS, beside_names, over_days
+from kconf.cli.commands.lake.plots import COLORS, beside_names, over_days
 from kconf.cli.commands.lake.queries import clusters, open_lake
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
@@ -87,8 +87,8 @@ def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[Section]:
     by_whom = Counter[str]()
     for row in rows:
         by_whom[row["principal"] or _NOBODY] += row["count"]
-    most = [name for name, _ in by_whom.most_common(COLOURS - 1)]
-    names = most if len(by_whom) < COLOURS else [*most, _OTHERS]
+    most = [name for name, _ in by_whom.most_common(COLORS - 1)]
+    names = most if len(by_whom) < COLORS else [*most, _OTHERS]
     places = {day: place for place, day in enumerate(span)}
     series = {name: [0] * len(span) for name in names}
     for row in rows:

@@ -32,7 +32,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
         conditions.append("open")
     order = "cluster, since, resource_type, resource_name, rule"
     rows = tables.rows(VIOLATIONS, [*conditions, *held_between(since, until)], order=order)
-    tell(rows, answer, "owner")
+    add_findings(rows, answer, "owner")
     answer.status = DIFFERENT if any(row["severity"] == "error" for row in rows) else answer.status
     if not tables.has(VIOLATIONS):
         answer.notes.append("no run had a policy; pass one with `kconf pipeline run --policy FILE`")
@@ -40,7 +40,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
         answer.notes.append("no violations found")
 
 
-def tell(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
+def add_findings(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
     """Add findings to the result, one per item."""
     answer.columns = [
         *map(ResultColumn, ("cluster", "resource", *more, "rule", "severity", "key")),
@@ -58,11 +58,11 @@ def tell(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
     same = len({row["cluster"] for row in rows}) == 1
     answer.hidden = _HIDDEN | ({"cluster"} if same else set())
     for row in rows:
-        told: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
-        told |= {
+        item: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
+        item |= {
             "says": row["message"],
             "resource": resource_text(row),
             "since": iso_time(row["since"]),
             "until": iso_time(row["until"]),
         }
-        answer.add(**told)
+        answer.add(**item)

@@ -142,7 +142,7 @@ def _what_if(options: argparse.Namespace, result: CommandResult) -> None:
 
     entity, cluster = needed_entity(options), target(options)
     if "ip" in dict(entity.parts):
-        raise ConfigurationError("what-if supports users and clients only: an IP address has one level and a default")
+        raise ConfigurationError("what-if supports only users and client IDs, not IP addresses")
     changes = parse_quotas(entity, options.changes)
     pairs = None if options.pairs is None else list(read_pairs(options.pairs, read_stdin))
     result.columns = [

@@ -30,19 +30,23 @@ def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
     """`option` is the option that these belong to, if they are not of the command itself."""
     only = f", with {option}" if option else ""
     add = parser.add_argument_group(f"log in with OpenID Connect{only}").add_argument
-    add("--oidc-issuer", metavar="URL", help="people log in at this provider (code flow with PKCE)")
+    add(
+        "--oidc-issuer",
+        metavar="URL",
+        help="issuer URL of the provider at which people log in (authorization code flow with PKCE)",
+    )
     add("--oidc-client-id", metavar="ID", help="client ID that the provider has given to the console")
     add(
         "--oidc-client-secret-file",
         metavar="FILE",
-        help=f"file with the client secret; or the variable {SECRET_VARIABLE}; neither: a public client",
+        help=f"file with the client secret (default: the variable {SECRET_VARIABLE}; if unset, a public client)",
     )
     add(
         "--oidc-scope",
         metavar="SCOPE",
         action="append",
         default=[],
-        help="scope to ask for; may be repeated (default: openid and profile)",
+        help="scope to request; may be repeated (default: openid and profile)",
     )
     add(
         "--oidc-user-claim",
@@ -54,22 +58,21 @@ def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
         metavar="CLAIM=VALUE",
         action="append",
         default=[],
-        help="only people with this value of a claim may log in, as in groups=kafka-admins; repeated for the same "
-        "claim, one of the values is enough",
+        help="only people with this value of a claim may log in, for example groups=kafka-admins; may be repeated: one "
+        "value of each claim must match",
     )
     add(
         "--oidc-parameter",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="further parameter of the request to the provider, as in audience=kafka; may be repeated",
+        help="further parameter of the request to the provider, for example audience=kafka; may be repeated",
     )
-    add("--oidc-ca-file", metavar="FILE", help="certificates (PEM) that the provider is checked with")
+    add("--oidc-ca-file", metavar="FILE", help="CA certificates (PEM) for the provider, instead of those of the system")
     add(
         "--public-url",
         metavar="URL",
-        help="address of the console in browsers, if a proxy has another one than the console; the provider sends "
-        "people back to URL/-/oidc/callback",
+        help="public address of the console, if it is behind a proxy; the redirect URI is URL/-/oidc/callback",
     )
 
 

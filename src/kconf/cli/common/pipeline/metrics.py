@@ -39,7 +39,9 @@ class PipelineCollector(Collector):
         )
         yield GaugeMetricFamily("kconf_pipeline_round_seconds", "Duration of the last round.", one.round_seconds)
         yield GaugeMetricFamily("kconf_pipeline_alarm", "1 if the last step failed.", one.alarm is not None)
-        yield GaugeMetricFamily("kconf_pipeline_clusters_away", "Clusters whose last snapshot failed.", len(one.away))
+        yield GaugeMetricFamily(
+            "kconf_pipeline_unreachable_clusters", "Clusters whose last snapshot failed.", len(one.unreachable)
+        )
         yield from self._feeds()
 
     def _feeds(self) -> Iterator[Metric]:

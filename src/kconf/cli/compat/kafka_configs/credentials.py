@@ -36,7 +36,7 @@ class CredentialSpec(NamedTuple):
     password: str
 
     def __repr__(self) -> str:
-        return f"Wish({self.mechanism.word}, {self.iterations})"
+        return f"CredentialSpec({self.mechanism.word}, {self.iterations})"
 
 
 def mechanism_of(name: str) -> Mechanism:

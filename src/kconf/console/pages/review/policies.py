@@ -82,7 +82,7 @@ class OwnerCount:
 
 @dataclass(frozen=True)
 class PoliciesPage:
-    """`judged` and `total` are None if nothing could be evaluated."""
+    """`evaluated` and `total` are None if nothing could be evaluated."""
 
     file: str | None
     rules: Sequence[RuleRow]
@@ -92,7 +92,7 @@ class PoliciesPage:
     matching: int
     total: int | None
     errors: int
-    judged: int | None
+    evaluated: int | None
     paging: Paging
     error: str | None
     notes: Sequence[str]
@@ -106,7 +106,7 @@ class Verdict:
 
     findings: Sequence[Finding]
     owners: Sequence[tuple[str | None, int]]
-    judged: int
+    evaluated: int
     notes: Sequence[str]
 
 
@@ -124,7 +124,7 @@ def policies(request: PageRequest) -> Page:
 
 
 def warm(console: Console) -> None:
-    """Judge everything once before somebody looks: later only what changed is judged again."""
+    """Evaluate everything once before somebody looks: later only what changed is evaluated again."""
     for name in () if console.settings.login else console.contexts:
         monitor = console.monitors.monitor(name, None)
         path, snapshot = monitor.target.context.policy, monitor.wait(_PATIENCE)
@@ -136,7 +136,7 @@ def warm(console: Console) -> None:
 def _verdict(path: str, snapshot: ClusterSnapshot) -> Verdict:
     stamp = _stamp(path)
     rules = _loaded(path, stamp)
-    return snapshot.derived(("policy", stamp), lambda each: _judged(each, rules, stamp))
+    return snapshot.derived(("policy", stamp), lambda each: _evaluated(each, rules, stamp))
 
 
 def _stamp(path: str) -> str:
@@ -153,10 +153,10 @@ def _loaded(path: str, _stamp: str) -> Rules:
     return load_policy(path)
 
 
-def _judged(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
+def _evaluated(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
     findings: list[Finding] = []
     failures: list[str] = []
-    judged, notes = 0, []
+    evaluated, notes = 0, []
     for each in evaluate_state(snapshot.state, rules, stamp):
         if isinstance(each, NotListed):
             words = " and ".join(kind.word for kind in each.types)
@@ -164,14 +164,14 @@ def _judged(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
         elif each.failure is not None:
             failures.append(f"{each.resource} ({each.failure.code.name})")
         else:
-            judged += 1
+            evaluated += 1
             findings += each.findings
     if failures:
         more = f" and {len(failures) - _MOST_FAILURES:,} more" if len(failures) > _MOST_FAILURES else ""
         notes.append(f"Unknown, because not readable: {', '.join(failures[:_MOST_FAILURES])}{more}.")
     findings.sort(key=lambda each: (each.rule.severity, str(each.resource)))
     owners = Counter(_owner(snapshot, rules, each.resource) for each in findings)
-    return Verdict(findings, owners.most_common(), judged, notes)
+    return Verdict(findings, owners.most_common(), evaluated, notes)
 
 
 def _page(
@@ -199,7 +199,7 @@ def _page(
         matching=len(chosen),
         total=None if verdict is None else len(findings),
         errors=sum(each.rule.severity is Severity.ERROR for each in findings),
-        judged=None if verdict is None else verdict.judged,
+        evaluated=None if verdict is None else verdict.evaluated,
         paging=place,
         error=error,
         notes=notes,

@@ -29,7 +29,7 @@ NO_LAKE: Final = "This context has no lake: reports are unknown. Add a `lake:` t
 NO_DRIFT: Final = "Unknown: the last run had no declared files."
 NO_RULES: Final = "Unknown: the last run had no policy."
 ONLY_OPEN: Final = (
-    "The numbers of changes and refusals cover the whole cluster. They are not shown if the console requires login."
+    "The numbers of changes and refusals cover the whole cluster. They are not shown if the console requires a login."
 )
 
 

@@ -63,7 +63,7 @@ def check_access_hash(claims: Mapping[str, Any], algorithm: str, access_token: s
     digest = new_hash(name, access_token.encode()).digest()
     found = urlsafe_b64encode(digest[: len(digest) // 2]).rstrip(b"=")
     if not isinstance(expected, str) or not compare_digest(expected.encode(), found):
-        raise InvalidToken("its at_hash is not that of the access token")
+        raise InvalidToken("its at_hash does not match the access token")
 
 
 def _check_party(claims: Mapping[str, Any], client_id: str) -> None:
@@ -77,7 +77,7 @@ def _check_party(claims: Mapping[str, Any], client_id: str) -> None:
 def _check_times(claims: Mapping[str, Any], now: float) -> None:
     expires, issued = _time(claims, "exp"), _time(claims, "iat")
     if expires is None or issued is None:
-        raise InvalidToken("it has no times of issue and expiry")
+        raise InvalidToken("its claim exp or iat is missing")
     if expires + LEEWAY <= now:
         raise InvalidToken("it has expired")
     if issued - LEEWAY > now:

@@ -162,7 +162,7 @@ def _read(claims: Mapping[str, Any], settings: OAuthSettings, now: float, *, req
     skew = settings.clock_skew
     expires, issued, begins = (_time(claims, name) for name in ("exp", "iat", "nbf"))
     if expires is None or (requires_issued_at and issued is None):
-        raise InvalidToken("it has no times of issue and expiry")
+        raise InvalidToken("its claim exp or iat is missing")
     if expires < max(issued or 0, begins or 0):
         raise InvalidToken("it expires before it is issued or valid")
     if expires + skew <= now:

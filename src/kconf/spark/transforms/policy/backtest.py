@@ -22,7 +22,7 @@ _FINDING: Final = ("severity", "key", "value", "condition", "message")
 _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")
 
 
-def judged(
+def evaluated(
     history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
 ) -> DataFrame:
     """One row per state and violated rule, with what ended the state as `next`."""
@@ -43,27 +43,27 @@ def judged(
         F.explode("found").alias("found"),
     )
     rows = rows.where("found IS NOT NULL").select(*(name for name in rows.columns if name != "found"), "found.*")
-    return rows.withColumn("judged", F.col("created") | F.col("judged")).drop("created")
+    return rows.withColumn("evaluated", F.col("created") | F.col("evaluated")).drop("created")
 
 
-def refusals(judged: DataFrame) -> DataFrame:
+def refusals(evaluated: DataFrame) -> DataFrame:
     """The changes that a rule would have refused or warned about."""
-    return judged.where("judged").select(*RESOURCE, "rule", *_FINDING, "time", "place.*", "who.*").drop("step")
+    return evaluated.where("evaluated").select(*RESOURCE, "rule", *_FINDING, "time", "place.*", "who.*").drop("step")
 
 
-def breaches(judged: DataFrame) -> DataFrame:
+def breaches(evaluated: DataFrame) -> DataFrame:
     """The intervals in which a rule was violated; a new one starts if the value or the violated condition changes."""
     by_rule = Window.partitionBy("spot", *RESOURCE, "rule").orderBy("number")
     finding = F.struct("topic_id", "value", "condition")
     last = F.lag(F.struct("number", finding.alias("finding"))).over(by_rule)
     follows = F.coalesce(F.lead("number").over(by_rule) == F.col("number") + 1, F.lit(False))
-    rows = judged.select("*", finding.alias("finding"), last.alias("last"), follows.alias("follows"))
+    rows = evaluated.select("*", finding.alias("finding"), last.alias("last"), follows.alias("follows"))
     on = (F.col("last.number") == F.col("number") - 1) & _is_same("last.finding", "finding")
     rows = rows.withColumn("run", F.sum(F.when(on, 0).otherwise(1)).over(by_rule))
     first = F.min_by(F.struct("topic_id", *_FINDING, "time", "place", "who", "by_itself", "assumed"), "number")
     end = F.max_by(F.struct("next", "follows", "topic_id"), "number")
     runs = rows.groupBy("spot", *RESOURCE, "rule", "run").agg(
-        first.alias("first"), end.alias("end"), F.count_if("judged").alias("changes")
+        first.alias("first"), end.alias("end"), F.count_if("evaluated").alias("changes")
     )
     return _shown(runs)
 

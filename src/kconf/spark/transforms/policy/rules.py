@@ -38,7 +38,7 @@ from kconf.spark.transforms.values import items, matches_pattern, matches_regex,
 _INFINITE: Final = float("inf")
 _FINDING: Final = (
     "struct<rule:string,severity:string,key:string,value:string,condition:string,message:string,"
-    "judged:boolean,assumed:boolean>"
+    "evaluated:boolean,assumed:boolean>"
 )
 
 
@@ -50,7 +50,7 @@ def keys_of_rules(rules: Rules) -> list[str]:
 def broken(subjects: DataFrame, rules: Rules) -> DataFrame:
     """Subjects with `found`: the results of violated rules, null for others; null if no rule is violated.
 
-    `judged`: whether the change is evaluated against the rule. The creation of a topic is evaluated against all rules.
+    `evaluated`: whether the change is checked against the rule. The creation of a topic is checked against all rules.
     """
     numbered = [(rule, f"broken_{number}") for number, rule in enumerate(rules.rules)]
     rows = subjects.withColumn("labels", labels(rules))
@@ -81,7 +81,7 @@ def _finding(rule: Rule, said: str) -> Column:
         F.substring(shown.cast("string"), 1, LONGEST).alias("value"),
         F.col(said).alias("condition"),
         F.lit(rule.message).alias("message"),
-        reduce(or_, touched, F.col("altered") & rule.always).alias("judged"),
+        reduce(or_, touched, F.col("altered") & rule.always).alias("evaluated"),
         (assumed & _is_about_values(rule)).alias("assumed"),
     )
     return F.when(F.col(said).isNotNull(), finding)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from logging import getLogger
 from threading import Event, RLock, Thread
@@ -29,7 +30,7 @@ from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import is_untouched
 from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
-from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_away, of_kind, read_all
+from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_unreachable, of_kind, read_all
 from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
@@ -253,7 +254,7 @@ class Poller:
                     return
             name = " ".join(map(str, older)).rstrip()
             problem = StoreUnavailable(f"broker {node} lags: it shows an earlier value of {name}")
-        raise StoreUnavailable(str(problem)) if is_away(problem) else problem
+        raise StoreUnavailable(str(problem)) if is_unreachable(problem) else problem
 
     def _use(self, node: int, reading: Reading, kinds: Mapping[ResourceType, ApiError]) -> None:
         if not self._has_begun:
@@ -318,6 +319,10 @@ class Poller:
             time.sleep(delay)
             delay = min(2 * delay, _SLOWEST)
         return False
+
+    def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
+        with self._lock, suppress(KconfError):
+            self._read_some(expected.resources, expected)
 
     def _read_some(self, resources: Collection[Resource], expected: ExpectedChanges | None = None) -> None:
         if not self._is_sure or self._node is None:

@@ -56,7 +56,7 @@ KINDS: Final = (
 
 _TIMEOUT: Final = 10.0  # seconds for a request
 _FEW: Final = 8  # entities or patterns that are requested one by one
-_AWAY: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
+_LOST: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
 _UNKNOWN_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _UNREACHABLE: Final = (ConnectionFailed, RequestTimedOut, BrokerNotAvailable, AuthenticationFailed)
@@ -203,7 +203,7 @@ class StateReader:
         for part in (*_parts([each for each in resources if each not in others], SLICE), others):
             if part:
                 described = self._send(DescribeConfigs(part, synonyms=part is others), None if part is others else node)
-                lost = [each for each in described.failures.values() if each.code in _AWAY]
+                lost = [each for each in described.failures.values() if each.code in _LOST]
                 if lost and part is not others:
                     raise lost[0].error()
                 failures |= described.failures
@@ -276,7 +276,7 @@ def read_all(
         try:
             add(reader.kind(node, kind, of_kind(known, kind), cluster))
         except KafkaError as error:
-            if is_away(error) or kind is ResourceType.BROKER or not may_refuse:
+            if is_unreachable(error) or kind is ResourceType.BROKER or not may_refuse:
                 raise
             kinds[kind] = error.failure()
     return Reading(topics, configs, resources), kinds
@@ -286,7 +286,7 @@ def of_kind(snapshot: Snapshot, kind: ResourceType) -> list[Resource]:
     return [each for each in snapshot.configs if each.type is kind]
 
 
-def is_away(error: KconfError) -> bool:
+def is_unreachable(error: KconfError) -> bool:
     """Whether a broker did not respond, as opposed to an error response."""
     return isinstance(error, _UNREACHABLE)
 

@@ -63,7 +63,7 @@ def asked(
 ) -> Any:
     """The response to one request, which changes nothing."""
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         world = await _world(authorize)
         if beside_brokers:
             broker = ClusterMember(7, {"PLAINTEXT": ("broker", 9092)}, None)
@@ -76,4 +76,4 @@ def asked(
         await world.context.service.stop()
         return answer
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())

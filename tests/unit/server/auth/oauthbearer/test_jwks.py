@@ -98,7 +98,7 @@ class Provider:
     def __call__(self, _: JwksSettings) -> bytes:
         self.loop.call_soon_threadsafe(self.asked.put_nowait, None)
         if self.keys is None:
-            raise JwksUnavailable("it is away")
+            raise JwksUnavailable("it is unreachable")
         return key_set(*self.keys).encode()
 
 
@@ -112,7 +112,7 @@ async def _until(holds: object) -> None:
 
 
 def test_keys_are_read_again_at_the_interval() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         provider = Provider()
         source = JwksSource(settings("file:///x", refresh=0.001), fetch=provider)
         assert await source.load()
@@ -121,11 +121,11 @@ def test_keys_are_read_again_at_the_interval() -> None:
         await asyncio.wait_for(_until(lambda: ids(source) == ["two"]), 20)
         task.cancel()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_unreachable_provider_removes_no_key_and_is_retried() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         provider = Provider()
         source = JwksSource(settings("file:///x", refresh=0.001), fetch=provider)
         await source.load()
@@ -140,11 +140,11 @@ def test_an_unreachable_provider_removes_no_key_and_is_retried() -> None:
         await asyncio.wait_for(_until(lambda: ids(source) == ["two"]), 20)
         task.cancel()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_unknown_keys_cause_one_fetch_in_ten_seconds() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         provider, now = Provider(), [0.0]
         source = JwksSource(settings("file:///x"), fetch=provider, now=lambda: now[0])
         await source.load()
@@ -164,13 +164,13 @@ def test_unknown_keys_cause_one_fetch_in_ten_seconds() -> None:
         await asyncio.wait_for(_until(lambda: provider.asked.qsize() == 2), 20)
         task.cancel()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_hanging_fetch_blocks_neither_the_loop_nor_its_end() -> None:
     release = threading.Event()
 
-    async def story() -> None:
+    async def scenario() -> None:
         source = JwksSource(settings("file:///x"), fetch=lambda _: str(release.wait(60)).encode())
         task = asyncio.create_task(source.load())
         await asyncio.sleep(0)  # the loop continues
@@ -178,5 +178,5 @@ def test_a_hanging_fetch_blocks_neither_the_loop_nor_its_end() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     release.set()

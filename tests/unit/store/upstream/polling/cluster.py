@@ -19,7 +19,7 @@ class FakeCluster:
         self.configs: dict[Resource, dict[str, str]] = {}
         self.refused: dict[ResourceType | Resource, ApiError] = {}
         self.nodes = list(nodes)
-        self.away: set[int] = set()
+        self.unreachable: set[int] = set()
         self.lagging: set[int] = set()
         self.reads: list[tuple[int, object]] = []
         self._shown: dict[int, tuple[dict[str, Topic], dict[Resource, dict[str, str]]]] = {}
@@ -47,8 +47,8 @@ class FakeCluster:
         self._shown[node] = dict(self.topics), {each: dict(values) for each, values in self.configs.items()}
 
     def shown_by(self, node: int) -> tuple[dict[str, Topic], dict[Resource, dict[str, str]]]:
-        if node in self.away:
-            raise ConnectionFailed(f"broker {node} is away")
+        if node in self.unreachable:
+            raise ConnectionFailed(f"broker {node} is unreachable")
         if node not in self.lagging:
             self.catch_up(node)
         return self._shown[node]
@@ -64,8 +64,8 @@ class FakeReader:
         """Nothing is open."""
 
     def cluster(self, node: int | None) -> ClusterDescription:
-        if node in self._cluster.away:
-            raise ConnectionFailed(f"broker {node} is away")
+        if node in self._cluster.unreachable:
+            raise ConnectionFailed(f"broker {node} is unreachable")
         nodes = {each: Node(each, "broker", each) for each in self._cluster.nodes}
         return ClusterDescription("cluster", None, nodes, None)
 

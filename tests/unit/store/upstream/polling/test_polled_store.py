@@ -127,6 +127,28 @@ def test_a_change_made_outside_since_the_last_poll_is_a_conflict(gateway: Gatewa
         assert store.outside_revisions == 1
 
 
+def unchanged(value: str, *, seen: int = 1) -> PendingCommit:
+    """Sets the value that the state has."""
+    same = Change(ChangeKind.CONFIG, ORDERS, KEY, value, value, "rewrite")
+    return setting(value, seen=seen)._replace(changes=(), unchanged=[same])
+
+
+def test_a_value_that_the_state_has_is_sent_but_not_journaled(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        (result,) = store.commit([unchanged("1")])
+        assert refusal(result) is None
+        assert gateway.sent == ["1"]
+        assert (journal(store), outcomes(store)) == ([], [])
+
+
+def test_a_value_that_the_state_has_is_planned_again_if_the_cluster_has_another_one(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.cluster.set(ORDERS, KEY, "9")
+        (result,) = store.commit([unchanged("1")])
+        assert isinstance(result, RevisionConflict)
+        assert gateway.sent == []
+
+
 def test_what_the_broker_does_not_show_is_answered_as_unknown_and_keeps_its_author(gateway: Gateway) -> None:
     with gateway.open() as store:
         gateway.cluster.lagging.add(1)
@@ -156,9 +178,9 @@ def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: 
         assert journal(store) == [(2, "2", "User:alice")]
 
 
-def test_nothing_is_sent_while_the_broker_is_away(gateway: Gateway) -> None:
+def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> None:
     with gateway.open() as store:
-        gateway.cluster.away.add(1)
+        gateway.cluster.unreachable.add(1)
         (result,) = store.commit([setting("2")])
         assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
         assert gateway.sent == []

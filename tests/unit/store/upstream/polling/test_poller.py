@@ -179,7 +179,7 @@ def test_credentials_are_other_ones_if_their_iterations_are(cluster: FakeCluster
 def test_another_broker_is_read_when_the_first_is_lost(cluster: FakeCluster) -> None:
     poller = started(cluster)
     cluster.set(ORDERS, KEY, "2")
-    cluster.away.add(1)
+    cluster.unreachable.add(1)
     poller._step()
     assert not poller.is_current
     poller._step()
@@ -200,7 +200,7 @@ def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
     cluster.create("new", 3)
     poller._step()
     poller.take()
-    cluster.away.add(1)
+    cluster.unreachable.add(1)
     for _ in range(3):
         poller._step()
         assert not poller.is_current
@@ -220,9 +220,9 @@ def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeClu
     cluster.set(ORDERS, KEY, "2")
     poller._step()
     assert len(poller.take()) == 1
-    cluster.away.add(1)
+    cluster.unreachable.add(1)
     poller._step()
-    cluster.away.clear()
+    cluster.unreachable.clear()
     cluster.set(ORDERS, KEY, "1")
     poller._step()
     assert poller.is_current

@@ -1,8 +1,8 @@
-"""Scenarios for `apply`, on kconf and on brokers, like those in stories.py."""
+"""Scenarios for `apply`, on kconf and on brokers, like those in scenarios.py."""
 
 from __future__ import annotations
 
-from tests.cli.commands.stories import People, a_name
+from tests.cli.commands.scenarios import People, a_name
 
 EVERYTHING = """
 topics:
@@ -60,4 +60,4 @@ def _kind(resource: str) -> str:
     return {"scram": "user"}.get(word, word)
 
 
-APPLY_STORIES = (the_reason_is_recorded_for_everything, a_plan_right_after_apply_shows_nothing_of_it)
+APPLY_SCENARIOS = (the_reason_is_recorded_for_everything, a_plan_right_after_apply_shows_nothing_of_it)

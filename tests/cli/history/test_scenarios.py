@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.commands.stories import People
-from tests.cli.history.stories import STORIES, a_watch_tells_changes_as_they_come
+from tests.cli.commands.scenarios import People
+from tests.cli.history.scenarios import SCENARIOS, a_watch_tells_changes_as_they_come
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story(people: People, story: Callable[[People], None]) -> None:
-    story(people)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
+def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+    scenario(people)
 
 
 def test_a_watch_follows_the_feed(people: People) -> None:

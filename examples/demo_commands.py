@@ -18,7 +18,7 @@ CONTEXTS = RUN / "kconf.yaml"
 USERS = ("ana", "ben")
 PASSWORD = "demo"  # for a server that listens on loopback only
 MECHANISM = Mechanism.SCRAM_SHA_512
-STORY = (
+STEPS = (
     (
         "Create topics; the response has partitions, replicas and configs (KIP-525)",
         "python -m examples.plain {address}",
@@ -55,7 +55,7 @@ STORY = (
 )
 
 
-class Teller:
+class DemoPrinter:
     """Runs commands and prints each one before its output."""
 
     def __init__(self) -> None:
@@ -84,32 +84,32 @@ class Teller:
         ).stdout
 
 
-def tell(teller: Teller, servers: Servers) -> None:
+def run_commands(printer: DemoPrinter, servers: Servers) -> None:
     """Run everything; the rollback goes to the revision after the topics were created and before the changes."""
-    _let_in(teller, servers)
+    _add_users(printer, servers)
     address, revision = servers.addresses[0], 0
-    for title, *lines in STORY:
-        teller.title(title)
+    for title, *lines in STEPS:
+        printer.title(title)
         for line in lines:
-            teller.run(line.format(address=address, revision=revision))
+            printer.run(line.format(address=address, revision=revision))
         revision = revision or _revision(address)
 
 
-def _let_in(teller: Teller, servers: Servers) -> None:
+def _add_users(printer: DemoPrinter, servers: Servers) -> None:
     """Create users with passwords and a context for each; existing users keep theirs."""
     address = servers.addresses[0]
     with SyncAdminClient(address) as admin:
         known = admin.describe_user_scram_credentials(None)
-        wishes = [scram_upsertion(user, MECHANISM, PASSWORD) for user in USERS if user not in known]
-        if wishes:
-            admin.alter_user_scram_credentials(wishes).raise_for_failures()
+        upsertions = [scram_upsertion(user, MECHANISM, PASSWORD) for user in USERS if user not in known]
+        if upsertions:
+            admin.alter_user_scram_credentials(upsertions).raise_for_failures()
     secret = (RUN / "password").absolute()
     secret.write_text(PASSWORD)
-    teller.quietly(f"kconf context add demo -b {address} --use --replace --lake {RUN / 'lake'}")
+    printer.quietly(f"kconf context add demo -b {address} --use --replace --lake {RUN / 'lake'}")
     login = f"--property security.protocol=SASL_PLAINTEXT --property sasl.mechanism={MECHANISM.word}"
     for user in USERS:
         who = f"--user {user} --password '${{file:{secret}}}'"
-        teller.quietly(f"kconf context add {user} -b {servers.login} {login} {who} --replace")
+        printer.quietly(f"kconf context add {user} -b {servers.login} {login} {who} --replace")
     print(f"\n{' and '.join(USERS)} have passwords (SCRAM) and a context each, in {CONTEXTS}.", flush=True)
 
 

@@ -114,7 +114,7 @@ def addresses(quotas: Quotas) -> None:
     until(lambda: quotas.rungs(f"--ip 192.0.2.7 {key}"), [(None, None, "no limit")])
 
 
-def ten_thousand(quotas: Quotas, directory: Path, count: int = 10_000) -> None:
+def many(quotas: Quotas, directory: Path, count: int) -> None:
     """One command sets them, loading the export changes nothing, and another command removes them."""
     mark = uuid4().hex[:8]
     source, sink = directory / "quotas.csv", directory / f"{mark}.yaml"
@@ -138,4 +138,4 @@ def ten_thousand(quotas: Quotas, directory: Path, count: int = 10_000) -> None:
     until(lambda: sum(mark in each for each, _ in quotas.stored("")), 0)
 
 
-STORIES: Sequence[Callable[[Quotas], None]] = (one_entity, the_ladder, addresses)
+SCENARIOS: Sequence[Callable[[Quotas], None]] = (one_entity, the_ladder, addresses)

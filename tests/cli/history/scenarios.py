@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 
 SECRET = "hunter2-planted"
 
@@ -197,7 +197,7 @@ def a_name_that_nothing_has_is_refused(people: People) -> None:
         assert any(each.startswith(f"topic:{name} does not exist now: it was deleted at") for each in notes), notes
 
 
-STORIES = (
+SCENARIOS = (
     a_name_that_nothing_has_is_refused,
     history_tells_what_was_changed_by_whom_and_why,
     blame_tells_who_set_what_is_set_now,

@@ -59,8 +59,8 @@ class People:
 
     def topics(self, *names: str, partitions: int = 1, configs: Sequence[tuple[str, str]] = ()) -> None:
         with self.admin() as admin:
-            wishes = [NewTopic(name, partitions, 1, configs=configs) for name in names]
-            admin.create_topics(wishes).raise_for_failures()
+            requests = [NewTopic(name, partitions, 1, configs=configs) for name in names]
+            admin.create_topics(requests).raise_for_failures()
             until(lambda: set(names) <= set(admin.list_topics()), True)
 
     def overrides(self, word: str) -> dict[str, str]:
@@ -132,12 +132,12 @@ def what_may_delete_data_needs_a_word(people: People) -> None:
     name = a_name()
     people.topics(name, configs=[("cleanup.policy", "compact")])
 
-    for wish in ("retention.ms=1h", "retention.bytes=1GiB", "cleanup.policy=delete"):
-        refused = people.whole(f"set topic:{name} {wish}", status=2)
+    for requested in ("retention.ms=1h", "retention.bytes=1GiB", "cleanup.policy=delete"):
+        refused = people.whole(f"set topic:{name} {requested}", status=2)
         assert refused["error"] == "NOT_DONE"
         assert "--allow-data-loss" in refused["message"]
         assert [each["outcome"] for each in refused["items"]] == ["not done"]
-        assert "! may delete data" in people(f"set topic:{name} {wish} --dry-run").out
+        assert "! may delete data" in people(f"set topic:{name} {requested} --dry-run").out
     assert people.overrides(f"topic:{name}") == {"cleanup.policy": "compact"}
     people(f"set topic:{name} retention.ms=unlimited")
     people(f"set topic:{name} retention.ms=1h --allow-data-loss")
@@ -150,17 +150,17 @@ def a_risk_is_taken_only_by_its_name(people: People) -> None:
     people.topics(name)
     people.topics(own, configs=[("min.insync.replicas", "1")])
 
-    for wish, risk, why in (
+    for requested, risk, why in (
         ("min.insync.replicas=2", "min-insync-replicas", "2 replicas must be in sync and the topic has 1 replica"),
         ("unclean.leader.election.enable=true", "unclean-leader-election", "drop acknowledged records"),
         ("max.message.bytes=1000", "message-size", "the current limit is 1048588"),
         ("message.timestamp.before.max.ms=1h", "message-timestamps", "older than 1h"),
     ):
-        refused = people.whole(f"set topic:{name} {wish} --allow-data-loss", status=2)
+        refused = people.whole(f"set topic:{name} {requested} --allow-data-loss", status=2)
         assert (refused["error"], f"--allow-risk {risk}" in refused["message"]) == ("NOT_DONE", True), refused
         ((found,),) = [each["risks"] for each in refused["items"]]
         assert (found["name"], why in found["why"]) == (risk, True), found
-        assert f"! {risk}: " in people(f"set topic:{name} {wish} --dry-run").out
+        assert f"! {risk}: " in people(f"set topic:{name} {requested} --dry-run").out
     (compact,) = people.items(f"set topic:{name} cleanup.policy=compact --dry-run")
     assert [each["name"] for each in compact["risks"]] == ["data-loss", "compaction"]
 
@@ -432,7 +432,7 @@ def topics_are_found_by_value(people: People) -> None:
     assert wrong["notes"] == ["retention.mss: did you mean retention.ms?"]
 
 
-STORIES: Sequence[Callable[[People], None]] = (
+SCENARIOS: Sequence[Callable[[People], None]] = (
     one_topic_is_changed_at_once,
     a_dry_run_changes_nothing,
     what_may_delete_data_needs_a_word,

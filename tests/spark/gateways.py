@@ -1,10 +1,9 @@
-"""Several gateways and a follower archive the same cluster: the lake has each change once, with its author."""
+"""Archives of several gateways and of a follower, for the same clusters, as they write them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from kconf.client.kraft.archive import LogArchive
@@ -12,14 +11,9 @@ from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.follower import LogChanges
 from kconf.client.kraft.image import MetadataImage
 from kconf.errors import ErrorCode
-from kconf.lake.schemas import ATTEMPTS
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource
 from kconf.server.journal.archive import Archive
-from kconf.spark import bronze, runner, silver
-from kconf.spark.delta_tables import Lake
-from kconf.spark.gold import Gold
-from kconf.spark.inputs import Inputs
 from kconf.store.upstream.journal import GatewayJournal
 
 NOON = 1_700_000_000_000
@@ -62,32 +56,25 @@ def archive_follower(directory: Path, cluster: str, revisions: Sequence[Revision
     archive.close()
 
 
-def test_the_lake_has_each_change_once_with_its_author(lake: Lake, tmp_path: Path) -> None:
+def archive_all(first: Path, second: Path) -> None:
+    """Cluster `followed` has two gateways and a follower, `pair` two gateways, and `alone` one."""
     one = [through("alice", 11), logged(12), logged(13), through("alice", 14)]
     two = [logged(11), through("bob", 12), logged(13), logged(14)]
-    first, second = tmp_path / "first", tmp_path / "second"
     archive_gateway(first / "two", "followed", two)
     archive_gateway(first / "five", "alone", [through("alice", 11), through("alice", 14)])
     archive_gateway(second / "one", "followed", one)
     archive_follower(second / "follower", "followed", [logged(number) for number in range(11, 15)])
     archive_gateway(second / "three", "pair", one)
     archive_gateway(second / "four", "pair", two)
-    result = bronze.Read()
-    for delivery in (first, second):
-        bronze.read_archive(lake, str(delivery), silver.next_round(lake), result)
-        silver.update(lake)
-    runner.finish(lake, {}, result, datetime.now(UTC), None)
-    gold = Gold(lake, Inputs())
-    found: dict[str, list[tuple[str, str, str]]] = {}
-    for row in gold.journal.orderBy("time").collect():
-        found.setdefault(row["cluster"], []).append((row["after"], row["principal"], row["origin"]))
-    together = [
-        ("11", "User:alice", "kconf"),
-        ("12", "User:bob", "kconf"),
-        ("13", "", "outside"),
-        ("14", "User:alice", "kconf"),
-    ]
-    alone = [("11", "User:alice", "kconf"), ("14", "User:alice", "kconf")]
-    assert found == {"followed": together, "pair": together, "alone": alone}
-    assert lake.read(ATTEMPTS).count() == 5
-    assert {row["kind"] for row in gold.integrity().collect()} == set()
+
+
+TOGETHER = [
+    ("11", "User:alice", "kconf"),
+    ("12", "User:bob", "kconf"),
+    ("13", "", "outside"),
+    ("14", "User:alice", "kconf"),
+]
+CHANGES = {"followed": TOGETHER, "pair": TOGETHER, "alone": [TOGETHER[0], TOGETHER[3]]}
+"""The value, author and origin of each change, once."""
+ATTEMPTS = 5
+"""One of each gateway."""

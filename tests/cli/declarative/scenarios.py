@@ -21,7 +21,7 @@ from kconf import (
     scram_upsertion,
 )
 from kconf.cli.main import main
-from tests.cli.commands.stories import People, a_name, until
+from tests.cli.commands.scenarios import People, a_name, until
 from tests.cli.conftest import run_in_process
 
 SECRET = "hunter2-planted"
@@ -288,8 +288,8 @@ def throttles_and_operators_are_left_alone(people: People) -> None:
     furnished = Furnished(people)
     topic = Resource.topic(furnished.topic)
     with people.admin() as admin:
-        wish = [AlterConfigOp(OpType.SET, "leader.replication.throttled.replicas", "0:1")]
-        admin.incremental_alter_configs({topic: wish}).raise_for_failures()
+        requested = [AlterConfigOp(OpType.SET, "leader.replication.throttled.replicas", "0:1")]
+        admin.incremental_alter_configs({topic: requested}).raise_for_failures()
         admin.alter_user_scram_credentials(
             [scram_upsertion("admin", Mechanism.SCRAM_SHA_256, SECRET)]
         ).raise_for_failures()
@@ -422,7 +422,7 @@ def _files(directory: Path) -> list[Path]:
     return [each for each in directory.rglob("*") if each.is_file()]
 
 
-STORIES = (
+SCENARIOS = (
     an_export_leaves_nothing_to_plan,
     files_are_planned_and_applied,
     a_plan_is_refused_once_anything_has_moved,
