@@ -142,9 +142,8 @@ def main() -> None:
     )
     print(f"{len(found):,} of {options.rate * options.seconds:,} changes, {count} runs, {intervals:,} intervals")
     print(f"lag in seconds: {figures} max={found[-1]:.1f}")
-    print(
-        f"processor time of a run: {own / max(1, count):.1f} s; others used {others:.1f} cores; load {os.getloadavg()}"
-    )
+    load = " ".join(f"{each:.0f}" for each in os.getloadavg())
+    print(f"processor time of a run: {own / max(1, count):.1f} s; others used {others:.1f} cores; load average {load}")
     shutil.rmtree(home)
 
 

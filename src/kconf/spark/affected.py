@@ -28,6 +28,8 @@ FEW: Final = 20_000
 """New rows that change a table so little that it keeps its size."""
 _MOST: Final = 250_000
 """Resources; of more, everything is computed again, and so it is if they are more than half of the topics."""
+_FILTERED: Final = 1_000
+"""Resources that a filter names; for more there is a join, which takes a job of its own in each query."""
 _LITERAL: Final = 10_000
 """Resources that are part of the text of a query; more are sent to Spark as Arrow data."""
 _NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
@@ -66,11 +68,22 @@ class Part:
         """Only the resources of these types; clusters are kept."""
         return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters, count=self.count)
 
+    @cached_property
+    def _filter(self) -> Column:
+        """Whether a row belongs to the part: for few names. The name comes last, so that no two names are mistaken."""
+        names = ["\n".join(each) for each in sorted(self.names)]
+        is_named = F.concat_ws("\n", *RESOURCE).isin(*names) & F.col("cluster").isin(*self.touched)
+        return F.coalesce(is_named | self.is_whole(), F.lit(False))
+
     def of(self, rows: DataFrame) -> DataFrame:
+        if len(self.names) <= _FILTERED:
+            return rows.where(self._filter)
         found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_semi")
         return found.where(~self.is_whole()).unionByName(rows.where(self.is_whole())) if self.clusters else found
 
     def others(self, rows: DataFrame) -> DataFrame:
+        if len(self.names) <= _FILTERED:
+            return rows.where(~self._filter)
         found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_anti")
         return found.where(~self.is_whole()) if self.clusters else found
 

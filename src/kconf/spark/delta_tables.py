@@ -268,9 +268,11 @@ class Lake:
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
 
     def _stays_small(self, table: Table, few: bool) -> bool:
-        if self._is_little or not few or not self._small:
-            return self._is_little
-        found = self._tables.files(table) if self.exists(table) else None
+        return self._is_little or (few and self.is_small(table))
+
+    def is_small(self, table: Table) -> bool:
+        """Whether the table exists and is read and written without Delta Lake's jobs."""
+        found = self._tables.files(table) if self._small and self.exists(table) else None
         return found is not None and found.size <= self._small
 
     def replace(

@@ -23,6 +23,7 @@ from kconf.lake.location import LakeBusy, LakeError
 from kconf.lake.schemas import (
     ATTEMPTS,
     BRONZE,
+    EFFECTIVE_CONFIG,
     FILES,
     GOLD,
     HISTORY,
@@ -35,9 +36,11 @@ from kconf.lake.schemas import (
     Table,
 )
 from kconf.spark import bronze, gold, silver
+from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake
 from kconf.spark.errors import first_line
 from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.session import planned_for
 from kconf.version import __version__
 
 Say = Callable[[str], None]
@@ -48,6 +51,7 @@ _ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, FILES, SNAPSHOT, RUNS)
 """Tables whose rows are kept: they cannot be derived from other tables."""
 _MADE = (HISTORY, *GOLD)
 """Derived tables."""
+_LARGEST = (JOURNAL, HISTORY, EFFECTIVE_CONFIG)
 
 
 @dataclass
@@ -69,9 +73,11 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
         summary = Summary(read=read(lake, sources, say, on_unreachable), migrated=migrated)
         if not any(summary.read.counts.values()) and not migrated and _is_up_to_date(lake, inputs, last):
             return summary
-        say("history …")
-        silver.update(lake)
-        gold.write(lake, inputs, say)
+        is_few, is_small = sum(summary.read.counts.values()) <= FEW, all(map(lake.is_small, _LARGEST))
+        with planned_for(lake.spark, is_few=is_few and is_small, is_small=is_small):
+            say("history …")
+            silver.update(lake)
+            gold.write(lake, inputs, say)
         say("the run …")
         summary.number = finish(lake, inputs.fingerprints, summary.read, started, last)
     return summary

@@ -12,7 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -69,6 +70,8 @@ _QUICK: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
+_FEW: Final = ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
+_SMALL_AND_FEW: Final = (*_FEW, "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
 
 
 class SparkUnavailable(KconfError):
@@ -268,6 +271,24 @@ def _why(error: Exception, log: Path) -> str:
     if "Could not parse Master URL" in text or "Could not parse Master URL" in str(error):
         return "The master must be local[*], local[N], spark://HOST:PORT, or another URL that Spark supports."
     return f"Spark failed to start; see its log: {log}"
+
+
+@contextmanager
+def planned_for(session: SparkSession, *, is_few: bool, is_small: bool = False) -> Iterator[None]:
+    """For few new rows, disable adaptive execution and use one shuffle partition; in small tables, also interpret.
+
+    This saves a sixth of the time of a history with 1,000 new events; for 95,000 it would cost a fifth. Generated code
+    contains the number of the round, so it would be compiled again in each run.
+    """
+    names = _FEW if is_few and not is_small else _SMALL_AND_FEW if is_few else ()
+    before = {name: str(session.conf.get(name)) for name in names}
+    for name in names:
+        session.conf.set(name, _QUICK[name])
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            session.conf.set(name, was)
 
 
 def stop(session: Any) -> None:
