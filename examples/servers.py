@@ -48,7 +48,7 @@ class Servers:
     def start(self, listen: str, node_id: int) -> None:
         where = ("--listen", listen, "--store", self.store, "--node-id", str(node_id), "--archive", str(ARCHIVE))
         logins = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0", "--override", "sasl.enabled.mechanisms=SCRAM-SHA-512")
-        console = ("--console", _console_address()) if not self.addresses and _has_console() else ()
+        console = ("--console", _console_address(listen)) if not self.addresses and _has_console() else ()
         words = [sys.executable, "-m", "kconf", "serve", *where, *logins, *console]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=_end_with_parent)
         self._processes.append(process)
@@ -113,9 +113,9 @@ def _has_console() -> bool:
     return all(find_spec(each) is not None for each in ("starlette", "uvicorn", "jinja2"))
 
 
-def _console_address() -> str:
-    """The usual address, or a free one if something listens there."""
-    return "127.0.0.1:0" if is_taken(CONSOLE) else CONSOLE
+def _console_address(listen: str) -> str:
+    """The usual address, or a free one if something listens there or the server itself takes a free one."""
+    return "127.0.0.1:0" if listen.endswith(":0") or is_taken(CONSOLE) else CONSOLE
 
 
 def is_taken(listen: str) -> bool:
