@@ -24,6 +24,8 @@ from tests.conformance.console.world import World
 CONTEXTS = ("gateway", "polling-gateway", "followed", "polled", "journaled")
 HOUR = 3_600_000
 PRINCIPAL = "User:ANONYMOUS"
+BATCH = 100
+"""Milliseconds by which the time of a record may be before its request: the controller had already begun the batch."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,9 @@ class Model:
         }
         configs = {key: text for key, text in after.items() if text is not None}
         changed = frozenset(key for key in {*before, *configs} if before.get(key) != configs.get(key))
-        self.steps.append(Step(begin, _now(), configs, changed | frozenset(map(_key, wanted)), context, reason, is_new))
-        time.sleep(0.2)  # so that there is a moment between two steps
+        changed |= frozenset(map(_key, wanted))
+        self.steps.append(Step(begin - BATCH, _now(), configs, changed, context, reason, is_new))
+        time.sleep(3 * BATCH / 1000)  # so that there is a moment between two steps
 
     # -- what is true ------------------------------------------------------------------------------------------------
 
