@@ -31,7 +31,7 @@ from kconf.store.zookeeper.session import TIMEOUT, Session
 log = getLogger(__name__)
 
 _BATCH: Final = 200
-_WATCH_DELAY: Final = 0.02  # seconds
+_WATCH_DELAY: Final = 0.1  # seconds
 _MAX_UNVERIFIED: Final = 200  # commits of other servers after which a directory is verified
 _UNEXPLAINED: Final = 1 << 62  # greater than any number
 
@@ -220,10 +220,12 @@ class NotificationFollower:
         number = self._directories[directory].expected
 
         def fire() -> None:
-            if self._directories[directory].expected <= number:
-                self._fired[directory] = max(number, self._fired.get(directory, 0))
-                if not self._committing:
-                    self._on_change()
+            if self._directories[directory].explains(number):
+                self._watch_soon(directory)
+                return
+            self._fired[directory] = max(number, self._fired.get(directory, 0))
+            if not self._committing:
+                self._on_change()
 
         def exists(response: Any) -> None:
             if response.successful() and response.value is not None:
