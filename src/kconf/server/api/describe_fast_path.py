@@ -55,6 +55,7 @@ def _layout(version: int) -> _Layout:
     return _Layout(b"\x00\x00\x00\x01\x02", 2, _LONG, forms, bytes(4) + b"\x00\x00\x00\x01" + b"\x00\x00\x00\x00\x02")
 
 
+_MAX_RECEIVED: Final = 65_536  # bytes that are kept until other requests are received
 _FLEXIBLE_FORM: Final = Form(_FLEXIBLE, False, False)
 _LAYOUTS: Final = {
     _DESCRIBE_CONFIGS.to_bytes(2, "big") + version.to_bytes(2, "big"): _layout(version) for version in _VERSIONS
@@ -69,6 +70,7 @@ class DescribeFastPath:
         self._service, self._counters, self._otherwise = service, counters, otherwise
         self._views: dict[bytes, View] = {}  # Views of existing topics, by name
         self._can_be_stale = service.can_be_stale
+        self._fresh: bytes | None = None  # the data for whose requests the state was checked
         self._use(service.state)
         service.subscribe(self.on_commit, first=True)  # evict stale Views even if another subscriber fails
 
@@ -90,7 +92,7 @@ class DescribeFastPath:
     ) -> Response | Awaitable[Response]:
         # One long function, since calls are a large part of the cost of a hit.
         layout = _LAYOUTS.get(data[start : start + 4])
-        if layout is None or stop - start < 10 or (self._can_be_stale and self._service.is_stale):
+        if layout is None or stop - start < 10 or (data is not self._fresh and self._is_stale(data)):
             return self._otherwise(connection, data, start, stop)
         before, wide, longest, forms, head = layout
         client = data[start + 8] << 8 | data[start + 9]
@@ -118,6 +120,13 @@ class DescribeFastPath:
                     correlation, name = data[start + 4 : start + 8], data[begin:name_end]
                     return length, (LENGTH.pack(length), correlation, head, name, tail, end)
         return self._otherwise(connection, data, start, stop)
+
+    def _is_stale(self, data: bytes) -> bool:
+        """Check the state once for all requests that were received together, since they are answered together."""
+        if self._can_be_stale and self._service.is_stale:
+            return True
+        self._fresh = data if len(data) <= _MAX_RECEIVED else None
+        return False
 
     def _view(self, state: State, raw: bytes, authorize: Authorize) -> View | None:
         """The View of a topic, or None if it does not exist or the caller may not describe it."""
