@@ -202,6 +202,8 @@ class _CallRunner(Generic[K, V, T]):
         self.attempts += 1
         if not reached and self.attempts >= retries.connect_attempts * len(bootstrap):
             return False
+        if retries.lost_attempts is not None and self.attempts >= retries.lost_attempts and self._is_lost():
+            return False
         rounds = self.attempts if reached else (self.attempts - 1) // len(bootstrap) + 1
         delay, self.throttle = max(retries.delay(rounds, self.jitter()), self.throttle), 0.0
         if not reached and self.attempts % len(bootstrap):
@@ -211,6 +213,10 @@ class _CallRunner(Generic[K, V, T]):
             return False
         yield Backoff(delay)
         return True
+
+    def _is_lost(self) -> bool:
+        """Whether no connection was possible in the last attempt."""
+        return bool(self.errors) and all(isinstance(each, ConnectionFailed) for each in self.errors.values())
 
     def _result(self) -> T:
         if not self.outcomes and self.errors:

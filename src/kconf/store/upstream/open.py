@@ -24,6 +24,8 @@ from kconf.store.upstream.source import StateSource
 from kconf.store.upstream.store import UpstreamStore
 
 _PAGE: Final = 1000
+_LOST_ATTEMPTS: Final = 3
+"""Failed connections after which a poll uses another broker, and a change is refused."""
 
 
 def open_upstream(
@@ -41,7 +43,8 @@ def open_upstream(
     if controllers is None:
 
         def poll(journal: GatewayJournal, cluster: str) -> StateSource:
-            reader = StateReader(SyncAdminClient._from_settings(brokers))
+            retries = brokers.retries._replace(lost_attempts=_LOST_ATTEMPTS)
+            reader = StateReader(SyncAdminClient._from_settings(brokers._replace(retries=retries)))
             return Poller(reader, cluster, recorded_state(journal, cluster), poll_interval, journal.last + 1)
 
         return UpstreamStore(url, brokers, Numbering.POLLS, poll, identities)

@@ -315,6 +315,21 @@ def test_a_broker_that_was_reached_is_waited_for() -> None:
     assert max(world.pauses) <= 1.2
 
 
+def test_a_lost_broker_is_reported_soon_if_the_settings_say_so() -> None:
+    world = World(fine)
+    settings = world.cluster.settings
+    world.cluster.settings = settings._replace(retries=settings.retries._replace(lost_attempts=3))
+    world.run(DescribeConfigs([ORDERS]))
+    world.answer = lambda request: ConnectionFailed("refused")
+
+    with pytest.raises(ConnectionFailed, match="refused"):
+        world.run(DescribeConfigs([ORDERS]))
+
+    assert len(world.pauses) == 2
+    world.answer = in_turn(*(lambda request: RequestTimedOut("silence") for _ in range(5)), fine)
+    world.run(DescribeConfigs([ORDERS]))  # a broker that accepts connections is waited for
+
+
 def test_parts_that_were_answered_are_not_lost_with_those_that_were_not() -> None:
     world = World(
         lambda request: fine(request) if request.items[0].name == "t0" else RequestTimedOut("silence"), batch=2
