@@ -25,13 +25,13 @@ from secrets import randbits, token_hex
 from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
-from kconf.errors import JournalTrimmed, StoreMismatch
+from kconf.errors import ConfigurationError, JournalTrimmed, StoreMismatch
 from kconf.model.journal import AuditEntry, Change, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.store.base import MAX_ATTEMPTS
 from kconf.store.record_codec import read_resource, revision_record, to_json
-from kconf.store.sqlite.files import check_location, connect, path_of, store_errors
+from kconf.store.sqlite.files import SCHEME, check_location, connect, path_of, store_errors
 from kconf.store.sqlite.journal_reader import SqliteJournalReader
 from kconf.store.sqlite.open_file import OpenFile
 from kconf.store.sqlite.rows import attempt_record, read_revision
@@ -115,6 +115,8 @@ class GatewayJournal:
         self.url = url
         self._unwritten: list[Revision] = []
         self._can_read_again = numbering is Numbering.LOG
+        if not url.startswith(SCHEME):
+            raise ConfigurationError(f"the journal of a gateway is a file of its own: use sqlite:///FILE, not {url!r}")
         path = self._path = path_of(url)
         with self._errors(), ExitStack() as opened:
             check_location(path)

@@ -10,7 +10,7 @@ import pytest
 
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.image import MetadataImage
-from kconf.errors import JournalTrimmed, StoreLocked, StoreLost, StoreMismatch, StoreUnavailable
+from kconf.errors import ConfigurationError, JournalTrimmed, StoreLocked, StoreLost, StoreMismatch, StoreUnavailable
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
@@ -34,6 +34,11 @@ def revision(number: int, author: str = "") -> Revision:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'gw.db'}"
+
+
+def test_gateways_share_no_store() -> None:
+    with pytest.raises(ConfigurationError, match="a file of its own: use sqlite:///FILE, not 'zookeeper://zk/kconf'"):
+        GatewayJournal("zookeeper://zk/kconf", "one")
 
 
 def test_revisions_have_gaps_and_are_written_once(url: str) -> None:
