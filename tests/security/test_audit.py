@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kconf import Mechanism, SyncAdminClient, scram_upsertion
+from kconf import AclBinding, AclType, Mechanism, Operation, SyncAdminClient, scram_upsertion
 from kconf.model.journal import AuditEntry, Revision
 from kconf.protocol.apis import APIS, BY_NAME
 from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
@@ -41,6 +41,7 @@ from tests.support.process import HOST, KconfProcess
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 DOOMED, GROWING, ORDERS = "audit.doomed", "audit.growing", "audit.orders"
+MISER = "miser"  # whose credential is deleted
 Fields = dict[str, Any]
 
 
@@ -131,9 +132,9 @@ ROWS = [
     Row("CreatePartitions", grow(GROWING, 2), Bad(grow(GROWING, 0), 37), each("results"), NO_TOPIC, grow(GROWING, 6), True),
     Row("DeleteTopics", delete(DOOMED), Bad(delete("audit.missing"), 3), each("responses"), NO_TOPIC),
     Row("CreateAcls", acl("User:x"), Bad(acl("nobody"), INVALID_REQUEST), each("results"), NO_CLUSTER),
-    Row("DeleteAcls", {"filters": [DeleteAclsFilter(2, "x")]}, Bad({"filters": [DeleteAclsFilter(99, "x")]}, INVALID_REQUEST), each("filter_results"), NO_CLUSTER),
+    Row("DeleteAcls", {"filters": [DeleteAclsFilter(2, "deleted")]}, Bad({"filters": [DeleteAclsFilter(99, "x")]}, INVALID_REQUEST), each("filter_results"), NO_CLUSTER),
     Row("AlterUserScramCredentials", scram(4096), Bad(scram(1), 93), each("results"), NO_CLUSTER),
-    Row("AlterUserScramCredentials", {"deletions": [ScramCredentialDeletion("scrooge", 1)], "upsertions": []}, Bad({"deletions": [ScramCredentialDeletion("nobody", 1)], "upsertions": []}, 91), each("results"), NO_CLUSTER, what="deletion"),
+    Row("AlterUserScramCredentials", {"deletions": [ScramCredentialDeletion(MISER, 1)], "upsertions": []}, Bad({"deletions": [ScramCredentialDeletion("nobody", 1)], "upsertions": []}, 91), each("results"), NO_CLUSTER, what="deletion"),
     Row("AlterClientQuotas", quota("user", "producer_byte_rate"), Bad(quota("user", "odd"), INVALID_REQUEST), each("entries"), NO_CLUSTER, None, True),
     Row("AlterQuotas", quota_248(5, 0), Bad(quota_248(99, 0), INVALID_REQUEST), of_quotas, NO_CLUSTER, None, True),
     Row("AlterConfig", entity("topic", ORDERS, "retention.ms", "3"), Bad(entity("topic", ORDERS, "retention.ms", "x"), INVALID_CONFIG), each("entities"), NO_TOPIC, entity("topic", ORDERS, "retention.ms", REFUSED), what="topic"),
@@ -162,6 +163,9 @@ def server() -> Iterator[KconfProcess]:
     with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SASL_PLAINTEXT")) as made:
         with SyncAdminClient(made.address("PLAINTEXT")) as admin:
             admin.create_topics([DOOMED, GROWING, ORDERS]).raise_for_failures()
+            stored = scram_upsertion(MISER, Mechanism.SCRAM_SHA_256, "s", iterations=4096)
+            admin.alter_user_scram_credentials([stored]).raise_for_failures()
+            admin.create_acls([AclBinding(AclType.TOPIC, "deleted", "User:x", Operation.READ)]).raise_for_failures()
         yield made
 
 

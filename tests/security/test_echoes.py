@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf import SyncAdminClient
+from kconf import Mechanism, SyncAdminClient, scram_upsertion
 from tests.security.sasl_server import PLAIN_MODULE
 from tests.support.process import HOST, KconfProcess
 from tests.support.secrets import assert_nowhere, assert_private, assert_unsaid, leaks
@@ -38,6 +38,8 @@ def server() -> Iterator[KconfProcess]:
     with KconfProcess(properties=properties, listeners=(PLAIN, SASL), args=args) as made:
         with SyncAdminClient(made.address(PLAIN)) as admin:
             admin.create_topics(["orders"]).raise_for_failures()
+            bob = scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SECRET)
+            admin.alter_user_scram_credentials([bob]).raise_for_failures()
         yield made
 
 
@@ -209,11 +211,11 @@ def test_a_file_that_cannot_be_used_is_not_quoted(server: KconfProcess, home: Pa
 
 
 def test_nothing_that_was_written_by_anyone_has_a_secret(server: KconfProcess, home: Path) -> None:
-    """Runs last and searches the store, the log, the archive, a backup, and all files of the commands."""
+    """Searches the store, the log, the archive, a backup, and all files of the commands that ran before."""
     backup = server.directory / "backup.db"
     done = run(home, "backup", "--store", server.store, str(backup))
     assert done.returncode == 0, done.stderr
-    server.stop()
+    server.restart()  # writes everything
     read = assert_nowhere(server.directory, [SECRET], but=[GIVEN, "server.properties"])
     assert read > 5
     written = {each.name: each for each in server.directory.rglob("*") if each.is_file()}

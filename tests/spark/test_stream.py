@@ -35,7 +35,7 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SECRET = "listener.name.external.ssl.keystore.password"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster() -> Iterator[KconfProcess]:
     properties = {
         "sasl.enabled.mechanisms": "PLAIN",
@@ -50,7 +50,7 @@ def cluster() -> Iterator[KconfProcess]:
         yield process
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def properties(cluster: KconfProcess, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("login") / "client.properties"
     file.touch(0o600)
