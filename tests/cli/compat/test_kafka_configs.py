@@ -322,6 +322,8 @@ class TestUsersAndClients:
             "Quota configs for ip '10.0.0.1' are connection_creation_rate=10.0",
             "Quota configs for the default ip are connection_creation_rate=7.0",
         ]
+        for who in (("--ip", "10.0.0.1"), ("--ip-defaults",)):  # it also limits the connections of these tests
+            assert configs("--alter", *who, "--delete-config", "connection_creation_rate").status == 0
 
 
 class TestCredentials:
