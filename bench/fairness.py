@@ -227,7 +227,9 @@ LARGE: dict[str, Callable[[], bytes]] = {
         "Metadata", 12, MetadataRequest([MetadataRequestTopic(name=name) for name in _names(250_000)])
     ),
     "describe 250,000 topics": lambda: _frame(
-        "DescribeConfigs", 4, DescribeConfigsRequest([DescribeConfigsResource(TOPIC, name) for name in _names(250_000)])
+        "DescribeConfigs",
+        BY_NAME["DescribeConfigs"].max,
+        DescribeConfigsRequest([DescribeConfigsResource(TOPIC, name) for name in _names(250_000)]),
     ),
     "add partitions to 250,000 topics": lambda: _frame(
         "CreatePartitions",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.load import BenchError
+from kconf.configdef.topic import TOPIC as TOPIC_CONFIGS
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
@@ -24,7 +25,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
 
 CLIENT_ID = "bench"
 TOPIC, SET = 2, 0
-TOPIC_KEYS = 33  # keys of a topic in Kafka 4.3.1
+TOPIC_KEYS = len(TOPIC_CONFIGS)  # the keys of a topic in Kafka 4.3
 VERSIONS = {"ApiVersions": 3, "DescribeConfigs": 4, "IncrementalAlterConfigs": 1, "CreateTopics": 7}
 
 # Three overrides for topics that need some.

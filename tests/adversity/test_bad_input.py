@@ -48,7 +48,19 @@ def test_an_impossible_size_closes_the_connection(line: Line, size: int) -> None
 
 @pytest.mark.parametrize(
     ("key", "version"),
-    [(0, 14), (1, 19), (8, 2), (-1, 0), (32767, 0), (71, 0), (32, 5), (32, -1), (3, 14), (44, 2), (2102, 0)],
+    [
+        (0, 14),
+        (1, 19),
+        (8, 2),
+        (-1, 0),
+        (32767, 0),
+        (71, 0),
+        (32, BY_NAME["DescribeConfigs"].max + 1),
+        (32, -1),
+        (3, 14),
+        (44, 2),
+        (2102, 0),
+    ],
 )
 def test_an_unknown_key_or_version_closes_the_connection_before_the_body_arrives(
     line: Line, key: int, version: int

@@ -59,7 +59,7 @@ REFUSED: dict[str, tuple[Scene, str]] = {
     "an address of someone else": (_options("--listen", "192.0.2.1:0"), "192.0.2.1"),
     "a bad metrics address": (_options("--metrics", "nowhere"), "HOST:PORT"),
     "a metrics host that is none": (_options("--metrics", "no.such.host.invalid:0"), "no.such.host.invalid"),
-    "an unknown store": (_options("--store", "postgres://localhost/kconf"), "postgres"),
+    "an unknown store": (_options("--store", "unknown://localhost/kconf"), "unknown"),
     "a store without a file": (_options("--store", "sqlite:///"), "FILE"),
     "a store in no directory": (_options("--store", "sqlite:///nowhere/kconf.db"), "nowhere"),
     "a store that is a directory": (_directory, "directory"),

@@ -35,6 +35,7 @@ from kconf import (
 )
 from kconf.cli.compat.kafka_configs.main import main as kafka_configs
 from kconf.cli.main import COMMANDS, KAFKA_TOOLS, main
+from kconf.cli.output.formats import FORMATS
 from kconf.protocol.messages.describe_configs import (
     DescribeConfigsEntry,
     DescribeConfigsResponse,
@@ -181,7 +182,7 @@ def test_no_command_lets_a_server_act_on_the_terminal(run: Callable[..., Ran], l
 @pytest.mark.parametrize(
     "line", [each for each in (*SHOWING, *OTHERS) if "--bootstrap" not in each and "HERE" not in each]
 )
-@pytest.mark.parametrize("output", ["json", "csv"])
+@pytest.mark.parametrize("output", [each for each in FORMATS if each != "table"])
 def test_nor_in_another_format(run: Callable[..., Ran], line: str, output: str) -> None:
     if line.startswith("completion"):
         return
@@ -192,7 +193,7 @@ def test_nor_in_another_format(run: Callable[..., Ran], line: str, output: str) 
         json.loads(ran.out)
 
 
-@pytest.mark.parametrize("output", ["table", "json", "csv"])
+@pytest.mark.parametrize("output", FORMATS)
 def test_control_characters_are_escaped_in_a_watch(
     run: Callable[..., Ran], hostile_server: KconfProcess, output: str
 ) -> None:

@@ -204,7 +204,7 @@ def test_a_terminal_sees_how_far_it_is(left: KconfProcess, file: str) -> None:
     assert f"{count} resources in all" in done.stdout
 
 
-@pytest.mark.parametrize("url", ["memory:", "postgres://here", "sqlite:///", "zookeeper://"])
+@pytest.mark.parametrize("url", ["memory:", "nowhere://here", "sqlite:///", "zookeeper://"])
 def test_a_file_that_is_not_a_store_is_reported(left: KconfProcess, url: str) -> None:
     done = copy(left.store, url, left)
 

@@ -19,6 +19,7 @@ import pytest
 
 from kconf import AlterConfigOp, Mechanism, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient, scram_upsertion
 from kconf.cli.main import main
+from kconf.cli.output.formats import FORMATS
 from kconf.lake.lookup import LakeTables
 from kconf.lake.relations import KEYS
 from kconf.lake.schemas import DECLARED as DECLARED_TABLE
@@ -186,7 +187,7 @@ def test_the_documented_keys_identify_the_rows(way: Way) -> None:
 def test_no_output_has_a_secret(way: Way) -> None:
     told = [way.said, (way.place / "report.html").read_text(), (way.place / "spark.log").read_text(errors="replace")]
     for words in (("history",), ("blame",), ("diff", "1d ago", "now"), ("as-of", "now")):
-        told += [way.ask(*words, "--output", form) for form in ("json", "csv", "table")]
+        told += [way.ask(*words, "--output", form) for form in FORMATS]
 
     assert [each for each in told if MARK in each] == []
     assert all(told)

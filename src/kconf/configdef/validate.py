@@ -36,6 +36,11 @@ def invalid_value_message(key: ConfigKey, text: str, reason: str) -> str:
     return f"Invalid value {shown} for configuration {key.name}: {reason}"
 
 
+def invalid_in_file_message(text: str, name: str, reason: object) -> str:
+    """The message for a value in a declared file or a policy, where the place is known and values are not secret."""
+    return f"{text!r} is not a valid value of {name}: {reason}"
+
+
 def normalize(key: ConfigKey, text: str) -> str:
     """A stored value as shown in a describe. Never raises: an invalid value is returned unchanged."""
     try:

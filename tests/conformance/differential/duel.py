@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kconf.protocol.apis import BY_NAME
 from kconf.protocol.messages.alter_configs import AlterConfigsRequest
 from kconf.protocol.messages.create_partitions import CreatePartitionsRequest
 from kconf.protocol.messages.create_topics import CreateTopicsRequest
@@ -107,7 +108,7 @@ def _checks(ask: Ask) -> Iterator[Ask]:
             )
             if resources:
                 wanted = [DescribeConfigsResource(kind, name) for kind, name in resources]
-                yield Ask("DescribeConfigs", 4, DescribeConfigsRequest(wanted, True, True))
+                yield Ask("DescribeConfigs", BY_NAME["DescribeConfigs"].max, DescribeConfigsRequest(wanted, True, True))
         case CreateTopicsRequest() | CreatePartitionsRequest():
             yield _metadata(each.name for each in message.topics)
         case DeleteTopicsRequest():

@@ -9,6 +9,7 @@ from typing import Final
 from kconf.configdef.java.parsing import InvalidValue
 from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.units import read_amount
+from kconf.configdef.validate import invalid_in_file_message
 from kconf.engine.declarative.model import DesiredConfigs, DesiredCredential
 from kconf.engine.declarative.reader import DeclarationReader
 from kconf.engine.quotas.alter import keys_of as quota_keys
@@ -76,7 +77,7 @@ class AccessReader(DeclarationReader):
         try:
             return DesiredConfigs(quota_text(key, _amount(key, text), fractions=True), self.place(node))
         except InvalidValue as error:
-            raise self.invalid(node, f"{text!r} is not a valid value of {key.name}: {error}") from None
+            raise self.invalid(node, invalid_in_file_message(text, key.name, error)) from None
         except InvalidRequest as error:
             raise self.invalid(node, str(error)) from None
 

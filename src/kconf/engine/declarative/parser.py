@@ -15,6 +15,7 @@ from kconf.configdef.dynamic import base_name
 from kconf.configdef.java.parsing import InvalidValue, render
 from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount
+from kconf.configdef.validate import invalid_in_file_message
 from kconf.engine.declarative.access import AccessReader
 from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic, Scope
 from kconf.engine.declarative.reader import Gathered
@@ -178,7 +179,7 @@ class _Reader(AccessReader):
                 try:
                     known = render(key.type, read_amount(key, text))
                 except InvalidValue as error:
-                    raise self.invalid(node, f"{text!r} is not a valid value of {name}: {error}") from None
+                    raise self.invalid(node, invalid_in_file_message(text, name, error)) from None
             self._raw[kind, name, text] = known
         return known
 

@@ -15,6 +15,7 @@ from kconf.configdef.dynamic import base_name
 from kconf.configdef.java.parsing import InvalidValue, Value, parse
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
+from kconf.configdef.validate import invalid_in_file_message
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.conditions import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, amount
 from kconf.engine.policy.regex import compile_regex
@@ -345,9 +346,8 @@ class _Reader(YamlReader):
             if key.validator is not None and operator not in (Operator.MIN, Operator.MAX):
                 key.validator(value)
         except InvalidValue as error:
-            raise self.invalid(
-                node, f"{text!r} is not a valid value of {key.name}: {error}{suggestion(text, choices)}"
-            ) from None
+            reason = f"{error}{suggestion(text, choices)}"
+            raise self.invalid(node, invalid_in_file_message(text, key.name, reason)) from None
         return value
 
     def relation(self, operator: Operator, node: YamlNode, key: ConfigKey, kind: ResourceType) -> Condition:
