@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,11 +38,15 @@ from kconf.model.resource import Resource
 from kconf.spark import affected, gold, runner, silver, violations
 from kconf.spark.delta_tables import Lake, fit
 from kconf.spark.inputs import Inputs, Sources
-from tests.spark.journals import START, Journal, journals
+from kconf.spark.transforms.history import folded
+from tests.spark.journals import START, Journal
 from tests.spark.oracle import Line, lines_of
+from tests.spark.random_lakes import Size, batches, write
+from tests.spark.test_backtest import RULES as ALL_RULES
 from tests.spark.test_backtest import VALUES
-from tests.spark.test_snapshots import CLUSTER, MINUTE, config, override, snapshot, topic
+from tests.spark.test_snapshots import MINUTE
 from tests.spark.test_violations import RULES
+from tests.support.targets import one_of
 
 DECLARED = """
 version: 1
@@ -53,9 +57,9 @@ topics:
 
 
 class World:
-    def __init__(self, spark: SparkSession, place: Path) -> None:
+    def __init__(self, spark: SparkSession, place: Path, rules: str = RULES) -> None:
         self.lake, self.place = Lake(str(place / "lake"), spark, little=True), place
-        for name, text in (("rules.yaml", RULES), ("owners.csv", "t1,search\n*,shop\n"), ("declared.yaml", DECLARED)):
+        for name, text in (("rules.yaml", rules), ("owners.csv", "t1,search\n*,shop\n"), ("declared.yaml", DECLARED)):
             (place / name).write_text(text)
         self.inputs = Inputs([place / "declared.yaml"], place / "rules.yaml", place / "owners.csv")
         self.sources = Sources([str(place / "archive")], [str(place / "snapshots")])
@@ -69,7 +73,12 @@ class World:
         (folder / f"{self.files}.jsonl").write_text("".join(f"{line}\n" for line in lines_of(lines)))
 
     def run(self) -> None:
+        """Run the pipeline; there is something new."""
         assert runner.run(self.lake, self.sources, self.inputs, lambda _: None).number is not None
+
+    def change_owners(self) -> None:
+        (self.place / "owners.csv").write_text("*,nobody\n")
+        self.inputs = replace(self.inputs)
 
     def kept(self) -> set[str]:
         """The tables of which rows were kept."""
@@ -77,6 +86,8 @@ class World:
 
     def check(self) -> None:
         """Every table is what computing everything gives."""
+        events = silver.all_events(self.lake, self.lake.note(HISTORY))
+        assert shown(self.lake.read(HISTORY)) == shown(fit(folded(events), HISTORY))
         whole = gold.Gold(self.lake, self.inputs)
         try:
             for table in GOLD:
@@ -96,61 +107,43 @@ def attempt(cluster: str, number: int, principal: str) -> Line:
     return dict(attempt_line(cluster, 1, entry))
 
 
-def recorded(minute: int, value: str) -> Line:
-    """A change that a client recorded in the cluster of which snapshots are taken."""
-    (line,) = Journal(CLUSTER, Random(1), time=START + minute * MINUTE).set("topic", "orders", "retention.ms", value)
-    return {**line, "epoch": 0, "revision": line["time"] * 1000, "sequence": 0, "origin": "client"}
+SMALL = Size(servers=2, others=2, steps=8, batches=2)
+LARGE = Size(servers=4, others=6, steps=24, batches=6)
 
 
-def look(minute: int, threads: str, retention: str) -> tuple[int, list[dict[str, Any]]]:
-    brokers = [config("broker", each, "num.io.threads", threads, "STATIC_BROKER_CONFIG") for each in ("1", "2")]
-    return minute, [topic("orders", "A"), override("orders", "retention.ms", retention), *brokers]
+@pytest.mark.parametrize(
+    ("size", "seed", "rules"),
+    one_of((SMALL, "1", RULES), [*((LARGE, str(number), ALL_RULES if number == 1 else RULES) for number in range(4))]),
+    ids=lambda each: each if isinstance(each, str) and len(each) == 1 else "",
+)
+def test_random_batches_leave_what_computing_everything_gives(
+    spark: SparkSession, tmp_path: Path, size: Size, seed: str, rules: str
+) -> None:
+    """Some runs die before the history or before the gold tables, and sometimes an input file changes."""
+    world, random = World(spark, tmp_path, rules), Random(seed)
+    kept = Counter[str]()
+    for number, batch in enumerate(batches(tmp_path, size, seed)):
+        write(batch)
+        is_last = number == size.batches - 1
+        dies = random.random() if number and not is_last else 1.0
+        if dies < 0.5:
+            runner.read(world.lake, world.sources, lambda _: None)
+        if dies < 0.25:
+            silver.update(world.lake)
+        if dies < 0.5:
+            continue
+        if number and not is_last and random.random() < 0.3:
+            world.change_owners()
+        world.run()
+        kept.update(world.kept())
+        if number:
+            world.check()
 
-
-@pytest.mark.full
-def test_random_batches_leave_what_computing_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
-    world, random = World(spark, tmp_path), Random(3)
-    everything = [line for each in journals(6, 30, seed=3, values=VALUES) for line in each.lines]
-    jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(6))
-    marks = [0, *(len(jumbled) * tenths // 10 for tenths in (4, 6, 7, 8, 9, 10))]
-    batches = [jumbled[first:last] for first, last in pairwise(marks)]
-
-    world.add([*batches[0], attempt("c000", 1, "User:eve"), recorded(1, "5")])
-    snapshot(tmp_path / "snapshots", *look(0, "8", "1"))
-    world.run()
-    assert world.kept() == set()
-    world.add([*batches[1], attempt("c000", 2, "User:mallory")])
-    world.run()
-    world.check()
-    assert world.kept() == {table.name for table in GOLD}
-
-    world.add(batches[2])
-    runner.read(world.lake, world.sources, lambda _: None)  # a run that died before the history
-    world.add([attempt("c001", 1, "User:eve"), recorded(12, "6")])
-    snapshot(tmp_path / "snapshots", *look(10, "9", "5"))
-    world.run()
-    world.check()
-
-    world.add([*batches[3], recorded(7, "7")])  # and one that died before the gold tables
-    runner.read(world.lake, world.sources, lambda _: None)
-    silver.update(world.lake)
-    world.add(batches[4])
-    world.run()
-    world.check()
-
-    (tmp_path / "owners.csv").write_text("*,nobody\n")
-    world.inputs = replace(world.inputs)
-    world.add([attempt("c002", 1, "User:eve")])
-    world.run()
-    world.check()
-    assert world.kept() == {table.name for table in GOLD} - {TOPICS.name, VIOLATIONS.name}
-
-    world.add(batches[5])
-    world.run()
-    world.check()
-    before = {table: shown(world.lake.read(table)) for table in GOLD}
-    runner.rebuild(world.lake, world.inputs, lambda _: None)
-    assert {table: shown(world.lake.read(table)) for table in GOLD} == before
+    assert kept.keys() == {table.name for table in GOLD}, "of each table some rows were kept at least once"
+    before = {table: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)}
+    if size is LARGE:
+        runner.rebuild(world.lake, world.inputs, lambda _: None)
+        assert {table: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)} == before
 
 
 @pytest.mark.full

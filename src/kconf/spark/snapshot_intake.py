@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import SNAPSHOT
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.files import path_of
 from kconf.spark.transforms import snapshots
 
 Row = dict[str, Any]
@@ -76,7 +77,9 @@ def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
         *("cluster", F.unix_millis("taken").alias("taken"), F.col("value").alias("started")),
         *(F.col("missing").alias("unseen"), "file"),
     )
-    return {(row["cluster"], row["taken"]): row.asDict() for row in found.collect()}
+    return {
+        (row["cluster"], row["taken"]): {**row.asDict(), "file": path_of(row["file"] or "")} for row in found.collect()
+    }
 
 
 def _steps(given: Iterable[Row], known: dict[tuple[str, int], Row], taken: Taken) -> list[Row]:
