@@ -137,7 +137,14 @@ def _known(lake: Lake, source: str, home: str) -> dict[str, Listed]:
 
 
 def _on_disk(place: Path) -> Iterator[Listed]:
-    for folder, _, names in os.walk(place):
+    """The files of a directory tree, also behind symbolic links to directories, which may form a circle."""
+    seen = set()
+    for folder, folders, names in os.walk(place, onerror=_cannot_list, followlinks=True):
+        home = os.path.realpath(folder)
+        if home in seen:
+            folders.clear()
+            continue
+        seen.add(home)
         for name in names:
             if _is_meant(name):
                 path = os.path.join(folder, name)
@@ -161,6 +168,15 @@ def _elsewhere(lake: Lake, source: str, uri: str) -> Iterator[Listed]:
             yield Listed(each.getPath().toString(), each.getLen(), each.getModificationTime())
 
 
+def _cannot_list(error: OSError) -> None:
+    """A directory that cannot be listed must not look empty."""
+    if not isinstance(error, FileNotFoundError):  # deleted in the meantime
+        raise LakeError(f"{error.filename} cannot be listed: {error.strerror}")
+
+
 def _is_meant(name: str) -> bool:
-    """Whether a file has lines, or looks as if it should: `x.jsonl.gz` is reported as skipped."""
-    return _LINES in name and not name.startswith(".")
+    """Whether a file has lines, or looks as if it should: `x.jsonl.gz` and `x.json` are reported as skipped.
+
+    A client's journal has a begun-….json for a request without a known outcome, which is not read.
+    """
+    return "json" in name.lower() and not name.startswith((".", "begun-"))
