@@ -1,15 +1,14 @@
 """Gold tables that are updated for what changed have the rows that computing everything again gives: every column.
 
-Random journals of several clusters come in batches, late and out of order, with attempts, snapshots, changes that
-clients recorded, and runs that died before or between the tables.
+Random input of several clusters of each kind comes in batches (random_lakes.py), and some runs die before or between
+the tables.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -80,6 +79,17 @@ class World:
         (self.place / "owners.csv").write_text("*,nobody\n")
         self.inputs = replace(self.inputs)
 
+    def die(self, monkeypatch: pytest.MonkeyPatch, at: Table, after: str) -> None:
+        """A run that dies after reading, after the history, or when it writes a gold table."""
+        runner.read(self.lake, self.sources, lambda _: None)
+        if after != "read":
+            silver.update(self.lake)
+        if after == "gold":
+            with monkeypatch.context() as patch:
+                _kill_at(patch, (at,))
+                with pytest.raises(Killed):
+                    gold.write(self.lake, self.inputs, lambda _: None)
+
     def kept(self) -> set[str]:
         """The tables of which rows were kept."""
         return {table.name for table in GOLD if self.lake.note(table).get("kept")}
@@ -97,6 +107,27 @@ class World:
             whole.forget()
 
 
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def _kill_at(monkeypatch: pytest.MonkeyPatch, tables: Sequence[Table]) -> None:
+    overwrite, append = Lake.overwrite, Lake.append_rows
+
+    def killed(self: Lake, table: Table, *more: Any, **named: Any) -> None:
+        if table in tables:
+            raise Killed
+        overwrite(self, table, *more, **named)
+
+    def killed_as_well(self: Lake, table: Table, *more: Any, **named: Any) -> None:
+        if table in tables:
+            raise Killed
+        append(self, table, *more, **named)
+
+    monkeypatch.setattr(Lake, "overwrite", killed)
+    monkeypatch.setattr(Lake, "append_rows", killed_as_well)
+
+
 def shown(rows: DataFrame) -> list[str]:
     return sorted(json.dumps(row.asDict(recursive=True), default=str, sort_keys=True) for row in rows.collect())
 
@@ -107,43 +138,37 @@ def attempt(cluster: str, number: int, principal: str) -> Line:
     return dict(attempt_line(cluster, 1, entry))
 
 
-SMALL = Size(servers=2, others=2, steps=8, batches=2)
-LARGE = Size(servers=4, others=6, steps=24, batches=6)
+SMALL = Size(servers=2, others=2, steps=8, batches=3)
+LARGE = Size(servers=4, others=6, steps=24, batches=8)
+MANY = [(LARGE, str(seed), ALL_RULES if seed == 1 else RULES) for seed in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("size", "seed", "rules"),
-    one_of((SMALL, "1", RULES), [*((LARGE, str(number), ALL_RULES if number == 1 else RULES) for number in range(4))]),
-    ids=lambda each: each if isinstance(each, str) and len(each) == 1 else "",
-)
+@pytest.mark.parametrize(("size", "seed", "rules"), one_of((SMALL, "0", RULES), MANY))
 def test_random_batches_leave_what_computing_everything_gives(
-    spark: SparkSession, tmp_path: Path, size: Size, seed: str, rules: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: Size, seed: str, rules: str
 ) -> None:
-    """Some runs die before the history or before the gold tables, and sometimes an input file changes."""
+    """Some runs die before the history, before the gold tables or between them, and once an input file changes."""
     world, random = World(spark, tmp_path, rules), Random(seed)
-    kept = Counter[str]()
+    changes_owners = random.randrange(2, size.batches) if size is LARGE else None
+    kept: set[str] = set()
     for number, batch in enumerate(batches(tmp_path, size, seed)):
         write(batch)
-        is_last = number == size.batches - 1
-        dies = random.random() if number and not is_last else 1.0
-        if dies < 0.5:
-            runner.read(world.lake, world.sources, lambda _: None)
-        if dies < 0.25:
-            silver.update(world.lake)
-        if dies < 0.5:
-            continue
-        if number and not is_last and random.random() < 0.3:
+        if number == changes_owners:
             world.change_owners()
+        if 0 < number < size.batches - 1 and (size is SMALL or random.random() < 0.5):
+            after = "gold" if size is SMALL else random.choice(("read", "history", "gold"))
+            world.die(monkeypatch, random.choice(GOLD[2:]), after)
+            continue
         world.run()
-        kept.update(world.kept())
+        kept |= world.kept()
         if number:
             world.check()
 
-    assert kept.keys() == {table.name for table in GOLD}, "of each table some rows were kept at least once"
-    before = {table: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)}
+    assert kept == {table.name for table in GOLD}, "of each table some rows were kept at least once"
     if size is LARGE:
+        before = {table.name: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)}
         runner.rebuild(world.lake, world.inputs, lambda _: None)
-        assert {table: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)} == before
+        assert {table.name: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)} == before
 
 
 @pytest.mark.full
@@ -174,10 +199,7 @@ def test_tables_have_the_same_rows_whether_spark_or_deltalake_reads_and_writes_t
     assert by_spark == by_deltalake
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
+@pytest.mark.full
 def test_only_what_changed_is_computed_again_also_after_a_run_that_died_between_tables(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,17 +217,10 @@ def test_only_what_changed_is_computed_again_also_after_a_run_that_died_between_
     )
     world.run()
     world.add(made["one"].set("topic", "t1", "retention.ms", "1000"))
-    overwrite = Lake.overwrite
-
-    def killed(lake: Lake, table: Table, *more: Any, **named: Any) -> None:
-        if table in (INTEGRITY, ACTIVITY):
-            raise Killed
-        overwrite(lake, table, *more, **named)
-
-    monkeypatch.setattr(Lake, "overwrite", killed)
-    with pytest.raises(Killed):
-        world.run()
-    monkeypatch.setattr(Lake, "overwrite", overwrite)
+    with monkeypatch.context() as patch:
+        _kill_at(patch, (INTEGRITY, ACTIVITY))
+        with pytest.raises(Killed):
+            world.run()
     world.add([*made["one"].set("topic", "t2", "retention.ms", "2000"), attempt("other", 1, "User:eve")])
     asked: dict[str, set[tuple[str, str, str]]] = {}
     rows = gold.Gold.rows

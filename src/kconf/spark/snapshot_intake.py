@@ -120,7 +120,7 @@ def _is_known(step: Row, known: dict[tuple[str, int], Row]) -> bool:
 
 
 def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
-    """The differences of each snapshot from the previous one."""
+    """The differences of each snapshot from the previous one, with the file of the snapshot."""
     steps = F.broadcast(plan)
     shown = snapshots.facts(
         seen.join(steps.where("given").select("cluster", "taken", "file"), ["cluster", "taken", "file"], "left_semi")
@@ -130,7 +130,9 @@ def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
     shown = shown.join(numbered.where("given"), ["cluster", "at"]).drop("given", "unseen")
     asked = numbered.where("NOT given")
     then = snapshots.states(lake.read(SNAPSHOT).where("kind <> 'snapshot'"), asked)
-    return snapshots.news(shown.drop("at").unionByName(then), numbered)
+    news = snapshots.news(shown.drop("at").unionByName(then), numbered)
+    read_from = steps.where("step > 0").select("cluster", F.timestamp_millis("taken").alias("taken"), "file")
+    return news.join(read_from, ["cluster", "taken"])
 
 
 def _snapshot_rows(plan: DataFrame) -> DataFrame:
