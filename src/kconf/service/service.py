@@ -234,7 +234,8 @@ class Service:
         """Raise an error if a gateway's state may be stale: it then sends nothing to its cluster."""
         if self.store.brokers_static is not None and not self.store.is_reachable:
             raise StaleState(
-                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
+                "this gateway cannot read the state of the cluster or write its journal now; nothing was changed; try"
+                " again later"
             )
 
     async def _write(self) -> None:

@@ -114,6 +114,7 @@ class GatewayJournal:
     def __init__(self, url: str, cluster: str, numbering: Numbering = Numbering.LOG) -> None:
         self.url = url
         self._unwritten: list[Revision] = []
+        self._unclosed: dict[int, IntentOutcome] = {}
         self._can_read_again = numbering is Numbering.LOG
         if not url.startswith(SCHEME):
             raise ConfigurationError(f"the journal of a gateway is a file of its own: use sqlite:///FILE, not {url!r}")
@@ -204,8 +205,8 @@ class GatewayJournal:
 
     @property
     def is_behind(self) -> bool:
-        """Whether some revisions could not be written yet. Safe to call from any thread, also during a write."""
-        return bool(self._unwritten)
+        """Whether something could not be written yet. Safe to call from any thread, also during a write."""
+        return bool(self._unwritten or self._unclosed)
 
     def append(
         self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None
@@ -215,15 +216,16 @@ class GatewayJournal:
         What cannot be written is kept for the next call, because it is not read again.
         """
         waiting = [*self._unwritten, *revisions]
+        closed = {**self._unclosed, **(outcomes or {})}
         try:
             with self._writing(), self._without_sync(), transaction(self._db):
                 written = self._insert(waiting)
-                for id_, outcome in (outcomes or {}).items():
+                for id_, outcome in closed.items():
                     self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
         except BaseException:
-            self._unwritten = waiting
+            self._unwritten, self._unclosed = waiting, closed
             raise
-        self._unwritten = []
+        self._unwritten, self._unclosed = [], {}
         return written
 
     @contextmanager

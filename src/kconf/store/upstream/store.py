@@ -56,6 +56,14 @@ _SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to appear in th
 _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the next time
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
+_NOT_WRITTEN: Final = ApiError(
+    ErrorCode.REQUEST_TIMED_OUT, "the gateway cannot write its journal now; nothing was changed; try again later"
+)
+_UNRECORDED: Final = ApiError(
+    ErrorCode.REQUEST_TIMED_OUT,
+    "the cluster accepted the change, but the gateway cannot write its journal now; check before you try again",
+)
+
 OpenSource = Callable[[GatewayJournal, str], StateSource]
 """Opens the source of the state, from the journal and the cluster id."""
 
@@ -239,7 +247,8 @@ class UpstreamStore:
             raise problem
         if not self.is_reachable:
             raise StaleState(
-                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
+                "this gateway cannot read the state of the cluster or write its journal now; nothing was changed; try"
+                " again later"
             )
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
@@ -255,6 +264,12 @@ class UpstreamStore:
                 continue
             try:
                 results |= self._commit_round({each: batch[each] for each in positions}, own, refused)
+            except StoreError as error:
+                if not results:
+                    raise
+                log.error("cannot write to the journal: %s; some changes were not sent", error)
+                for position in positions:
+                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), _NOT_WRITTEN))
             finally:
                 self._source.end_requests(names)
         return [results[position] for position in range(len(batch))]
@@ -262,6 +277,7 @@ class UpstreamStore:
     def _commit_round(
         self, pending: dict[int, PendingCommit], own: set[int], refused: set[Resource]
     ) -> dict[int, RevisionConflict | PassedOn]:
+        """Send changes without repeated resources. Raises StoreError if nothing was sent."""
         self._waiting += self._keep(self._source.take())
         results: dict[int, RevisionConflict | PassedOn] = {}
         for position, each in pending.items():
@@ -307,7 +323,11 @@ class UpstreamStore:
                 self._open_intents.add([Intent(id_, sent_after, planned)])
             else:
                 outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
-        kept = self._keep(found, outcomes)
+        try:
+            kept = self._keep(found, outcomes)
+        except StoreError as error:
+            log.error("cannot write the changes that the cluster has made to the journal: %s", error)
+            return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
         return sent.refused

@@ -13,7 +13,7 @@ import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.settings import Address, Bootstrap, ClientSettings
-from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict
+from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict, StaleState, StoreUnavailable
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
@@ -193,6 +193,56 @@ def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gat
         assert [refusal(each) for each in results] == [None, None]
         assert gateway.sent == ["2", "3"]
         assert journal(store) == [(2, "2", "User:alice"), (3, "3", "User:alice")]
+
+
+def failing(gateway: Gateway, store: UpstreamStore, name: str, first: int = 1) -> Callable[[], None]:
+    """Make a method of the journal fail from its call number `first` on, until the returned function is called."""
+    original: Callable[..., Any] = getattr(store._journal, name)
+    calls = iter(range(1, 1000))
+
+    def call(*words: Any) -> Any:
+        if next(calls) >= first:
+            raise StoreUnavailable("database or disk is full")
+        return original(*words)
+
+    gateway._monkeypatch.setattr(store._journal, name, call)
+    return lambda: gateway._monkeypatch.setattr(store._journal, name, original)
+
+
+def test_nothing_is_sent_if_the_intent_cannot_be_written(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        repair = failing(gateway, store, "add_intents")
+        with pytest.raises(StoreUnavailable):
+            store.commit([setting("2")])
+        repair()
+        assert (gateway.sent, journal(store)) == ([], [])
+
+
+def test_a_change_that_was_made_is_not_reported_as_refused_if_the_journal_cannot_be_written(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        repair = failing(gateway, store, "_insert")
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
+        assert "accepted the change" in str(result)
+        assert not store.is_reachable
+        with pytest.raises(StaleState):
+            store.commit([setting("3")])
+        repair()
+        store.poll_remote()
+        assert store.is_reachable
+        assert gateway.sent == ["2"]
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
+
+
+def test_the_first_of_two_changes_keeps_its_result_if_the_second_cannot_be_sent(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        repair = failing(gateway, store, "add_intents", first=2)
+        first, second = store.commit([setting("2"), setting("3", "2")])
+        assert (refusal(first), refusal(second)) == (None, ErrorCode.REQUEST_TIMED_OUT)
+        assert "nothing was changed" in str(second)
+        repair()
+        assert gateway.sent == ["2"]
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
 
 
 def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:
