@@ -57,7 +57,7 @@ _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the n
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
 _NOT_WRITTEN: Final = ApiError(
-    ErrorCode.REQUEST_TIMED_OUT, "the gateway cannot write its journal now; nothing was changed; try again later"
+    ErrorCode.REQUEST_TIMED_OUT, "the gateway cannot write its journal now; the request was not sent; try again later"
 )
 _UNRECORDED: Final = ApiError(
     ErrorCode.REQUEST_TIMED_OUT,
@@ -246,10 +246,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StaleState(
-                "this gateway cannot read the state of the cluster or write its journal now; nothing was changed; try"
-                " again later"
-            )
+            raise StaleState
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
