@@ -1,7 +1,0 @@
-"""See tests/real_clients/test_old_versions.py."""
-
-from __future__ import annotations
-
-from tests.real_clients import test_old_versions as scenarios
-
-globals().update({name: each for name, each in vars(scenarios).items() if not name.startswith("__")})
