@@ -255,6 +255,23 @@ def revision(admin: SyncAdminClient) -> int:
     return admin.list_changes(begin(admin)).current
 
 
+def test_a_client_that_sends_its_revision_sees_its_change_through_another_gateway(
+    kafka_431: KafkaBroker, topic: str, tmp_path: Path
+) -> None:
+    resource = Resource.topic(topic)
+    with (
+        gateway(kafka_431, tmp_path / "one.db") as (one, _),
+        gateway(kafka_431, tmp_path / "two.db") as (two, _),
+        SyncAdminClient(one) as writer,
+        SyncAdminClient(two) as reader,
+    ):
+        for value in map(str, range(1000, 1020)):
+            writer.incremental_alter_configs({resource: setting(value)}).raise_for_failures()
+            reader.required_revision = writer.required_revision
+            assert reader.describe_configs([resource])[resource][KEY].value == value
+        assert revision(reader) == revision(writer)
+
+
 def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     """Every acknowledged write is in both journals once, with the same revision; a killed gateway loses nothing."""
     names = [a_name("race") for _ in range(4)]

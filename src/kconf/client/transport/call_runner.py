@@ -248,7 +248,6 @@ class _CallRunner(Generic[K, V, T]):
             seconds = self.clock() - self.started
             timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; last error: {error}")
             timed_out.__cause__ = error
-            timed_out.sent = self.may_be_done
             return timed_out
         addresses = self.cluster.settings.bootstrap.addresses
         if isinstance(error, ConnectionFailed) and not self.cluster.reached and len(addresses) > 1:
