@@ -348,7 +348,20 @@ class GatewayJournal:
             raise StoreMismatch(
                 f"{path} is damaged; delete it to start from the current state of the cluster"
             ) from None
+        self._check_is_complete(int(facts.get("offset", 0)))
         return facts
+
+    def _check_is_complete(self, imaged: int) -> None:
+        """Raise an error if the journal ends before the image: the changes between them would be missing.
+
+        Older gateways have written only the last revision (`imaged`), which is not compared.
+        """
+        known = dict(self._db.execute("SELECT key, value FROM meta WHERE key IN ('image', 'imaged')"))
+        if imaged > int(known.get("image", 0)) and ("image" in known or "imaged" not in known):
+            raise StoreMismatch(
+                f"{beside(self._path, IMAGE)} is newer than the journal {self._path}, which was deleted or restored"
+                " from a backup; delete the image to start a journal from the current state of the cluster"
+            )
 
     def checkpoint(self, facts: Mapping[str, Any], cluster: str) -> Checkpoint:
         """Parse an image. Raises StoreMismatch if it belongs to another cluster."""
@@ -361,7 +374,7 @@ class GatewayJournal:
     def write_image(self, image: Mapping[str, Any]) -> None:
         """Write an image (a Checkpoint as JSON), after all revisions up to it are on disk."""
         with self._writing(), transaction(self._db):
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('imaged', ?)", (str(self.last),))
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('image', ?)", (str(image.get("offset", 0)),))
         with self._errors(), PartialFile(self._path.absolute().parent) as file:
             file.write(to_json(image).encode())
             file.publish(beside(self._path, IMAGE).name)
