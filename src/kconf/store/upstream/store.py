@@ -211,7 +211,13 @@ class UpstreamStore:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the state is up to date and everything that was read is in the journal."""
+        """Whether the state is up to date, everything that was read is in the journal, and the brokers belong to the
+        cluster.
+        """
+        return self._is_followed and self._brokers.problem is None
+
+    @property
+    def _is_followed(self) -> bool:
         return self._source.is_current and not self._journal.is_behind
 
     @property
@@ -385,20 +391,20 @@ class UpstreamStore:
         if self._journal.is_behind:
             self._waiting += self._keep(())
             self._source.on_change()
-        if not self.is_reachable:
+        if not self._is_followed:
             return False
         if self._open_intents:
             is_read = self._source.is_read  # before the image is taken
             self._waiting += self._keep(self._source.take(), is_all=is_read)
             self._source.on_change()
         self._note_poll()
-        static = self.brokers_static
+        static, problem = self.brokers_static, self._brokers.problem
         try:
             self._brokers.read(_HOUSEKEEPING)
             learned = self._brokers.learn_keys(self._source.hidden, _HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"cannot read the brokers: {error}") from None
-        if learned or self.brokers_static is not static:
+        if learned or problem is not None or self.brokers_static is not static:
             self._source.on_change()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()

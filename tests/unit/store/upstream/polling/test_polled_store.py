@@ -42,8 +42,8 @@ class Gateway:
         self.answer: Callable[[], None] = lambda: None
         self.sent: list[str | None] = []
         self.poller: Poller
-        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None}
-        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
+        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
+        self.brokers = brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
@@ -185,6 +185,14 @@ def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> No
         assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
         assert gateway.sent == []
         assert not store.is_reachable
+
+
+def test_nothing_is_sent_to_another_cluster(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.brokers.problem = "the brokers belong to another cluster"
+        with pytest.raises(StaleState):
+            store.commit([setting("2")])
+        assert (gateway.sent, store.is_reachable) == ([], False)
 
 
 def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gateway: Gateway) -> None:
