@@ -370,7 +370,13 @@ class StoreUnavailable(StoreError):
 
 
 class StaleState(StoreUnavailable):
-    """The cluster behind a gateway does not respond, so that nothing can be changed now."""
+    """The cluster behind a gateway does not respond, or its journal cannot be written. A change was not sent."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this gateway cannot read the state of the cluster or write its journal now; the request was not sent; try"
+            " again later"
+        )
 
 
 class StoreReadOnly(StoreError):

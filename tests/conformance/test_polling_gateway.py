@@ -22,7 +22,9 @@ from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
 from tests.cli.commands.scenarios import a_name, until
-from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, kconf, setting
+from tests.conformance.test_gateway import AUTHORIZER, KEY, OUTSIDE, begin, gateway, kconf, metrics_of, setting
+from tests.docs.test_dashboard import OF_GATEWAYS
+from tests.support.process import free_port
 
 Line = tuple[str, str | None, str | None, str, str | None]
 
@@ -39,23 +41,25 @@ def journal(admin: SyncAdminClient, *resources: Resource) -> list[Line]:
 def test_changes_of_all_tools_are_seen_and_ours_have_an_author(
     kafka_431: KafkaBroker, tools: ToolServer, tmp_path: Path
 ) -> None:
-    topic = a_name("polled")
+    topic, port = a_name("polled"), free_port()
     resource = Resource.topic(topic)
     with (
         SyncAdminClient(kafka_431.bootstrap) as direct,
-        gateway(kafka_431, tmp_path / "gw.db", polls=True) as (address, _),
+        gateway(kafka_431, tmp_path / "gw.db", "--metrics", f"127.0.0.1:{port}", polls=True) as (address, _),
         SyncAdminClient(address) as admin,
     ):
         direct.create_topics([NewTopic(topic, 2, 1)]).raise_for_failures()
         until(lambda: topic in admin.list_topics(), True)
         admin.incremental_alter_configs({resource: setting("0010")}, reason="ours").raise_for_failures()
         assert admin.describe_configs([resource])[resource][KEY].value == "10"
-        seen = admin.required_revision
+        seen, before = admin.required_revision, metrics_of(port)
+        assert before.keys() >= OF_GATEWAYS
         where = ("--alter", "--entity-type", "topics", "--entity-name", topic)
         assert tools.kafka_configs(kafka_431.bootstrap, *where, "--add-config", f"{KEY}=20").returncode == 0
         with pytest.raises(InvalidUpdateVersion):  # whether or not a poll has seen the change
             admin.incremental_alter_configs({resource: setting(30)}, expected={resource: seen})[resource]
         until(lambda: admin.describe_configs([resource])[resource][KEY].value, "20")
+        assert metrics_of(port)[OUTSIDE] == before[OUTSIDE] + 1
         direct.incremental_alter_configs({resource: setting(25)}).raise_for_failures()
         until(lambda: direct.describe_configs([resource])[resource][KEY].value, "25")
         admin.incremental_alter_configs({resource: setting(20)}, reason="as seen").raise_for_failures()

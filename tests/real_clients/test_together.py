@@ -89,7 +89,7 @@ def test_concurrently_created_topics_all_exist(server: KconfProcess, topic: str)
     codes = asyncio.run(create_all())
 
     with Admin(server.bootstrap) as admin:
-        known = {each.name for each in admin.ask("Metadata", 13, topics=None).topics}
+        known = {each.name for each in admin.ask("Metadata", 12, topics=None).topics}
     assert sorted(codes) == [0] + [36] * 9
     assert {f"{topic}-{number}" for number in range(10)} <= known
 

@@ -213,6 +213,21 @@ def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
     assert poller.take() == []
 
 
+def test_another_cluster_at_the_same_address_is_not_taken_for_changes(cluster: FakeCluster) -> None:
+    """Its topics would look deleted, and others created."""
+    poller = started(cluster)
+    cluster.id = "other"
+    cluster.set(ORDERS, KEY, "9")
+    for _ in range(2):
+        poller._step()
+        assert (poller.is_current, poller.take()) == (False, [])
+    assert "belong to cluster other, not to cluster" in str(poller._error)
+    cluster.id = "cluster"
+    poller._step()
+    assert poller.is_current
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "9")]
+
+
 def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeCluster) -> None:
     """It caught up before it responded, so the older value is a new change."""
     cluster.nodes = [1]
