@@ -67,13 +67,14 @@ def test_every_metric_of_ours_is_on_the_dashboard_or_only_for_detail(exported: s
     }
     ours = {name for name in exported if name.startswith("kconf_")} | OF_GATEWAYS
 
-    assert ours - asked(" ".join(expressions())) - detail == set()
+    assert ours - asked(" ".join(expressions())) == detail
 
 
 def test_the_alerts_of_the_docs_can_fire(exported: set[str]) -> None:
-    page = (ROOT / "docs/operations.md").read_text()
+    names = asked((ROOT / "docs/operations.md").read_text())
 
-    assert asked(page) - exported - OF_GATEWAYS == set()
+    assert len(names) > 5
+    assert names - exported - OF_GATEWAYS == set()
 
 
 def test_panels_do_not_cover_each_other() -> None:

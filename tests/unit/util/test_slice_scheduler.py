@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import count
 from typing import Any
@@ -130,6 +131,7 @@ def test_the_connections_of_an_owner_take_turns() -> None:
         await asyncio.gather(*(scheduler.run("ada", work(name, 9 * STEP, log)) for name in "xyz"))
 
     asyncio.run(scene())
+    assert Counter(log) == dict.fromkeys("xyz", 9)
     for length in range(len(log)):
         done = [log[:length].count(name) for name in "xyz"]
         assert max(done) - min(done) <= 2, "".join(log)

@@ -162,6 +162,23 @@ def test_a_code_that_the_provider_refuses_is_a_page() -> None:
     assert (answer.status_code, shown(answer.text)) == (403, f"{ISSUER} refused the request: invalid_grant")
 
 
+@pytest.mark.parametrize(
+    ("code", "logged"),
+    [
+        ("invalid_client", [f"{ISSUER} does not accept this console as a client: invalid_client"]),
+        ("unauthorized_client", [f"{ISSUER} does not accept this console as a client: unauthorized_client"]),
+        ("invalid_grant", []),
+    ],
+)
+def test_a_wrong_client_secret_is_logged_for_the_operator_and_a_wrong_code_is_not(
+    caplog: pytest.LogCaptureFixture, code: str, logged: list[str]
+) -> None:
+    browser = Browser(HOME)
+    browser.http.answer = ProviderRefused(f"{ISSUER} refused the request: {code}", code)
+    assert browser.log_in().status_code == 403
+    assert [each.message for each in caplog.records if each.levelname == "ERROR"] == logged
+
+
 def test_logins_are_limited() -> None:
     browser = Browser(HOME)
     statuses = [browser.client.get("/-/oidc/start").status_code for _ in range(11)]
