@@ -363,7 +363,7 @@ VIOLATIONS: Final = Table(
             until_principal   string     author of that change
             until_reason      string     reason, if given
             until_origin      string     origin of that change
-            ended             string     `mended` (satisfied again), `changed` (another violating value), `gone` (deleted)
+            ended             string     `mended` (satisfied again), `changed` (other violating value), `gone` (deleted)
             open              boolean    whether it is still violated
         """),
     ),

@@ -20,7 +20,7 @@ def handle(context: ServerContext, request: DescribeClusterRequest, call: ApiReq
         known = request.endpoint_type == _CONTROLLERS
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="this is a broker endpoint" if known else f"unknown endpoint type {request.endpoint_type}",
+            error_message="the endpoint type is CONTROLLER, but this is a broker" if known else f"unknown endpoint type {request.endpoint_type}",
         )  # the endpoint type stays 1, as in Kafka
     return DescribeClusterResponse(
         endpoint_type=_BROKERS,
