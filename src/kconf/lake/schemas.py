@@ -447,9 +447,9 @@ TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, STATE,
 _NOT_STREAMED: Final = frozenset({"sequence", *(each.name for each in REQUEST)})
 CHANGE_ROW: Final = (
     *(each for each in _line_columns(CHANGE_LINE) if each.name not in _NOT_STREAMED),
-    *_columns("gap_begin  bigint  of a row of the kind `gap`: the first missing revision; `revision` is the last one"),
+    *_columns("gap_begin  bigint  for rows of kind `gap`: the first missing revision; `revision` is the last"),
 )
-"""A row of the stream of changes: a line of the journal, as far as a live cluster tells it."""
+"""A row of the stream of changes: the fields of a journal line that a live cluster provides."""
 
 SNAPSHOT_LINE: Final = _columns("""
     cluster        string              cluster ID

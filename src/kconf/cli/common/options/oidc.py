@@ -1,4 +1,4 @@
-"""The options of a console whose people log in with an OIDC provider: the same for `kconf console` and `kconf serve`."""
+"""The options of a console whose users log in with an OIDC provider: the same for `kconf console` and `kconf serve`."""
 
 from __future__ import annotations
 
