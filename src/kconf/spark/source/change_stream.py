@@ -138,7 +138,8 @@ class ChangeReader(DataSourceReader):
                 before = pages.position
                 rows = pages.next_page()
                 if pages.position == before:
-                    raise RequestTimedOut(f"cluster {feed.cluster} was read up to {before} only, not {partition.until}")
+                    reached = f"only up to {before}, not up to {partition.until}"
+                    raise RequestTimedOut(f"cluster {feed.cluster} was read {reached}")
                 yield change_batch(rows)
         finally:
             feed.close()
