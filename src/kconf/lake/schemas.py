@@ -355,7 +355,7 @@ VIOLATIONS: Final = Table(
             principal         string     author of that change; null if only snapshots show it
             reason            string     reason, if given
             origin            string     origin of that change, as in `history`
-            cause             string     `itself`: the resource was changed; `inherited`: an inherited value was
+            cause             string     `itself`: the resource was changed; `inherited`: an inherited value was changed
             changes           bigint     changes in that interval that the rule would have refused or warned about
             until             timestamp  end of the violation; null if still violated
             until_epoch       bigint     epoch of the change that ended it
