@@ -242,7 +242,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if until is None:
                 break
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"cluster {self._feed.cluster} was read up to {before} only, not {until}")
+                raise RequestTimedOut(f"cluster {self._feed.cluster} was read only up to {before}, not up to {until}")
             time.sleep(_PAUSE)
         return rows, pages.position
 
