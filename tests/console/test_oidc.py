@@ -248,7 +248,7 @@ def test_no_secret_is_in_the_log(visits: Visits, world: World) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Logged out")
 
     log = world.server.log()
-    assert "User:ana logged in at" in log
+    assert "User:ana logged in with" in log
     assert SECRET not in log
     assert "eyJ" not in log  # how every token begins
     assert "code=" not in log

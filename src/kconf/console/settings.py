@@ -33,7 +33,7 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """`login`: people log in with their own Kafka credential. `oidc`: they log in at this provider.
+    """`login`: people log in with their own Kafka credential. `oidc`: they log in with this provider.
 
     `names` are host names by which people reach it, `public_url` is the address that they use.
     """

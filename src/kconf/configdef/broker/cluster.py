@@ -45,7 +45,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("controller.quorum.retry.backoff.ms", INT, "20", AT_LEAST_0, LOW, READ_ONLY, "Pause before a failed quorum request is sent again."),
     broker("controller.quorum.voters", LIST, "", VOTERS, HIGH, READ_ONLY, "The fixed set of metadata voters, each as id@host:port."),
     broker("controller.quota.window.num", INT, "11", AT_LEAST_1, LOW, READ_ONLY, "Samples kept for measuring controller mutations against their quota."),
-    broker("controller.quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, "Length of one sample of controller mutations, in seconds."),
+    broker("controller.quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, "Length of one sample of a controller mutation quota, in seconds."),
     broker("controller.socket.timeout.ms", INT, "30000", None, MEDIUM, READ_ONLY, "Socket timeout of the channels between controller and brokers."),
     broker("create.topic.policy.class.name", CLASS, None, None, LOW, READ_ONLY, "Policy class that can refuse the creation of topics."),
     broker("delete.topic.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, "Allows topics to be deleted; otherwise a deletion is refused."),

@@ -119,7 +119,7 @@ class JournalFeed:
         page = self._page(after, max(1, min(limit, PAGE)))
         if page.epoch != self.epoch:
             raise ConfigurationError(
-                f"the store of cluster {self.cluster} was replaced: its epoch was {self.epoch} and is {page.epoch}"
+                f"the store of cluster {self.cluster} was replaced: its epoch was {self.epoch} and is now {page.epoch}"
             )
         revisions = [FeedRevision(page.epoch, each) for each in page.revisions]
         return FeedPage(revisions, page.next_after, page.next_after >= page.current)

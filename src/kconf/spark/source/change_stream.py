@@ -138,7 +138,8 @@ class ChangeReader(DataSourceReader):
                 before = pages.position
                 rows = pages.next_page()
                 if pages.position == before:
-                    raise RequestTimedOut(f"cluster {feed.cluster} was read up to {before} only, not {partition.until}")
+                    reached = f"only up to {before}, not up to {partition.until}"
+                    raise RequestTimedOut(f"cluster {feed.cluster} was read {reached}")
                 yield change_batch(rows)
         finally:
             feed.close()
@@ -241,7 +242,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if until is None:
                 break
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"cluster {self._feed.cluster} was read up to {before} only, not {until}")
+                raise RequestTimedOut(f"cluster {self._feed.cluster} was read only up to {before}, not up to {until}")
             time.sleep(_PAUSE)
         return rows, pages.position
 

@@ -243,7 +243,7 @@ def test_no_token_and_no_secret_is_in_a_page_a_cookie_or_the_log(caplog: pytest.
     (_, form, headers) = browser.http.posted[0]
     for secret in (ACCESS, REFRESH, SECRET, "eyJ", form["code_verifier"], headers["Authorization"]):
         assert [each for each in said if secret in each] == []
-    assert "User:id-1 logged in at https://idp.test" in caplog.text
+    assert "User:id-1 logged in with https://idp.test" in caplog.text
     assert "the ID token of the provider is not valid: its nonce" in caplog.text
 
 

@@ -100,7 +100,7 @@ def test_a_batch_that_cannot_be_read_again_completely_is_an_error(monkeypatch: p
         def read(self, after: int, limit: int) -> FeedPage:
             return FeedPage([], after, False) if after >= 4 else super().read(after, 2)
 
-    with pytest.raises(RequestTimedOut, match="was read up to 4 only, not 6"):
+    with pytest.raises(RequestTimedOut, match="was read only up to 4, not up to 6"):
         numbers(reader(Stuck(9)), 2, 6)
     assert reader(Stuck(9)).latestOffset(at(4), ReadMaxRows(5)) == at(4)
 
