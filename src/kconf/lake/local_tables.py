@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from kconf.lake.schemas import Table
 
 Mode = Literal["append", "overwrite"]
+Stamp = tuple[str, int, int]
+"""Identifies the last commit of a table: its file, the file's inode, and its time."""
 
 
 class Files(NamedTuple):
@@ -28,10 +31,14 @@ class Files(NamedTuple):
 
 
 class LocalTables:
-    """The tables in one directory; all but `write` require that the table exists. An error is a LakeError."""
+    """The tables in one directory; all but `write` require that the table exists. An error is a LakeError.
+
+    The state of a table is kept until its next commit, since a run asks for it many times.
+    """
 
     def __init__(self, place: str) -> None:
         self._place = place
+        self._last: dict[str, tuple[Stamp, DeltaTable]] = {}
 
     def files(self, table: Table, version: int | None = None) -> Files | None:
         """The files of a table; None: its rows are not simply those of its files, as with deletion vectors."""
@@ -42,6 +49,34 @@ class LocalTables:
             added = found.get_add_actions(flatten=True)
             paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
             return None if any("%" in each for each in paths) else Files(sorted(paths), sum(sizes), _schema(found))
+
+    def fresh(self, table: Table, since: int) -> Files | None:
+        """Those files that may have rows of a later `round`, by their statistics."""
+        whole = self.files(table)
+        if whole is None:
+            return None
+        with self._checked():
+            found = self._open(table)
+            added = found.get_add_actions(flatten=True)
+            names = ("path", "size_bytes", "max.round")
+            paths, sizes, rounds = (
+                added.column(name).to_pylist() if name in added.schema.names else [None] * added.num_rows
+                for name in names
+            )
+            wanted = {
+                path: size
+                for path, size, last in zip(paths, sizes, rounds, strict=True)
+                if last is None or last > since
+            }
+            return Files(sorted(wanted), sum(wanted.values()), whole.schema)
+
+    def rows(self, table: Table, names: Sequence[str] | None = None, *, since: int | None = None) -> pa.Table:
+        """All rows, or those of a later `round`: all columns, or some."""
+        from pyarrow import dataset
+
+        with self._checked():
+            wanted = None if since is None else dataset.field("round") > since
+            return self._open(table).to_pyarrow_dataset().to_table(names and list(names), filter=wanted)
 
     def schema(self, table: Table) -> Mapping[str, Any]:
         """The schema of a table, as Spark's JSON."""
@@ -81,7 +116,17 @@ class LocalTables:
     def _open(self, table: Table, version: int | None = None) -> DeltaTable:
         from deltalake import DeltaTable
 
-        return DeltaTable(f"{self._place}/{table.path}", version=version)
+        place = f"{self._place}/{table.path}"
+        if version is not None:
+            return DeltaTable(place, version=version)
+        stamp = _last_commit(f"{place}/_delta_log")
+        last = self._last.get(table.path)
+        if last is not None and stamp is not None and last[0] == stamp:
+            return last[1]
+        opened = DeltaTable(place)
+        if stamp is not None:
+            self._last[table.path] = stamp, opened
+        return opened
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -94,6 +139,16 @@ class LocalTables:
             if "No space left on device" in str(error):
                 raise LakeError(disk_full(self._place)) from None
             raise LakeError(f"The lake {self._place} cannot be used: {store_error(error)}") from None
+
+
+def _last_commit(log: str) -> Stamp | None:
+    """The last commit of a table; None if it cannot be determined."""
+    try:
+        name = max(each for each in os.listdir(log) if each.endswith(".json") and each[:-5].isdigit())
+        status = os.stat(f"{log}/{name}")
+    except (OSError, ValueError):
+        return None
+    return name, status.st_ino, status.st_mtime_ns
 
 
 def disk_full(uri: str) -> str:

@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,6 +67,13 @@ class Lake:
         self._small = 0 if self.local is None else small
         self._is_little = little and self._small > 0
         self._tables = LocalTables(self.uri)
+        self.memory: dict[str, Any] = {}
+        """What a later run of the session may use again."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether small tables are read and written without Delta Lake's jobs."""
+        return self._small > 0
 
     # -- where things are --------------------------------------------------------------------------------------------
 
@@ -120,6 +127,26 @@ class Lake:
         if version is not None:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(table))
+
+    def read_since(self, table: Table, number: int) -> DataFrame:
+        """The rows of a bronze table that were read after a round. Files without such rows are not opened."""
+        found = self._fresh(table, number)
+        rows = self.read(table) if found is None or len(found.paths) > _FILES else self._read_files(table, found)
+        return rows.where(f"round > {number}")
+
+    def fresh(self, table: Table, names: Sequence[str], number: int) -> pa.Table | None:
+        """Some columns of these rows, without Spark; None: only Spark can read them, or they are too many."""
+        if not self.exists(table):
+            return _arrow_schema(table).empty_table().select(names)
+        return None if self._fresh(table, number) is None else self._tables.rows(table, names, since=number)
+
+    def _fresh(self, table: Table, number: int) -> Files | None:
+        found = self._tables.fresh(table, number) if self._small and self.exists(table) else None
+        return found if found is not None and found.size <= self._small else None
+
+    def rows(self, table: Table, names: Sequence[str] | None = None) -> pa.Table | None:
+        """All rows of a small table, without Spark; None: it is not small, or does not exist."""
+        return self._tables.rows(table, names or table.names) if self.is_small(table) else None
 
     def _read_files(self, table: Table, files: Files) -> DataFrame:
         """The rows of Parquet files: Spark needs no jobs to find them, as it does for a Delta table."""
@@ -215,6 +242,12 @@ class Lake:
         else:
             self._writer(table, rows, "append", note).save(self.path(table))
 
+    def append_arrow(self, table: Table, rows: pa.Table, *, note: Mapping[str, Any] | None = None) -> None:
+        """Add a few rows in memory, without Spark; columns that they do not have are null. For a local lake."""
+        schema, there = _arrow_schema(table), set(rows.column_names)
+        columns = [rows[each.name] if each.name in there else pa.nulls(rows.num_rows, each.type) for each in schema]
+        self._write_arrow(table, pa.table(columns, names=schema.names).cast(schema), "append", note)
+
     def append_rows(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
     ) -> None:
@@ -266,6 +299,23 @@ class Lake:
             self._write_arrow(table, _collected(rows, table), "overwrite", note)
             return
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
+
+    def update(
+        self,
+        table: Table,
+        last: pa.Table,
+        rows: DataFrame,
+        merged: Callable[[pa.Table, pa.Table], pa.Table],
+        note: Mapping[str, Any],
+    ) -> None:
+        """Replace all rows of a table in one commit with those that `merged` returns, for its `last` rows and new ones
+        that Spark computes."""
+        new = _collected(rows, table)
+        self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
+
+    def in_spark(self, table: Table, rows: pa.Table) -> DataFrame:
+        """Rows of a table in memory for Spark."""
+        return self.spark.createDataFrame(rows) if rows.num_rows else local(self.spark, [], table.ddl)
 
     def _stays_small(self, table: Table, few: bool) -> bool:
         return self._is_little or (few and self.is_small(table))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -21,6 +22,15 @@ def added(rows: DataFrame, more: DataFrame) -> DataFrame:
     figures = {"count": F.sum("count"), "first": F.min("first"), "last": F.max("last")}
     same = [name for name in ACTIVITY.names if name not in figures]
     return both.groupBy(*same).agg(*(column.alias(name) for name, column in figures.items()))
+
+
+def added_in_memory(rows: pa.Table) -> pa.Table:
+    """The sum of such rows in memory, as `added`."""
+    figures = [("count", "sum"), ("first", "min"), ("last", "max")]
+    same = [name for name in rows.column_names if name not in {name for name, _ in figures}]
+    summed = rows.group_by(same).aggregate(figures)
+    summed = summed.rename_columns({f"{name}_{how}": name for name, how in figures})
+    return summed.select(rows.column_names).cast(rows.schema)
 
 
 def _changes(journal: DataFrame) -> DataFrame:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -54,6 +56,26 @@ def holes(journal: DataFrame) -> DataFrame:
         *(F.col("there").cast("string").alias("found"), "time"),
     )
     return gaps.unionByName(incomplete, allowMissingColumns=True)
+
+
+COUNTS: Final = ("cluster", "epoch", "sequence", "line", "lines", "origin")
+"""What `is_complete` needs."""
+
+
+def is_complete(lines: pa.Table) -> bool:
+    """Whether nothing is missing in lines in memory, by the counts of `holes`."""
+    is_numbered = pc.and_(pc.greater(lines["epoch"], 0), pc.is_in(lines["origin"], value_set=pa.array(_COUNTED)))
+    lines = lines.filter(is_numbered)
+    head = pc.equal(lines["line"], 0)
+    lines = lines.append_column("head", head.cast(pa.int64()))
+    lines = lines.append_column("expected", pc.if_else(head, lines["lines"], 0))
+    counted = lines.group_by(["cluster", "epoch"]).aggregate(
+        [("head", "sum"), ("sequence", "max"), ("line", "count"), ("expected", "sum")]
+    )
+    return bool(
+        pc.all(pc.equal(counted["head_sum"], counted["sequence_max"]), min_count=0).as_py()
+        and pc.all(pc.equal(counted["line_count"], counted["expected_sum"]), min_count=0).as_py()
+    )
 
 
 def log_gaps(ranges: DataFrame, lines: DataFrame) -> DataFrame:
