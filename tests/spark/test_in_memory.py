@@ -9,9 +9,10 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from kconf.lake.schemas import ACTIVITY, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, GOLD, INTEGRITY, JOURNAL, SNAPSHOT
+from kconf.lake.schemas import ACTIVITY, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, GOLD, HISTORY, INTEGRITY, JOURNAL, SNAPSHOT
 from kconf.spark import bronze, silver
 from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake, fit, local
@@ -206,3 +207,24 @@ def test_a_gap_disappears_when_its_lines_arrive(spark: SparkSession, tmp_path: P
     rounds.run(*missing)
     assert rounds.world.lake.read(INTEGRITY).isEmpty()
     rounds.world.check()
+
+
+def test_tables_of_medium_size_are_updated_file_by_file(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(spark, tmp_path)
+    lake, (one, other) = rounds.world.lake, rounds.made.values()
+    monkeypatch.setattr(Lake, "rows", lambda *_: None)  # no table is small
+    before = set(lake.read(HISTORY).inputFiles())
+
+    rounds.run(*one.set("topic", "t1", "retention.ms", "1000"), attempt("other", 1, "User:eve"))
+    rounds.run(*one.set("topic", "t1", "retention.ms", "5"), *other.create("new", **{"retention.ms": "1000"}))
+
+    rounds.world.check()
+    assert [each["operationParameters"]["mode"] for each in DeltaTable(lake.path(HISTORY)).history(2)] == ["Append"] * 2
+    assert not before & {each for each in lake.read(HISTORY).inputFiles() if "open=true" in each}
+    assert before & set(lake.read(HISTORY).inputFiles()) == {each for each in before if "open=false" in each}
+    again = {table: shown(lake.read(table)) for table in (HISTORY, *GOLD)}
+    monkeypatch.undo()
+    silver.rebuild(lake)
+    assert shown(lake.read(HISTORY)) == again[HISTORY]

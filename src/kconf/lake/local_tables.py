@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kconf.lake.location import LakeError
+from kconf.lake.parquet_files import as_text, write_parquet
 from kconf.lake.store_errors import store_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
+    from deltalake import CommitProperties, DeltaTable
 
     from kconf.lake.schemas import Table
 
@@ -22,12 +26,31 @@ Stamp = tuple[str, int, int]
 """Identifies the last commit of a table: its file, the file's inode, and its time."""
 
 
-class Files(NamedTuple):
-    """The Parquet files of a version of a table (their paths below it, their bytes), and its schema as Spark's JSON."""
+@dataclass(frozen=True)
+class Files:
+    """The Parquet files of a version of a table (bytes by the path below it), and its schema as Spark's JSON."""
 
-    paths: Sequence[str]
-    size: int
+    sizes: Mapping[str, int]
     schema: Mapping[str, Any]
+
+    @property
+    def paths(self) -> list[str]:
+        return sorted(self.sizes)
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes.values())
+
+    def below(self, folder: str) -> Files:
+        """Those in a folder."""
+        return Files({path: size for path, size in self.sizes.items() if path.startswith(folder)}, self.schema)
+
+
+class Piece(NamedTuple):
+    """A file of a table, by its path below the table, and its rows."""
+
+    path: str
+    rows: pa.Table
 
 
 class LocalTables:
@@ -48,7 +71,8 @@ class LocalTables:
                 return None
             added = found.get_add_actions(flatten=True)
             paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
-            return None if any("%" in each for each in paths) else Files(sorted(paths), sum(sizes), _schema(found))
+            is_encoded = any("%" in each for each in paths)
+            return None if is_encoded else Files(dict(zip(paths, sizes, strict=True)), _schema(found))
 
     def fresh(self, table: Table, since: int) -> Files | None:
         """Those files that may have rows of a later `round`, by their statistics."""
@@ -58,17 +82,12 @@ class LocalTables:
         with self._checked():
             found = self._open(table)
             added = found.get_add_actions(flatten=True)
-            names = ("path", "size_bytes", "max.round")
-            paths, sizes, rounds = (
-                added.column(name).to_pylist() if name in added.schema.names else [None] * added.num_rows
-                for name in names
+            has_rounds = "max.round" in added.schema.names
+            rounds = added.column("max.round").to_pylist() if has_rounds else [None] * added.num_rows
+            last = dict(zip(added.column("path").to_pylist(), rounds, strict=True))
+            return Files(
+                {path: size for path, size in whole.sizes.items() if (last[path] or since + 1) > since}, whole.schema
             )
-            wanted = {
-                path: size
-                for path, size, last in zip(paths, sizes, rounds, strict=True)
-                if last is None or last > since
-            }
-            return Files(sorted(wanted), sum(wanted.values()), whole.schema)
 
     def rows(self, table: Table, names: Sequence[str] | None = None, *, since: int | None = None) -> pa.Table:
         """All rows, or those of a later `round`: all columns, or some."""
@@ -77,6 +96,44 @@ class LocalTables:
         with self._checked():
             wanted = None if since is None else dataset.field("round") > since
             return self._open(table).to_pyarrow_dataset().to_table(names and list(names), filter=wanted)
+
+    def pieces(self, table: Table, *, partition: Mapping[str, bool] | None = None) -> Iterator[Piece]:
+        """The rows of each file, one after the other; only of one partition if given."""
+        wanted = None
+        for name, value in (partition or {}).items():
+            from pyarrow import dataset
+
+            wanted = dataset.field(name) == value
+        with self._checked():
+            whole = self._open(table).to_pyarrow_dataset()
+            for fragment in whole.get_fragments(filter=wanted):
+                yield Piece(fragment.path, fragment.to_table(schema=whole.schema).select(table.names))
+
+    def replace(
+        self,
+        table: Table,
+        gone: Sequence[str],
+        rows: Sequence[pa.Table],
+        ranges: Sequence[str],
+        note: Mapping[str, Any],
+    ) -> None:
+        """Replace files of a table with new ones, in one commit. `ranges`: the columns with statistics."""
+        from deltalake.transaction import AddAction, RemoveAction
+
+        now = round(time.time() * 1000)
+        with self._checked():
+            last = self._open(table)
+            home = Path(self._place, table.path)
+            added = [each for part in rows for each in write_parquet(home, part, table.partitioned_by, ranges)]
+            actions: list[AddAction | RemoveAction] = [
+                AddAction(each.path, each.size, each.partition, now, True, json.dumps(each.statistics))
+                for each in added
+            ]
+            sizes = {path: (size, partition) for path, size, partition in _added(last, table.partitioned_by)}
+            actions += [RemoveAction(path, True, now, *sizes[path]) for path in gone]
+            last.create_write_transaction(
+                actions, "append", last.schema(), list(table.partitioned_by), commit_properties=_noted(note)
+            )
 
     def schema(self, table: Table) -> Mapping[str, Any]:
         """The schema of a table, as Spark's JSON."""
@@ -99,9 +156,8 @@ class LocalTables:
         note: Mapping[str, Any] | None = None,
     ) -> None:
         """Add rows or replace all, in one commit. `properties` are those of a table that does not exist yet."""
-        from deltalake import CommitProperties, write_deltalake
+        from deltalake import write_deltalake
 
-        more = CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}) if note is not None else None
         with self._checked():
             write_deltalake(
                 f"{self._place}/{table.path}",
@@ -110,7 +166,7 @@ class LocalTables:
                 partition_by=list(table.partitioned_by) or None,
                 schema_mode="overwrite" if mode == "overwrite" else None,
                 configuration=properties,
-                commit_properties=more,
+                commit_properties=_noted(note) if note is not None else None,
             )
 
     def _open(self, table: Table, version: int | None = None) -> DeltaTable:
@@ -139,6 +195,20 @@ class LocalTables:
             if "No space left on device" in str(error):
                 raise LakeError(disk_full(self._place)) from None
             raise LakeError(f"The lake {self._place} cannot be used: {store_error(error)}") from None
+
+
+def _noted(note: Mapping[str, Any]) -> CommitProperties:
+    from deltalake import CommitProperties
+
+    return CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
+
+
+def _added(table: DeltaTable, partitioned_by: Sequence[str]) -> Iterator[tuple[str, int, dict[str, str | None]]]:
+    """The path, size and partition of each file."""
+    found = table.get_add_actions(flatten=True)
+    names = ("path", "size_bytes", *(f"partition.{each}" for each in partitioned_by))
+    for path, size, *values in zip(*(found.column(each).to_pylist() for each in names), strict=True):
+        yield path, size, {name: as_text(value) for name, value in zip(partitioned_by, values, strict=True)}
 
 
 def _last_commit(log: str) -> Stamp | None:

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from kconf.lake.local_tables import Files, LocalTables, Mode
+from kconf.lake.local_tables import Files, LocalTables, Mode, Piece
 from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
 from kconf.lake.lock import LakeLock
+from kconf.lake.parquet_files import as_text
 from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _ASKED_BY: Final = frozenset(
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
 SMALL: Final = 4 * 1024 * 1024
 """Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
+_MEDIUM: Final = 8
+"""Times as much: what is updated file by file."""
 _FILES: Final = 32  # Spark lists more paths in a job
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
@@ -137,8 +140,12 @@ class Lake:
     def fresh(self, table: Table, names: Sequence[str], number: int) -> pa.Table | None:
         """Some columns of these rows, without Spark; None: only Spark can read them, or they are too many."""
         if not self.exists(table):
-            return _arrow_schema(table).empty_table().select(names)
+            return self.none_of(table).select(names)
         return None if self._fresh(table, number) is None else self._tables.rows(table, names, since=number)
+
+    def none_of(self, table: Table) -> pa.Table:
+        """No rows of the table."""
+        return _arrow_schema(table).empty_table()
 
     def _fresh(self, table: Table, number: int) -> Files | None:
         found = self._tables.fresh(table, number) if self._small and self.exists(table) else None
@@ -312,6 +319,36 @@ class Lake:
         that Spark computes."""
         new = _collected(rows, table)
         self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
+
+    def pieces(self, table: Table, **partition: bool) -> Iterator[Piece] | None:
+        """The rows of each file of a table of medium size, or of one partition; None: only Spark can read it."""
+        if not self._small or not self.exists(table):
+            return None
+        found = self._tables.files(table)
+        folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
+        if found is None or found.below(folder).size > _MEDIUM * self._small:
+            return None
+        return self._tables.pieces(table, partition=partition)
+
+    def replace_files(
+        self,
+        table: Table,
+        pieces: Iterable[Piece],
+        kept: Callable[[pa.Table], pa.Table],
+        rows: DataFrame,
+        note: Mapping[str, Any],
+    ) -> None:
+        """Replace the files that have rows which are not `kept`, and add rows that Spark computes, in one commit."""
+        self._check_lock()
+        new = _collected(rows, table)
+        gone, whole = [], [new]
+        for piece in pieces:
+            rest = kept(piece.rows)
+            if rest.num_rows < piece.rows.num_rows:
+                gone.append(piece.path)
+                whole.append(rest.cast(new.schema))
+        ranges = self._ranges(table).split(",")
+        self._tables.replace(table, gone, [pa.concat_tables(whole)], ranges, note)
 
     def in_spark(self, table: Table, rows: pa.Table) -> DataFrame:
         """Rows of a table in memory for Spark."""

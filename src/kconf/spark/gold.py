@@ -124,6 +124,8 @@ class _Update:
             lake.overwrite(table, gold.rows(table), note)
         elif part.is_few and (last := lake.rows(table)) is not None:
             lake.update(table, last, gold.rows(table), partial(gold.merged, table), note)
+        elif part.is_few and table is not ACTIVITY and (pieces := lake.pieces(table)) is not None:
+            lake.replace_files(table, pieces, partial(gold.rest, table), gold.rows(table), note)
         else:
             lake.overwrite(table, gold.whole(table), note, few=part.is_few)
 
@@ -203,19 +205,22 @@ class Gold:
             counted_again = pc.and_(pc.equal(last["kind"], "changes"), in_clusters(last, self._followed))
             kept = last.filter(pc.invert(pc.or_(is_flapping, counted_again)))
             return activity.added_in_memory(pa.concat_tables([kept, part.rest(last.filter(is_flapping)), rows]))
+        return pa.concat_tables([self.rest(table, last), rows])
+
+    def rest(self, table: Table, last: pa.Table) -> pa.Table:
+        """The rows in memory that an update of the part keeps."""
+        part = self.part
+        assert part is not None
         if table is EFFECTIVE_QUOTA:
-            kept = last.filter(pc.invert(in_clusters(last, {*part.touched, *part.callers})))
-        elif table is UNEVEN:
-            kept = last.filter(pc.invert(in_clusters(last, part.clusters)))
-        elif table is TOPICS:
-            kept = part.rest(last, of="topic", name="topic")
-        elif table is INTEGRITY:
-            unnamed = pc.is_null(last["resource_name"])
-            gone = pc.and_(unnamed, in_clusters(last, part.touched))
-            kept = part.rest(last.filter(pc.invert(gone)))
-        else:
-            return part.replaced(last, rows)
-        return pa.concat_tables([kept, rows])
+            return last.filter(pc.invert(in_clusters(last, {*part.touched, *part.callers})))
+        if table is UNEVEN:
+            return last.filter(pc.invert(in_clusters(last, part.clusters)))
+        if table is TOPICS:
+            return part.rest(last, of="topic", name="topic")
+        if table is INTEGRITY:
+            gone = pc.and_(pc.is_null(last["resource_name"]), in_clusters(last, part.touched))
+            return part.rest(last.filter(pc.invert(gone)))
+        return part.rest(last)
 
     def prepare(self, tables: Collection[Table]) -> None:
         """Make what several of these tables need, before several threads ask for it."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -307,19 +307,25 @@ def _concerned(
 
 def _merge_few(lake: Lake, new: DataFrame, since: int, note: dict[str, Any]) -> bool:
     """Merge the events of few new lines: only the rows of their resources go through Spark. False: not possible."""
-    lines, history = lake.fresh(JOURNAL, RESOURCE, since), lake.rows(HISTORY)
-    if lines is None or history is None:
+    lines, pieces = lake.fresh(JOURNAL, RESOURCE, since), lake.pieces(HISTORY, open=True)
+    if lines is None or pieces is None:
         return False
     part = Part(lake, set(zip(*(lines[name].to_pylist() for name in RESOURCE), strict=True)), ())
-    there = history.filter(history["open"])
-
-    def merged(last: pa.Table, new: pa.Table) -> pa.Table:
-        return pa.concat_tables([last.filter(pc.invert(last["open"])), part.rest(last.filter(last["open"])), new])
-
+    now = list(pieces)
+    there = pa.concat_tables([part.within(each.rows) for each in now]) if now else lake.none_of(HISTORY)
     with planned_for(lake.spark, is_few=True, is_small=True):
-        events = open_events(lake.in_spark(HISTORY, part.within(there))).unionByName(new)
-        lake.update(HISTORY, history, intervals(events), merged, note)
+        rows = intervals(open_events(lake.in_spark(HISTORY, there)).unionByName(new))
+        whole = lake.rows(HISTORY)
+        if whole is None:
+            lake.replace_files(HISTORY, now, part.rest, rows, note)
+        else:
+            lake.update(HISTORY, whole, rows, partial(_with_open, part), note)
     return True
+
+
+def _with_open(part: Part, last: pa.Table, new: pa.Table) -> pa.Table:
+    """All rows of the history, after the open rows of the part were replaced."""
+    return pa.concat_tables([last.filter(pc.invert(last["open"])), part.replaced(last.filter(last["open"]), new)])
 
 
 def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:

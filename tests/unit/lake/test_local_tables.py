@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,41 @@ def test_a_commit_by_another_process_is_seen_also_if_the_table_was_created_again
     LocalTables(str(tmp_path)).write(TABLE, rows(c=3), "append")
     LocalTables(str(tmp_path)).write(TABLE, rows(d=4), "append")
     assert found(tables) == {"c": 3, "d": 4}
+
+
+FLAGS = Table(
+    "silver",
+    "flags",
+    "Flags.",
+    (Column("name", "string", ""), Column("at", "timestamp", ""), Column("open", "boolean", "")),
+    ("open",),
+)
+
+
+def flags(at: datetime | None, **names: bool) -> pa.Table:
+    schema = pa.schema([("name", pa.string()), ("at", pa.timestamp("us", "UTC")), ("open", pa.bool_())])
+    return pa.Table.from_pylist([{"name": name, "at": at, "open": value} for name, value in names.items()], schema)
+
+
+def test_files_are_replaced_in_one_commit_with_statistics(tables: LocalTables, tmp_path: Path) -> None:
+    noon = datetime(2026, 11, 1, 12, 0, 0, 1500, UTC)
+    tables.write(FLAGS, flags(noon, a=True, b=False), "append")
+    tables.write(FLAGS, flags(noon, c=True), "append")
+    pieces = list(tables.pieces(FLAGS, partition={"open": True}))
+    assert sorted(each.rows["name"].to_pylist() for each in pieces) == [["a"], ["c"]]
+    assert [each.rows.column_names for each in pieces] == [["name", "at", "open"]] * 2
+    (first,) = (each for each in pieces if each.rows["name"].to_pylist() == ["a"])
+
+    new = [flags(noon, d=True, e=False), flags(None, f=True)]
+    tables.replace(FLAGS, [first.path], new, ["name", "at"], {"round": 7})
+
+    kept = {row["name"]: row["open"] for row in tables.columns(FLAGS, ["name", "open"])}
+    assert kept == {"b": False, "c": True, "d": True, "e": False, "f": True}
+    made = DeltaTable(tmp_path / FLAGS.path)
+    assert made.version() == 2
+    assert json.loads(made.history(1)[0]["userMetadata"]) == {"round": 7}
+    added = made.get_add_actions(flatten=True)
+    columns = [added.column(each).to_pylist() for each in ("min.name", "num_records", "max.at", "null_count.at")]
+    found = {name: figures for name, *figures in zip(*columns, strict=True)}
+    assert found["d"][1] >= noon
+    assert found["f"] == [1, None, 1]
