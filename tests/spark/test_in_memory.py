@@ -122,9 +122,14 @@ def test_a_count_in_memory_shows_that_no_line_is_missing(
     followed = [{**place, "origin": "log", "epoch": 9, "revision": 40, "sequence": 40}, {**place, "epoch": 0}]
     journal = local(spark, [*rows, *followed], JOURNAL.ddl)
 
-    is_complete = integrity.is_complete(fit(journal, JOURNAL).toArrow())
+    lines = fit(journal, JOURNAL).toArrow()
 
-    assert is_complete == integrity.holes(journal).isEmpty()
+    later = integrity.Counts(1).plus(lines.slice(0, 1), 2).plus(lines.slice(1), 3)
+    at_once = integrity.Counts(3).plus_rows(integrity.counted(journal).collect())
+
+    assert later == at_once
+    assert later.are_complete(["c"]) == integrity.holes(journal).isEmpty()
+    assert later.are_complete([])
 
 
 class Rounds:

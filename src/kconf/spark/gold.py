@@ -54,7 +54,7 @@ _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 _REMEMBERED: Final = 100
 """Clusters; of more, what resources inherit is computed in each run."""
-_INHERITED: Final = "inherited"
+_INHERITED, _COUNTS = "inherited", "counts"
 _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["declared"]}
 """The inputs that the rows of a table depend on; for violations see violations.py."""
 
@@ -76,6 +76,8 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
             elif part is None or part:
                 gold = made.setdefault(None if part is None else since, Gold(lake, inputs, part))
                 work[table] = partial(update.write, gold)
+        if None in made:
+            lake.memory.clear()  # it may be another lake in the same place
         for gold in made.values():
             gold.prepare({table for table in work if table is not VIOLATIONS})
         for late in (False, True):
@@ -339,7 +341,7 @@ class Gold:
         """What resources inherit. Few new rows seldom change it, so it is kept for the next run of the session."""
         part = self.part
         near = set() if part is None else {*part.touched, *part.callers}
-        if part is None or self._here is None or len(near) > _REMEMBERED:
+        if part is None or not part.is_few or not self.lake.in_memory or len(near) > _REMEMBERED:
             return self._keep(self._inherited())
         then, now = (self._made_from(number) for number in (part.since, reached_round(self.lake)))
         known: Inherited | None = self.lake.memory.get(_INHERITED)
@@ -440,12 +442,19 @@ class Gold:
         return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), parts)
 
     def _is_counted(self, followed_clusters: Collection[str]) -> bool:
-        """Whether no line is missing in the clusters of the part, as a count in memory shows; False: unknown."""
-        if self.part is None or self._here is None:
+        """Whether no line is missing in the clusters of the part, by counts that the session keeps; False: unknown."""
+        part = self.part
+        if part is None or not part.is_few or not self.lake.in_memory:
             return False
-        lines = self.lake.rows(JOURNAL, integrity.COUNTS)
-        wanted = set(self.part.touched) - set(followed_clusters)
-        return lines is not None and integrity.is_complete(lines.filter(in_clusters(lines, wanted)))
+        known: integrity.Counts | None = self.lake.memory.get(_COUNTS)
+        fresh = self.lake.fresh(JOURNAL, integrity.COUNTED, part.since)
+        now = reached_round(self.lake)
+        if known is not None and known.round == part.since and fresh is not None:
+            known = known.plus(fresh, now)
+        elif known is None or known.round != now:
+            known = integrity.Counts(now).plus_rows(integrity.counted(self.lake.read(JOURNAL)).collect())
+        self.lake.memory[_COUNTS] = known
+        return known.are_complete(set(part.touched) - set(followed_clusters))
 
     def _whole(self, clusters: Sequence[str]) -> list[str]:
         """Those clusters of which all is affected."""
