@@ -85,10 +85,10 @@ def put(lake: Lake, table: Table, rows: Sequence[Row]) -> None:
     lake.overwrite(table, lake.spark.createDataFrame(values, table.ddl))
 
 
-def finish(lake: Lake, tables: Sequence[Table], run: int = 1) -> None:
+def finish(lake: Lake, tables: Sequence[Table], run: int = 1, inputs: Mapping[str, str] | None = None) -> None:
     """Write the run row, which records the versions that belong together."""
     versions = {each.name: lake.version(each) for each in tables}
-    put(lake, RUNS, [{"run": run, "started": at(0), "finished": at(24), "versions": versions}])
+    put(lake, RUNS, [{"run": run, "started": at(0), "finished": at(24), "versions": versions, "inputs": inputs}])
 
 
 def fill(lake: Lake, today: datetime) -> None:

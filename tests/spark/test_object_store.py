@@ -118,6 +118,7 @@ def test_a_lake_and_an_archive_on_s3(store: Store) -> None:
 
     assert "run 1:" in told
     assert rows("SELECT count(*) FROM journal") == [(len(journal.lines),)]
+    assert rows("SELECT count(*) FROM journal JOIN files USING (file)") == [(len(journal.lines),)]
     assert rows("SELECT file FROM files") == [(f"s3a://{BUCKET}/archive/c1/one [1] %41.jsonl",)]
     assert any(b"SparkSubmit" in each for each in store.commands)
     assert store.leaks() == []

@@ -12,10 +12,10 @@ import pytest
 
 from kconf.cli.main import main
 from kconf.lake.location import LakeError
-from kconf.lake.lookup import LakeTables, LookupFilter, shown
-from kconf.lake.schemas import HISTORY, INTEGRITY, SNAPSHOT
+from kconf.lake.lookup import NO_FILES, LakeTables, LookupFilter, shown
+from kconf.lake.schemas import DRIFT, HISTORY, INTEGRITY, SNAPSHOT, TOPICS, VIOLATIONS
 from kconf.model.resource import Resource
-from kconf.spark.delta_tables import Lake
+from kconf.spark.delta_tables import Lake, local
 from tests.cli.conftest import Ran, run_in_process
 from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, finish, interval, put, shape, static
 
@@ -184,7 +184,7 @@ def test_violations_exit_with_3_if_one_is_an_error(place: Path) -> None:
     ever = items(place, "violations", "--between", at(0).isoformat(), at(9).isoformat(), status=3)
     assert [each["resource"] for each in ever] == ["topic:t0", "topic:t1", "topic:t2"]
     assert items(place, "violations", "--between", at(3).isoformat(), at(9).isoformat(), "--owner", "search") == now[:1]
-    assert "no violations found" in ask(place, "violations", "--rule", "another", "--all").err
+    assert "no violations found" in ask(place, "violations", "topic:payments", "--all").err
     assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).err
 
 
@@ -211,8 +211,33 @@ def test_without_rules_and_declared_files_that_is_reported(spark: SparkSession, 
     put(lake, HISTORY, INTERVALS)
     finish(lake, [HISTORY])
 
-    assert "no run had a policy" in ask(tmp_path, "violations").err
-    assert "no declared state: the last run" in ask(tmp_path, "drift", status=2).err
+    nothing = {"declared": NO_FILES, "policy": NO_FILES}
+    for given in ({}, nothing):
+        assert "no rules: the last run" in ask(tmp_path, "violations", status=2).err
+        assert "no declared state: the last run" in ask(tmp_path, "drift", status=2).err
+        page = ask(tmp_path, "report", "-").out
+        assert "No policy: the last run had no rules to check." in page
+        assert "<b>unknown</b>open policy violations" in page
+        assert "<b>unknown</b>values that drifted" in page
+        for table in (DRIFT, VIOLATIONS):  # an earlier run had some
+            put(lake, table, [])
+        finish(lake, [HISTORY, DRIFT, VIOLATIONS], inputs=given or nothing)
+
+
+def test_a_rule_and_an_owner_that_do_not_exist_are_errors(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    put(lake, HISTORY, INTERVALS)
+    lake.overwrite(VIOLATIONS, local(spark, [], VIOLATIONS.ddl), note={"rules": ["retention"]})
+    put(lake, TOPICS, [{"cluster": ONE, "topic": "orders", "owner": "search", "exists": True}])
+    finish(lake, [HISTORY, TOPICS, VIOLATIONS])
+
+    assert "no violations found" in ask(tmp_path, "violations", "--rule", "retention", "--owner", "search").err
+    assert ask(tmp_path, "violations", "--rule", "retenton", status=2).err == (
+        "kconf: the policy of the last run has no rule retenton; did you mean retention?\n"
+    )
+    assert ask(tmp_path, "violations", "--owner", "serch", status=2).err == (
+        "kconf: the lake has no topic of the owner serch; did you mean search?\n"
+    )
 
 
 def test_compare_exits_with_3_and_ignores_given_keys(place: Path) -> None:
@@ -276,7 +301,11 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("blame", "--cluster", "cluster"), "is a prefix of 2 cluster IDs"),
         (("compare", ONE, "nobody"), "the lake has no cluster 'nobody'"),
         (("what-if", "--set", "topic:x", "a=1"), "what-if supports broker:default only"),
+        (("history", "--user", "anne"), "the lake has no data on quota:user=anne"),
         (("what-if", "--set", "broker:default", "no.such.key=1"), "unknown broker key no.such.key"),
+        (("what-if", "--set", "broker:default", "log.retention.sm=1"), "did you mean log.retention.ms?"),
+        (("what-if", "--set", "broker:default", "log.dirs=/x"), "log.dirs cannot be set at broker:default, only in"),
+        (("what-if", "--set", "broker:default", "listeners=a"), "listeners can only be set for each broker"),
         (("what-if", "--set", "broker:default", "log.retention.ms=soon"), "log.retention.ms"),
         (("report", "x.html", "--days", "0"), "--days takes a number"),
         (("report", "/nowhere/x.html"), "/nowhere/x.html cannot be written: No such file or directory"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from kconf.lake.location import LakeError
@@ -44,3 +46,17 @@ def test_an_error_of_spark_is_a_sentence(lake: Lake, message: str, sentence: str
         raise PySparkException(message)
 
     assert str(raised.value) == sentence.format(lake=lake.uri)
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("no answer")])
+def test_a_jvm_that_has_ended_is_a_sentence(lake: Lake, error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """A real one that is killed: test_follow_command.py."""
+    with pytest.raises(LakeError, match=r"^Spark's JVM ended unexpectedly\. .*Run again"), runner.plain_errors(lake):
+        raise error
+
+    try:
+        raise error
+    except type(error):
+        logging.getLogger().exception("as py4j does")
+    logging.getLogger().error("another")
+    assert [each.message for each in caplog.records] == ["another"]

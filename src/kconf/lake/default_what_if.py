@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from kconf.configdef.catalog import kafka_43
+from kconf.configdef.dynamic import CLUSTER_WIDE, PER_BROKER
 from kconf.configdef.validate import validate
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ConfigurationError, InvalidConfig
@@ -42,7 +44,12 @@ def check_proposed(proposed: Mapping[str, str]) -> None:
     known = kafka_43().broker
     for key, value in proposed.items():
         if key not in known:
-            raise ConfigurationError(f"unknown broker key {key}")
+            near = get_close_matches(key, known, 1)
+            raise ConfigurationError(f"unknown broker key {key}" + (f"; did you mean {near[0]}?" if near else ""))
+        if key in PER_BROKER:
+            raise ConfigurationError(f"{key} can only be set for each broker, not at broker:default")
+        if key not in CLUSTER_WIDE:
+            raise ConfigurationError(f"{key} cannot be set at broker:default, only in server.properties")
         try:
             validate(known[key], value)
         except InvalidConfig as error:

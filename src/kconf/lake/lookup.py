@@ -8,6 +8,7 @@ for contexts with a lake.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.lake.location import LakeError, NoLake, located, storage_options
-from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, Table
+from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, VIOLATIONS, Table
 from kconf.lake.store_errors import store_error
 from kconf.model.resource import Resource
 
@@ -31,6 +32,7 @@ Pair = tuple[Row | None, Row | None]
 NO_FILES: Final = sha256().hexdigest()[:16]
 """The fingerprint in `runs` of inputs without files."""
 _SINCE: Final = "since, epoch, revision, line"
+_RECENT: Final = 20  # commits; a compaction has no note
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,23 @@ class LakeTables:
     @property
     def is_declared(self) -> bool:
         """Whether the last run had declared files."""
-        given = dict(self.run["inputs"] or ()).get("declared")
-        return self.has(DRIFT) and given != NO_FILES
+        return self.has(DRIFT) and self._was_given("declared")
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether the last run had a policy."""
+        return self.has(VIOLATIONS) and self._was_given("policy")
+
+    def _was_given(self, name: str) -> bool:
+        """Whether the last run had input files of a kind. Their tables stay, without rows, when they are omitted."""
+        return dict(self.run["inputs"] or ()).get(name) != NO_FILES
+
+    def note(self, table: Table) -> dict[str, Any]:
+        """The note of the last commit of a table that has one, as of the last run; empty if that was long ago."""
+        found = self.delta_table(table)
+        commits = found.history(_RECENT) if found is not None else ()
+        notes = (each["userMetadata"] for each in commits if "userMetadata" in each)
+        return dict(json.loads(next(notes, "{}")))
 
     def clusters(self) -> list[str]:
         """The IDs of all clusters with a history."""
@@ -233,14 +250,16 @@ def portable(row: Row | None) -> str | None:
 
 
 def _shape(text: str) -> str:
-    """Partitions and replication of a topic, from the journal's or the snapshot's format."""
-    import json
+    """Partitions and replication of a topic, from the journal's or the snapshot's format.
 
+    A client does not know them if it left them to the broker.
+    """
     parsed = json.loads(text)
     if "replicas" in parsed:
         replicas = parsed["replicas"]
         return f"partitions={len(replicas)} replicas={len(replicas[0]) if replicas else 0}"
-    return f"partitions={parsed.get('partitions')} replicas={parsed.get('replication')}"
+    counts = (count if (count := parsed.get(name) or 0) > 0 else "unknown" for name in ("partitions", "replication"))
+    return "partitions={} replicas={}".format(*counts)
 
 
 def _last_words(rows: Sequence[Row]) -> list[Row]:

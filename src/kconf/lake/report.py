@@ -57,7 +57,7 @@ def read_report(uri: str, cluster: str, days: int, today: date) -> LakeReport:
         refusals=_by_author([each for each in recent if each["kind"] == "refusals"]),
         drift=tables.rows(DRIFT, only, order=resource) if tables.is_declared else None,
         violations=tables.rows(VIOLATIONS, [*only, "open"], order=f"severity, owner, {resource}")
-        if tables.has(VIOLATIONS)
+        if tables.has_policy
         else None,
         flapping=sorted((each for each in activity if each["kind"] == "flapping"), key=lambda each: -each["count"]),
         integrity=tables.rows(INTEGRITY, only, order="time"),

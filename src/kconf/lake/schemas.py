@@ -83,7 +83,7 @@ _ENTITY = _of_change("entity")
 _CALLER = _of_change(*CALLER_NAMES)
 _ORDER = _of_change("epoch", "revision", "line")
 _FROM = _columns("""
-    file   string  the file it was read from
+    file   string  the file it was read from; for a metadata log, `log` in its directory
     round  bigint  the pipeline round that read it; the history records the last round it includes
 """)
 

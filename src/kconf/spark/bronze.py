@@ -96,7 +96,7 @@ def read_snapshots(lake: Lake, uri: str, number: int, result: Read) -> None:
         finally:
             read.unpersist()
         result.facts += taken.facts
-        result.skipped |= {files.path_of(file): reason for file, reason in taken.skipped.items()}
+        result.skipped |= taken.skipped
     files.record(lake, "snapshots", found, result.skipped, number)
 
 

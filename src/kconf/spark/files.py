@@ -8,6 +8,7 @@ are already stored are not added twice.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ from kconf.lake.schemas import FILES
 from kconf.spark.delta_tables import Lake
 
 _LINES: Final = ".jsonl"
+_PLAIN: Final = re.compile(r"[\w.:/=-]+", re.ASCII)
+"""A path that is the same in a URI."""
 
 
 class LogRange(NamedTuple):
@@ -70,9 +73,15 @@ def is_known(lake: Lake, source: str, file: Listed) -> bool:
 
 
 def text_of(lake: Lake, files: Sequence[Listed]) -> DataFrame:
-    """The lines (`value`) of files, with their `file`."""
+    """The lines (`value`) of files, with their `file` as in the ledger."""
     reader = lake.spark.read.option("__globPaths__", "false")  # escape: the path is literal, not a glob
-    return reader.text([each.path for each in files]).select("value", F.col("_metadata.file_path").alias("file"))
+    paths = [each.path for each in files]
+    uri = F.col("_metadata.file_path")
+    if not all(map(_PLAIN.fullmatch, paths)):
+        uri = F.url_decode(F.replace(uri, F.lit("+"), F.lit("%2B")))  # of a form, where + is a space
+    local = F.when(uri.startswith("file:///"), F.substr(uri, F.lit(8)))
+    local = local.when(uri.startswith("file:/"), F.substr(uri, F.lit(6)))
+    return reader.text(paths).select("value", local.otherwise(uri).alias("file"))
 
 
 def record(lake: Lake, source: str, files: Iterable[Listed], skipped: Mapping[str, str], number: int) -> None:
@@ -112,8 +121,8 @@ def ranges(lake: Lake) -> DataFrame:
 
 
 def path_of(file: str) -> str:
-    """The ledger's path for a file that Spark names by its URI."""
-    return unquote(urlsplit(file).path if file.startswith("file:") else file)
+    """The ledger's path for a file that a run of an older version recorded with its URI."""
+    return unquote(urlsplit(file).path) if file.startswith("file:") else file
 
 
 def _known(lake: Lake, source: str, home: str) -> dict[str, Listed]:
@@ -128,7 +137,14 @@ def _known(lake: Lake, source: str, home: str) -> dict[str, Listed]:
 
 
 def _on_disk(place: Path) -> Iterator[Listed]:
-    for folder, _, names in os.walk(place):
+    """The files of a directory tree, also behind symbolic links to directories, which may form a circle."""
+    seen = set()
+    for folder, folders, names in os.walk(place, onerror=_cannot_list, followlinks=True):
+        home = os.path.realpath(folder)
+        if home in seen:
+            folders.clear()
+            continue
+        seen.add(home)
         for name in names:
             if _is_meant(name):
                 path = os.path.join(folder, name)
@@ -152,6 +168,15 @@ def _elsewhere(lake: Lake, source: str, uri: str) -> Iterator[Listed]:
             yield Listed(each.getPath().toString(), each.getLen(), each.getModificationTime())
 
 
+def _cannot_list(error: OSError) -> None:
+    """A directory that cannot be listed must not look empty."""
+    if not isinstance(error, FileNotFoundError):  # deleted in the meantime
+        raise LakeError(f"{error.filename} cannot be listed: {error.strerror}")
+
+
 def _is_meant(name: str) -> bool:
-    """Whether a file has lines, or looks as if it should: `x.jsonl.gz` is reported as skipped."""
-    return _LINES in name and not name.startswith(".")
+    """Whether a file has lines, or looks as if it should: `x.jsonl.gz` and `x.json` are reported as skipped.
+
+    A client's journal has a begun-….json for a request without a known outcome, which is not read.
+    """
+    return "json" in name.lower() and not name.startswith((".", "begun-"))

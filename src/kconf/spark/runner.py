@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
@@ -220,6 +220,11 @@ def plain_errors(lake: Lake) -> Iterator[None]:
         yield
     except KconfError:
         raise
+    except (ConnectionError, Py4JNetworkError):
+        raise LakeError(
+            "Spark's JVM ended unexpectedly. It may have been killed, for example because the memory of the machine ran"
+            " out. Run again: the tables are complete up to their last commit."
+        ) from None
     except (PySparkException, Py4JError) as error:
         text = str(error)
         if "No space left on device" in text:

@@ -115,10 +115,24 @@ def start(
             session = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except Exception as error:  # the JVM fails in many ways and reports them only in its log
             raise SparkUnavailable(_why(error, file)) from None
+    _silence(session)
+    return session
+
+
+def _silence(session: Any) -> None:
+    """Log no plans and no stack traces: the caller reports errors, also if the JVM has ended."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print whole plans to stderr
         logging.getLogger(name).disabled = True
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it reports each connection that it closes
-    return session
+    logging.getLogger().addFilter(_is_not_of_py4j)
+    session.sparkContext._accumulatorServer.handle_error = lambda *_: None
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """py4j logs lost connections with the root logger, and then raises an error."""
+    from py4j.protocol import Py4JError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], Py4JError | ConnectionError))
 
 
 def check_pyspark() -> None:

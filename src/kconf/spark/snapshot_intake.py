@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import SNAPSHOT
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.files import path_of
 from kconf.spark.transforms import snapshots
 
 Row = dict[str, Any]
@@ -76,7 +77,9 @@ def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
         *("cluster", F.unix_millis("taken").alias("taken"), F.col("value").alias("started")),
         *(F.col("missing").alias("unseen"), "file"),
     )
-    return {(row["cluster"], row["taken"]): row.asDict() for row in found.collect()}
+    return {
+        (row["cluster"], row["taken"]): {**row.asDict(), "file": path_of(row["file"] or "")} for row in found.collect()
+    }
 
 
 def _steps(given: Iterable[Row], known: dict[tuple[str, int], Row], taken: Taken) -> list[Row]:
@@ -117,7 +120,7 @@ def _is_known(step: Row, known: dict[tuple[str, int], Row]) -> bool:
 
 
 def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
-    """The differences of each snapshot from the previous one."""
+    """The differences of each snapshot from the previous one, with the file of the snapshot."""
     steps = F.broadcast(plan)
     shown = snapshots.facts(
         seen.join(steps.where("given").select("cluster", "taken", "file"), ["cluster", "taken", "file"], "left_semi")
@@ -127,7 +130,9 @@ def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
     shown = shown.join(numbered.where("given"), ["cluster", "at"]).drop("given", "unseen")
     asked = numbered.where("NOT given")
     then = snapshots.states(lake.read(SNAPSHOT).where("kind <> 'snapshot'"), asked)
-    return snapshots.news(shown.drop("at").unionByName(then), numbered)
+    news = snapshots.news(shown.drop("at").unionByName(then), numbered)
+    read_from = steps.where("step > 0").select("cluster", F.timestamp_millis("taken").alias("taken"), "file")
+    return news.join(read_from, ["cluster", "taken"])
 
 
 def _snapshot_rows(plan: DataFrame) -> DataFrame:

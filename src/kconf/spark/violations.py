@@ -1,8 +1,8 @@
 """Maintains the table of violations: only resources affected by new rows are evaluated again.
 
-The commit notes record the inputs: the round and build of the history, and a fingerprint of rules, owners, keys,
-columns and kconf's version. If anything except the round differs, the whole past is evaluated again. Otherwise a
-resource is evaluated again if new bronze rows affect it (affected.py).
+The commit notes record the inputs: the round and build of the history, the IDs of the `rules`, and a fingerprint of
+rules, owners, keys, columns and kconf's version. If anything except the round differs, the whole past is evaluated
+again. Otherwise a resource is evaluated again if new bronze rows affect it (affected.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kconf.version import __version__
 def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
     """Update the table from the history, in one commit."""
     if not inputs.rules.rules:
-        lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={})
+        lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={"rules": []})
         return
     note, last = _made_from(lake, inputs), lake.note(VIOLATIONS)
     is_same = all(last.get(name, "") == note[name] for name in ("built", "given"))
@@ -67,4 +67,5 @@ def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:
     state, files = lake.note(HISTORY), inputs.fingerprints
     given = [__version__, VIOLATIONS.ddl, files["policy"], files["owners"], *keys(inputs.catalog)]
     fingerprint = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
-    return {"round": reached_round(lake), "built": state.get("built"), "given": fingerprint}
+    rules = sorted(each.id for each in inputs.rules.rules)
+    return {"round": reached_round(lake), "built": state.get("built"), "given": fingerprint, "rules": rules}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,15 @@ def test_a_column_that_an_older_version_did_not_write_is_null(lake: LakeSql) -> 
 def test_times_are_utc(lake: LakeSql) -> None:
     assert lake.query("SELECT count(*) FROM history WHERE since = '2026-11-01 12:00'").rows == [(2,)]
     assert lake.query("SELECT hour(since), current_setting('TimeZone') FROM history LIMIT 1").rows == [(12, "UTC")]
+
+
+def test_a_command_prints_the_rows_and_nothing_else(uri: str) -> None:
+    """In a process of its own: DuckDB prints objects that are left when Python exits."""
+    command = [sys.executable, "-m", "kconf", "lake", "sql", "SELECT count(*) AS rows FROM history", "--lake", uri]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "rows\n2\n", "")
 
 
 def test_a_catalog_query_lists_every_table_of_the_run(lake: LakeSql) -> None:

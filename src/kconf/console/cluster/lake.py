@@ -37,7 +37,7 @@ def _facts(uri: str, cluster: str) -> LakeFacts:
     owned = tables.rows(TOPICS, [*conditions, '"exists"', "owner IS NOT NULL"], columns="topic, owner")
     names = "resource_type, resource_name"
     drift = tables.rows(DRIFT, conditions, columns=names) if tables.is_declared else None
-    broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if tables.has(VIOLATIONS) else None
+    broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if tables.has_policy else None
     used = tables.rows(EFFECTIVE_QUOTA, [*conditions, "used IS NOT NULL"], columns='"user", client_id, key, used')
     finished = tables.run["finished"]
     return LakeFacts(

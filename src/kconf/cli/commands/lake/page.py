@@ -55,12 +55,14 @@ class Section(NamedTuple):
     rows: Sequence[Sequence[str]] = ()
 
 
-def page(title: str, about: str, tiles: Mapping[str, int], sections: Sequence[Section]) -> str:
-    """The whole document."""
+def page(title: str, about: str, tiles: Mapping[str, int | None], sections: Sequence[Section]) -> str:
+    """The whole document. The figure of a tile is None if it is unknown."""
     colors = "".join(
         f".s{number} {{ fill: var(--c{number}); background: var(--c{number}); }}\n" for number in range(COLORS)
     )
-    items = "".join(f"<li><b>{count:,}</b>{escape(name)}</li>" for name, count in tiles.items())
+    items = "".join(
+        f"<li><b>{'unknown' if count is None else f'{count:,}'}</b>{escape(name)}</li>" for name, count in tiles.items()
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'

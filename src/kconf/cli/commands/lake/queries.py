@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.options.quota_entity import quota_entity
@@ -109,6 +109,7 @@ def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> Look
         resources.update(dict.fromkeys(Resource(selector.type, name) for name in matched))
     entity = quota_entity(options) if hasattr(options, "user") else None
     if entity is not None:
+        _check_resource(tables, entity.resource, chosen, more)
         resources[entity.resource] = None
     found = LookupFilter(chosen, list(resources), options.key)
     if options.key:
@@ -117,17 +118,27 @@ def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> Look
 
 
 def _check_resource(tables: LakeTables, resource: Resource, chosen: Sequence[str], more: Sequence[Table]) -> None:
+    from kconf.lake.labels import resource_text
     from kconf.lake.lookup import LookupFilter
     from kconf.lake.schemas import SNAPSHOT
 
     also = (*more, SNAPSHOT) if resource.type is ResourceType.BROKER else more
     if resource == Resource.brokers() or tables.knows(LookupFilter(chosen, [resource]), also):
         return
+
+    def shown(name: str) -> str:
+        return resource_text({"resource_type": resource.type.word, "resource_name": name})
+
+    hint = did_you_mean(resource.name, tables.names(resource.type.word, chosen, also), shown)
+    raise ConfigurationError(f"the lake has no data on {shown(resource.name)}{hint}")
+
+
+def did_you_mean(word: str, known: Collection[str], shown: Callable[[str], str] = str) -> str:
+    """A hint with the most similar known word; nothing if none is similar."""
     from difflib import get_close_matches
 
-    near = get_close_matches(resource.name, tables.names(resource.type.word, chosen, also), 1)
-    hint = f"; did you mean {resource._replace(name=near[0])}?" if near else ""
-    raise ConfigurationError(f"the lake has no data on {resource}{hint}")
+    near = get_close_matches(word, sorted(known), 1)
+    return f"; did you mean {shown(near[0])}?" if near else ""
 
 
 def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:

@@ -67,14 +67,14 @@ def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) ->
         "clusters": len(known or chosen or tables.clusters()),
         "topics": topics[0]["count"] if topics else 0,
         f"changes in {days} days": sum(row["count"] for row in changes),
-        "values that drifted": len(drift),
-        "open policy violations": len(broken),
+        "values that drifted": len(drift) if tables.is_declared else None,
+        "open policy violations": len(broken) if tables.has_policy else None,
         "journal integrity findings": len(rows(INTEGRITY)),
     }
     sections = [
         *_changes(changes, span),
         _drift(drift, tables.is_declared),
-        _findings(broken),
+        _findings(broken, tables.has_policy),
         _flapping([row for row in activity if row["kind"] == "flapping"]),
         _refusals([row for row in activity if row["kind"] == "refusals"]),
         _doubts(rows(INTEGRITY)),
@@ -127,7 +127,9 @@ def _drift(rows: Sequence[Row], is_declared: bool) -> Section:
     )
 
 
-def _findings(rows: Sequence[Row]) -> Section:
+def _findings(rows: Sequence[Row], has_policy: bool) -> Section:
+    if not has_policy:
+        return Section("Policy findings by owner", "No policy: the last run had no rules to check.")
     if not rows:
         return Section("Policy findings by owner", "No open violations.")
     by_owner: dict[str, Counter[str]] = {}
@@ -175,7 +177,7 @@ def _refusals(rows: Sequence[Row]) -> Section:
 
 def _doubts(rows: Sequence[Row]) -> Section:
     if not rows:
-        return Section("Journal integrity", "No gaps, and the clusters match the journal.")
+        return Section("Journal integrity", "No gaps and no unrecorded changes were found.")
     names = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
     headings = ("Cluster", "Resource", *(name.replace("_", " ").capitalize() for name in names), "Noticed")
     listed = [

@@ -10,6 +10,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
 
+from kconf.cli import collect_at_exit
 from kconf.cli.commands.lake.queries import begin
 from kconf.cli.output.formats import plain
 from kconf.cli.output.result import CommandResult, Item, ResultColumn
@@ -26,6 +27,7 @@ def sql(options: argparse.Namespace, answer: CommandResult) -> None:
     if options.limit < 1:
         raise ConfigurationError("--limit must be at least 1")
     text = read_stdin() if options.query == "-" else options.query
+    collect_at_exit()
     with LakeSql(begin(options, answer), memory=options.memory) as lake:
         found = lake.query(text, options.limit)
     answer.is_plain = True

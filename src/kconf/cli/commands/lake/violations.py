@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.cli.commands.lake.queries import about, amount, begin, span, time
+from kconf.cli.commands.lake.queries import about, amount, begin, did_you_mean, span, time
 from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn
+from kconf.errors import ConfigurationError
 from kconf.lake.labels import resource_text
 from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
-    from kconf.lake.lookup import Row
+    from kconf.lake.lookup import LakeTables, Row
 
 _ENDING: Final = ("until_reason", "until_origin", "until_epoch", "until_revision")
 _HIDDEN: Final = frozenset({"says", "severity", "epoch", "revision", "origin", "cause", "assumed", *_ENDING})
@@ -24,6 +25,12 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
 
     since, until = span(options)
     tables = begin(options, answer)
+    if not tables.has_policy:
+        raise ConfigurationError(
+            f"no rules: the last run on {tables.uri} had no policy; pass it with `kconf pipeline run --policy FILE`"
+        )
+    _check_rule(tables, options.rule)
+    _check_owner(tables, options.owner)
     conditions = about(options, tables, VIOLATIONS).conditions()
     for name in ("rule", "owner"):
         if getattr(options, name) is not None:
@@ -34,10 +41,28 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
     rows = tables.rows(VIOLATIONS, [*conditions, *held_between(since, until)], order=order)
     add_findings(rows, answer, "owner")
     answer.status = DIFFERENT if any(row["severity"] == "error" for row in rows) else answer.status
-    if not tables.has(VIOLATIONS):
-        answer.notes.append("no run had a policy; pass one with `kconf pipeline run --policy FILE`")
-    elif not rows:
+    if not rows:
         answer.notes.append("no violations found")
+
+
+def _check_rule(tables: LakeTables, rule: str | None) -> None:
+    """Refuse a rule that the policy of the last run did not have, if the lake knows its rules."""
+    from kconf.lake.schemas import VIOLATIONS
+
+    rules = tables.note(VIOLATIONS).get("rules") if rule is not None else None
+    if rule is not None and rules is not None and rule not in rules:
+        raise ConfigurationError(f"the policy of the last run has no rule {rule}{did_you_mean(rule, rules)}")
+
+
+def _check_owner(tables: LakeTables, owner: str | None) -> None:
+    from kconf.lake.schemas import TOPICS, VIOLATIONS
+
+    if owner is None:
+        return
+    found = (row for each in (TOPICS, VIOLATIONS) for row in tables.rows(each, columns="DISTINCT owner"))
+    owners = {row["owner"] for row in found if row["owner"] is not None}
+    if owner not in owners:
+        raise ConfigurationError(f"the lake has no topic of the owner {owner}{did_you_mean(owner, sorted(owners))}")
 
 
 def add_findings(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
