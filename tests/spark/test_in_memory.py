@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -12,8 +12,18 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from kconf.lake.schemas import ACTIVITY, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, GOLD, HISTORY, INTEGRITY, JOURNAL, SNAPSHOT
-from kconf.spark import bronze, silver
+from kconf.lake.schemas import (
+    ACTIVITY,
+    EFFECTIVE_CONFIG,
+    EFFECTIVE_QUOTA,
+    GOLD,
+    HISTORY,
+    INTEGRITY,
+    JOURNAL,
+    SNAPSHOT,
+    Table,
+)
+from kconf.spark import bronze, gold, silver
 from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms import activity, integrity, lines
@@ -214,22 +224,45 @@ def test_a_gap_disappears_when_its_lines_arrive(spark: SparkSession, tmp_path: P
     rounds.world.check()
 
 
+@pytest.mark.parametrize("large", [(HISTORY,), (HISTORY, *GOLD)])
 def test_tables_of_medium_size_are_updated_file_by_file(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: tuple[Table, ...]
 ) -> None:
+    """Of the history, only open rows and those of added files are read, unless lines came late."""
     rounds = Rounds(spark, tmp_path)
     lake, (one, other) = rounds.world.lake, rounds.made.values()
-    monkeypatch.setattr(Lake, "rows", lambda *_: None)  # no table is small
+    rows, prepare = Lake.rows, gold.Gold.prepare
+    recent: list[bool] = []
+
+    def small_rows(self: Lake, table: Table, names: Sequence[str] | None = None) -> pa.Table | None:
+        return None if table in large else rows(self, table, names)
+
+    def noted(self: gold.Gold, tables: Collection[Table]) -> None:
+        recent.append(self._recent is not None)
+        prepare(self, tables)
+
+    monkeypatch.setattr(Lake, "rows", small_rows)
+    monkeypatch.setattr(gold.Gold, "prepare", noted)
     before = set(lake.read(HISTORY).inputFiles())
+    slipped = {"before": "77"}
 
     rounds.run(*one.set("topic", "t1", "retention.ms", "1000"), attempt("other", 1, "User:eve"))
     rounds.run(*one.set("topic", "t1", "retention.ms", "5"), *other.create("new", **{"retention.ms": "1000"}))
-
+    late = one.set("topic", "t3", "retention.ms", "5")
+    rounds.run(*({**line, **slipped} for line in one.set("topic", "t1", "retention.ms", "1000")))
     rounds.world.check()
+    rounds.run(*one.set("topic", "t1", "retention.ms", "5"), *one.set("topic", "t3", "retention.ms", "1000"))
+    rounds.world.check()
+
     assert [each["operationParameters"]["mode"] for each in DeltaTable(lake.path(HISTORY)).history(2)] == ["Append"] * 2
-    assert not before & {each for each in lake.read(HISTORY).inputFiles() if "open=true" in each}
     assert before & set(lake.read(HISTORY).inputFiles()) == {each for each in before if "open=false" in each}
-    again = {table: shown(lake.read(table)) for table in (HISTORY, *GOLD)}
+    rounds.run(*late, *one.set("topic", "t3", "retention.ms", "5"))
+    rounds.world.check()
+    assert recent == [large == (HISTORY,)] * 4 + [False]
+    kinds = {(row["kind"], row["count"]) for row in lake.read(ACTIVITY).where("resource_name = 't1'").collect()}
+    assert ("flapping", 2) in kinds
+    assert not lake.read(INTEGRITY).where("kind = 'slipped' AND resource_name = 't1'").isEmpty()
+    again = shown(lake.read(HISTORY))
     monkeypatch.undo()
     silver.rebuild(lake)
-    assert shown(lake.read(HISTORY)) == again[HISTORY]
+    assert shown(lake.read(HISTORY)) == again

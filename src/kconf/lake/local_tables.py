@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,17 +97,16 @@ class LocalTables:
             wanted = None if since is None else dataset.field("round") > since
             return self._open(table).to_pyarrow_dataset().to_table(names and list(names), filter=wanted)
 
-    def pieces(self, table: Table, *, partition: Mapping[str, bool] | None = None) -> Iterator[Piece]:
-        """The rows of each file, one after the other; only of one partition if given."""
-        wanted = None
-        for name, value in (partition or {}).items():
-            from pyarrow import dataset
-
-            wanted = dataset.field(name) == value
+    def pieces(
+        self, table: Table, *, partition: Mapping[str, bool] | None = None, paths: Collection[str] | None = None
+    ) -> Iterator[Piece]:
+        """The rows of each file, one after the other; only of one partition, or of some files, if given."""
+        folder = "".join(f"{name}={as_text(value)}/" for name, value in (partition or {}).items())
         with self._checked():
             whole = self._open(table).to_pyarrow_dataset()
-            for fragment in whole.get_fragments(filter=wanted):
-                yield Piece(fragment.path, fragment.to_table(schema=whole.schema).select(table.names))
+            for fragment in whole.get_fragments():
+                if fragment.path.startswith(folder) and (paths is None or fragment.path in paths):
+                    yield Piece(fragment.path, fragment.to_table(schema=whole.schema).select(table.names))
 
     def replace(
         self,

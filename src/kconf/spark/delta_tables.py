@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -143,7 +143,8 @@ class Lake:
             return self.none_of(table).select(names)
         return None if self._fresh(table, number) is None else self._tables.rows(table, names, since=number)
 
-    def none_of(self, table: Table) -> pa.Table:
+    @staticmethod
+    def none_of(table: Table) -> pa.Table:
         """No rows of the table."""
         return _arrow_schema(table).empty_table()
 
@@ -329,6 +330,16 @@ class Lake:
         if found is None or found.below(folder).size > _MEDIUM * self._small:
             return None
         return self._tables.pieces(table, partition=partition)
+
+    def pieces_of(self, table: Table, paths: Collection[str]) -> Iterator[Piece]:
+        """The rows of some files."""
+        return self._tables.pieces(table, paths=paths)
+
+    def files(self, table: Table, **partition: bool) -> list[str]:
+        """The paths of the files of a table, or of one partition; none if they are not its rows."""
+        found = self._tables.files(table) if self._small and self.exists(table) else None
+        folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
+        return found.below(folder).paths if found is not None else []
 
     def replace_files(
         self,

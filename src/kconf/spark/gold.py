@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
@@ -46,6 +46,7 @@ from kconf.spark.inputs import USAGE, Inputs
 from kconf.spark.silver import all_events, whole_journal
 from kconf.spark.transforms import activity, drift, effective, followed, integrity, quotas, snapshots
 from kconf.spark.transforms.foreign import foreign
+from kconf.spark.transforms.history import ORDER
 from kconf.spark.transforms.topics.table import topics
 from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
@@ -54,7 +55,7 @@ _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 _REMEMBERED: Final = 100
 """Clusters; of more, what resources inherit is computed in each run."""
-_INHERITED, _COUNTS = "inherited", "counts"
+_INHERITED, _COUNTS, _CLOSED = "inherited", "counts", "closed"
 _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["declared"]}
 """The inputs that the rows of a table depend on; for violations see violations.py."""
 
@@ -62,7 +63,8 @@ _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["decla
 def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
     """Bring all gold tables up to date, several at a time."""
     state, parts = lake.note(HISTORY), Parts(lake)
-    reached = {"round": reached_round(lake), "built": state.get("built")}
+    number = reached_round(lake)
+    reached = {"round": number, "built": state.get("built")}
     made: dict[int | None, Gold] = {}
     try:
         wanted = [table for table in GOLD if has_rows(table, inputs) or lake.exists(table)]
@@ -86,6 +88,7 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
                 say(", ".join(table.name for table in wave) + " …")
                 with ThreadPoolExecutor(_AT_ONCE) as pool:
                     list(pool.map(lambda table: work[table](), wave))
+        lake.memory[_CLOSED] = Closed(number, frozenset(lake.files(HISTORY, open=False)))
     finally:
         for gold in made.values():
             gold.forget()
@@ -139,6 +142,33 @@ class Inherited:
     made_from: tuple[object, ...]
     clusters: frozenset[str]
     rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The files of the history with closed intervals, up to a round."""
+
+    round: int
+    files: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Recent:
+    """The rows of the history, of the resources of the part, that are open, and those that were closed by new lines."""
+
+    open: pa.Table
+    closed: pa.Table
+
+
+def _together(table: Table, pieces: Iterable[pa.Table]) -> pa.Table:
+    found = list(pieces)
+    return pa.concat_tables(found) if found else Lake.none_of(table)
+
+
+def _places(rows: pa.Table) -> pa.Array:
+    """The position of each row in the order, as text."""
+    texts = pc.binary_join_element_wise(*(rows[name].cast(pa.string()) for name in (*ORDER, "cluster")), "\n")
+    return texts.combine_chunks()
 
 
 class Gold:
@@ -206,7 +236,10 @@ class Gold:
             is_flapping = pc.equal(last["kind"], "flapping")
             counted_again = pc.and_(pc.equal(last["kind"], "changes"), in_clusters(last, self._followed))
             kept = last.filter(pc.invert(pc.or_(is_flapping, counted_again)))
-            return activity.added_in_memory(pa.concat_tables([kept, part.rest(last.filter(is_flapping)), rows]))
+            flapping = last.filter(is_flapping)
+            if self._recent is not None:
+                return activity.added_in_memory(pa.concat_tables([kept, *activity.more_flapping(flapping, rows)]))
+            return activity.added_in_memory(pa.concat_tables([kept, part.rest(flapping), rows]))
         return pa.concat_tables([self.rest(table, last), rows])
 
     def rest(self, table: Table, last: pa.Table) -> pa.Table:
@@ -221,12 +254,25 @@ class Gold:
             return part.rest(last, of="topic", name="topic")
         if table is INTEGRITY:
             gone = pc.and_(pc.is_null(last["resource_name"]), in_clusters(last, part.touched))
-            return part.rest(last.filter(pc.invert(gone)))
+            rest = last.filter(pc.invert(gone))
+            if self._recent is None:
+                return part.rest(rest)
+            is_slipped = pc.equal(rest["kind"], "slipped")
+            return pa.concat_tables([rest.filter(is_slipped), part.rest(rest.filter(pc.invert(is_slipped)))])
         return part.rest(last)
 
     def prepare(self, tables: Collection[Table]) -> None:
         """Make what several of these tables need, before several threads ask for it."""
-        _ = self.has_new_callers, self.journal, self.current, self.observed, self.snapshots, self.keys, self.usage
+        _ = (
+            self.has_new_callers,
+            self.journal,
+            self._recent,
+            self.current,
+            self.observed,
+            self.snapshots,
+            self.keys,
+            self.usage,
+        )
         if {EFFECTIVE_CONFIG, UNEVEN} & {table for table in tables if self.affects(table)}:
             self.inherited.count()
 
@@ -253,6 +299,40 @@ class Gold:
     def _here(self) -> pa.Table | None:
         """The history in memory, for few new rows; None: it is not small."""
         return self.lake.rows(HISTORY) if self.part is not None and self.part.is_few else None
+
+    @cached_property
+    def _recent(self) -> Recent | None:
+        """What new lines changed in a history that is not small, in memory; None: unknown.
+
+        If only files were added, all other intervals were closed before.
+        """
+        part, lake = self.part, self.lake
+        if part is None or part.clusters or not part.is_few or self._here is not None or not lake.in_memory:
+            return None
+        known: Closed | None = lake.memory.get(_CLOSED)
+        is_late = lake.note(HISTORY).get("late", 0) > part.since
+        if known is None or known.round != part.since or is_late or self._new_places is None:
+            return None
+        closed, pieces = frozenset(lake.files(HISTORY, open=False)), lake.pieces(HISTORY, open=True)
+        if known.files - closed or pieces is None or lake.pieces(INTEGRITY) is None or lake.rows(ACTIVITY, ()) is None:
+            return None
+        added = lake.pieces_of(HISTORY, closed - known.files)
+        return Recent(*(_together(HISTORY, (part.within(each.rows) for each in found)) for found in (pieces, added)))
+
+    @cached_property
+    def _new_places(self) -> pa.Array | None:
+        """The positions of the new lines, if they are few."""
+        lines = self.lake.fresh(JOURNAL, ("cluster", *ORDER), self.part.since) if self.part is not None else None
+        return None if lines is None else _places(lines)
+
+    @cached_property
+    def _begun(self) -> DataFrame:
+        """The intervals that new lines began, which may be the return of a value."""
+        if self._recent is None:
+            return self.history
+        rows = pa.concat_tables([self._recent.open, self._recent.closed])
+        rows = rows.filter(pc.and_(rows["returned"], pc.is_in(_places(rows), value_set=self._new_places)))
+        return self.lake.in_spark(HISTORY, rows)
 
     @cached_property
     def _followed(self) -> list[str]:
@@ -289,6 +369,8 @@ class Gold:
     @cached_property
     def current(self) -> DataFrame:
         """The current state."""
+        if self._recent is not None:
+            return self.lake.in_spark(HISTORY, self._recent.open)
         now = self.history.where("open")
         return now if self._here is not None else self._keep(now)
 
@@ -395,7 +477,7 @@ class Gold:
         if self._followed:
             by_log = F.col("cluster").isin(self._followed)
             lines = self.journal.where(by_log).unionByName(lines.where(~by_log), allowMissingColumns=True)
-        return activity.activity(lines, attempts, self.history)
+        return activity.activity(lines, attempts, self._begun)
 
     def quotas(self) -> DataFrame:
         """Whoever changed something, or tried to, is in the table of activity."""
@@ -422,7 +504,9 @@ class Gold:
         if self.part is not None:
             journal = journal.where(self.part.is_touched())
         followed_clusters = list(note.get("followed", ()))
-        parts = [integrity.slipped(self.history.where("until_epoch > 0"))]
+        recent = self._recent
+        history = self.history if recent is None else self.lake.in_spark(HISTORY, recent.closed)
+        parts = [integrity.slipped(history.where("until_epoch > 0"))]
         if not self._is_counted(followed_clusters):
             parts.append(integrity.holes(journal.where(~F.col("cluster").isin(followed_clusters))))
         numbered = list(note.get("began", {}))

@@ -3,8 +3,8 @@
 The commit notes of the history record how far it goes: the reading round, per cluster the last line (`marks`), the
 latest time (`clocks`) and the time of the first line numbered by a server (`began`; later snapshots of such a cluster
 add no events, because the journal is complete). If events arrive late, before a cluster's mark or clock, their
-resources are rebuilt. `built` changes with every rebuild, and `fold` with every change of the algorithm, which causes a
-rebuild.
+resources are rebuilt; `late` is the last round with such events. `built` changes with every rebuild, and `fold` with
+every change of the algorithm, which causes a rebuild.
 
 If a cluster has both changes recorded by clients and snapshots (the commit notes `recorded` and `looked` list such
 clusters), snapshots also matter for keys that they show unchanged: see transforms/observations.py. If its metadata log
@@ -101,6 +101,7 @@ def update(lake: Lake) -> bool:
                 lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=few)
         else:
             anew = [each for each in (late, again) if each is not None]
+            note["late"] = note["round"]
             _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note, few=few)
     return True
 
@@ -419,7 +420,7 @@ def _note(summaries: Summaries, state: dict[str, Any]) -> dict[str, Any]:
         for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}
-    return {**reached, **known, "built": state.get("built"), "fold": _FOLD}
+    return {**reached, **known, "late": state.get("late", 0), "built": state.get("built"), "fold": _FOLD}
 
 
 def state_rows(note: dict[str, Any]) -> Iterator[dict[str, Any]]:

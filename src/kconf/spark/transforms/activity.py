@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -31,6 +32,24 @@ def added_in_memory(rows: pa.Table) -> pa.Table:
     summed = rows.group_by(same).aggregate(figures)
     summed = summed.rename_columns({f"{name}_{how}": name for name, how in figures})
     return summed.select(rows.column_names).cast(rows.schema)
+
+
+def more_flapping(known: pa.Table, rows: pa.Table) -> list[pa.Table]:
+    """Rows in memory after new ones, in parts: flapping keys that return again are counted on, with the last author."""
+    is_new = pc.equal(rows["kind"], "flapping")
+    new, same = rows.filter(is_new), ["cluster", "resource_type", "resource_name", "key"]
+    again = pc.is_in(_joined(known, same), value_set=_joined(new, same))
+    figures = [("count", "sum"), ("first", "min"), ("last", "max")]
+    both = pa.concat_tables([known.filter(again), new]).select([*same, "count", "first", "last"])
+    summed = both.group_by(same).aggregate(figures)
+    summed = summed.rename_columns({f"{name}_{how}": name for name, how in figures})
+    counted_on = new.drop_columns(["count", "first", "last"]).join(summed, same)
+    whole = counted_on.select(rows.column_names).cast(rows.schema)
+    return [known.filter(pc.invert(again)), whole, rows.filter(pc.invert(is_new))]
+
+
+def _joined(rows: pa.Table, names: list[str]) -> pa.Array:
+    return pc.binary_join_element_wise(*(rows[name] for name in names), "\n").combine_chunks()
 
 
 def _changes(journal: DataFrame) -> DataFrame:
