@@ -62,6 +62,7 @@ class LocalTables:
     def __init__(self, place: str) -> None:
         self._place = place
         self._last: dict[str, tuple[Stamp, DeltaTable]] = {}
+        self._columns: dict[tuple[str, ...], dict[str, pa.Table]] = {}
 
     def files(self, table: Table, version: int | None = None) -> Files | None:
         """The files of a table; None: its rows are not simply those of its files, as with deletion vectors."""
@@ -140,9 +141,19 @@ class LocalTables:
             return _schema(self._open(table))
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Some columns of all rows."""
+        """Some columns of all rows. Files are opened once: a follower adds one in each round, and asks for all."""
+        import pyarrow as pa
+
         with self._checked():
-            found: list[dict[str, Any]] = self._open(table).to_pyarrow_table(columns=list(names)).to_pylist()
+            whole = self._open(table).to_pyarrow_dataset()
+            fragments = {each.path: each for each in whole.get_fragments()}
+            known = self._columns.get((table.path, *names), {})
+            rows = {
+                path: known[path] if path in known else each.to_table(schema=whole.schema, columns=list(names))
+                for path, each in fragments.items()
+            }
+            self._columns[table.path, *names] = rows
+            found: list[dict[str, Any]] = pa.concat_tables(rows.values()).to_pylist() if rows else []
             return found
 
     def write(

@@ -43,6 +43,7 @@ from kconf.spark import files, violations
 from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import USAGE, Inputs
+from kconf.spark.session import planned_for
 from kconf.spark.silver import all_events, whole_journal
 from kconf.spark.transforms import activity, drift, effective, followed, integrity, quotas, snapshots
 from kconf.spark.transforms.foreign import foreign
@@ -80,14 +81,16 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
                 work[table] = partial(update.write, gold)
         if None in made:
             lake.memory.clear()  # it may be another lake in the same place
-        for gold in made.values():
-            gold.prepare({table for table in work if table is not VIOLATIONS})
-        for late in (False, True):
-            wave = [table for table in work if (table in _LATER) is late]
-            if wave:
-                say(", ".join(table.name for table in wave) + " …")
-                with ThreadPoolExecutor(_AT_ONCE) as pool:
-                    list(pool.map(lambda table: work[table](), wave))
+        is_light = VIOLATIONS not in work and all(gold.is_light for gold in made.values())
+        with planned_for(lake.spark, is_few=is_light, is_small=is_light):
+            for gold in made.values():
+                gold.prepare({table for table in work if table is not VIOLATIONS})
+            for late in (False, True):
+                wave = [table for table in work if (table in _LATER) is late]
+                if wave:
+                    say(", ".join(table.name for table in wave) + " …")
+                    with ThreadPoolExecutor(_AT_ONCE) as pool:
+                        list(pool.map(lambda table: work[table](), wave))
         lake.memory[_CLOSED] = Closed(number, frozenset(lake.files(HISTORY, open=False)))
     finally:
         for gold in made.values():
@@ -193,6 +196,11 @@ class Gold:
             INTEGRITY: self.integrity,
         }
         return makers[table]()
+
+    @property
+    def is_light(self) -> bool:
+        """Whether Spark gets only few rows of the history, from memory."""
+        return self.part is not None and self.part.is_few and (self._here is not None or self._recent is not None)
 
     def affects(self, table: Table) -> bool:
         """Whether rows of the table may differ; if not, a commit without rows records the round."""

@@ -179,3 +179,17 @@ def test_files_are_replaced_in_one_commit_with_statistics(tables: LocalTables, t
     found = {name: figures for name, *figures in zip(*columns, strict=True)}
     assert found["d"][1] >= noon
     assert found["f"] == [1, None, 1]
+
+
+def test_a_file_is_opened_once_for_the_same_columns(tables: LocalTables, tmp_path: Path) -> None:
+    tables.write(ROUNDS, round_of(1, "a"), "append")
+    assert tables.columns(ROUNDS, ["name"]) == [{"name": "a"}]
+    (first,) = (tmp_path / ROUNDS.path).glob("*.parquet")
+    first.rename(first.with_suffix(".gone"))
+    tables.write(ROUNDS, round_of(2, "b"), "append")
+
+    assert sorted(row["name"] for row in tables.columns(ROUNDS, ["name"])) == ["a", "b"]
+    with pytest.raises(LakeError, match="cannot be used"):
+        tables.columns(ROUNDS, ["round"])
+    tables.write(ROUNDS, round_of(3, "c"), "overwrite")
+    assert tables.columns(ROUNDS, ["name"]) == [{"name": "c"}]
