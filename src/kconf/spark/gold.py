@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import Any, Final
 
@@ -43,11 +43,11 @@ from kconf.spark import files, violations
 from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import USAGE, Inputs
+from kconf.spark.recent import Inherited, Recent, recent, remember_closed
 from kconf.spark.session import planned_for
 from kconf.spark.silver import all_events, whole_journal
 from kconf.spark.transforms import activity, drift, effective, followed, integrity, quotas, snapshots
 from kconf.spark.transforms.foreign import foreign
-from kconf.spark.transforms.history import ORDER
 from kconf.spark.transforms.topics.table import topics
 from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
@@ -56,7 +56,7 @@ _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 _REMEMBERED: Final = 100
 """Clusters; of more, what resources inherit is computed in each run."""
-_INHERITED, _COUNTS, _CLOSED = "inherited", "counts", "closed"
+_INHERITED, _COUNTS = "inherited", "counts"
 _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["declared"]}
 """The inputs that the rows of a table depend on; for violations see violations.py."""
 
@@ -91,7 +91,7 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
                     say(", ".join(table.name for table in wave) + " …")
                     with ThreadPoolExecutor(_AT_ONCE) as pool:
                         list(pool.map(lambda table: work[table](), wave))
-        lake.memory[_CLOSED] = Closed(number, frozenset(lake.files(HISTORY, open=False)))
+        remember_closed(lake, number)
     finally:
         for gold in made.values():
             gold.forget()
@@ -136,42 +136,6 @@ class _Update:
             lake.replace_files(table, pieces, partial(gold.rest, table), gold.rows(table), note)
         else:
             lake.overwrite(table, gold.whole(table), note, few=part.is_few)
-
-
-@dataclass(frozen=True)
-class Inherited:
-    """What the resources of some clusters inherit, and what it was made from: round, build, other inputs."""
-
-    made_from: tuple[object, ...]
-    clusters: frozenset[str]
-    rows: pa.Table
-
-
-@dataclass(frozen=True)
-class Closed:
-    """The files of the history with closed intervals, up to a round."""
-
-    round: int
-    files: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Recent:
-    """The rows of the history, of the resources of the part, that are open, and those that were closed by new lines."""
-
-    open: pa.Table
-    closed: pa.Table
-
-
-def _together(table: Table, pieces: Iterable[pa.Table]) -> pa.Table:
-    found = list(pieces)
-    return pa.concat_tables(found) if found else Lake.none_of(table)
-
-
-def _places(rows: pa.Table) -> pa.Array:
-    """The position of each row in the order, as text."""
-    texts = pc.binary_join_element_wise(*(rows[name].cast(pa.string()) for name in (*ORDER, "cluster")), "\n")
-    return texts.combine_chunks()
 
 
 class Gold:
@@ -310,37 +274,8 @@ class Gold:
 
     @cached_property
     def _recent(self) -> Recent | None:
-        """What new lines changed in a history that is not small, in memory; None: unknown.
-
-        If only files were added, all other intervals were closed before.
-        """
-        part, lake = self.part, self.lake
-        if part is None or part.clusters or not part.is_few or self._here is not None or not lake.in_memory:
-            return None
-        known: Closed | None = lake.memory.get(_CLOSED)
-        is_late = lake.note(HISTORY).get("late", 0) > part.since
-        if known is None or known.round != part.since or is_late or self._new_places is None:
-            return None
-        closed, pieces = frozenset(lake.files(HISTORY, open=False)), lake.pieces(HISTORY, open=True)
-        if known.files - closed or pieces is None or lake.pieces(INTEGRITY) is None or lake.rows(ACTIVITY, ()) is None:
-            return None
-        added = lake.pieces_of(HISTORY, closed - known.files)
-        return Recent(*(_together(HISTORY, (part.within(each.rows) for each in found)) for found in (pieces, added)))
-
-    @cached_property
-    def _new_places(self) -> pa.Array | None:
-        """The positions of the new lines, if they are few."""
-        lines = self.lake.fresh(JOURNAL, ("cluster", *ORDER), self.part.since) if self.part is not None else None
-        return None if lines is None else _places(lines)
-
-    @cached_property
-    def _begun(self) -> DataFrame:
-        """The intervals that new lines began, which may be the return of a value."""
-        if self._recent is None:
-            return self.history
-        rows = pa.concat_tables([self._recent.open, self._recent.closed])
-        rows = rows.filter(pc.and_(rows["returned"], pc.is_in(_places(rows), value_set=self._new_places)))
-        return self.lake.in_spark(HISTORY, rows)
+        """What new lines changed in a history that is not small, in memory; None: unknown."""
+        return recent(self.lake, self.part) if self.part is not None and self._here is None else None
 
     @cached_property
     def _followed(self) -> list[str]:
@@ -485,7 +420,8 @@ class Gold:
         if self._followed:
             by_log = F.col("cluster").isin(self._followed)
             lines = self.journal.where(by_log).unionByName(lines.where(~by_log), allowMissingColumns=True)
-        return activity.activity(lines, attempts, self._begun)
+        begun = self.history if self._recent is None else self.lake.in_spark(HISTORY, self._recent.begun)
+        return activity.activity(lines, attempts, begun)
 
     def quotas(self) -> DataFrame:
         """Whoever changed something, or tried to, is in the table of activity."""
@@ -512,8 +448,7 @@ class Gold:
         if self.part is not None:
             journal = journal.where(self.part.is_touched())
         followed_clusters = list(note.get("followed", ()))
-        recent = self._recent
-        history = self.history if recent is None else self.lake.in_spark(HISTORY, recent.closed)
+        history = self.history if self._recent is None else self.lake.in_spark(HISTORY, self._recent.closed)
         parts = [integrity.slipped(history.where("until_epoch > 0"))]
         if not self._is_counted(followed_clusters):
             parts.append(integrity.holes(journal.where(~F.col("cluster").isin(followed_clusters))))
