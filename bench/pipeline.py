@@ -5,7 +5,8 @@ Spark with the pipeline's own function into a Delta table, cold (first work of i
 one query on the same Parquet files into Parquet, before and after. All columns of all rows must agree. Then follow new
 events, the gold tables, a run without new input, and the comparison of a snapshot of a million keys with their journal.
 Each figure has the cores used by other processes, and the peak memory of its process. `python -m bench.pipeline
---events 1000000`.
+--events 1000000`. With `--home DIR`, the lake stays there, and `--parts` can be run one by one: each begins with a new
+session, so the first figure of `batches` and of `tables` is that of a JVM which has just started.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,26 +31,35 @@ from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 _KEYS = 200_000
 _LOOKED_AT = 1_100_000  # keys of which nine in ten are set
 _NEW = 1_000
+_PARTS = ("events", "history", "batches", "tables", "rules", "integrity")
 
 
 class Place:
     """A lake in a temporary directory, and its session."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
+    def __init__(self, settings: Mapping[str, str], home: Path | None = None) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="kconf-bench-")) if home is None else home
+        self.home.mkdir(parents=True, exist_ok=True)
         self.settings = dict(settings)
-        self.spark: SparkSession | None = None
+        self._lake: Lake | None = None
 
     @property
     def lake(self) -> Lake:
-        if self.spark is None:
-            self.spark = session.start("local[2]", log=self.home / "spark.log", settings=self.settings)
-        return Lake(str(self.home / "lake"), self.spark)
+        if self._lake is None:
+            spark = session.start("local[2]", log=self.home / "spark.log", settings=self.settings)
+            self._lake = Lake(str(self.home / "lake"), spark)
+        return self._lake
+
+    @property
+    def next(self) -> int:
+        """The number of the next event."""
+        marks = self.lake.note(JOURNAL).get("marks", {})
+        return int(marks[lakes.CLUSTER][1]) + 1 if marks else 1
 
     @property
     def pid(self) -> int:
@@ -57,14 +67,15 @@ class Place:
 
     def end(self) -> None:
         """End the session, so that the next work is cold."""
-        if self.spark is not None:
-            session.stop(self.spark)
-        self.spark = None
+        if self._lake is not None:
+            session.stop(self._lake.spark)
+        self._lake = None
 
     def files(self, table: Table) -> list[str]:
         return DeltaTable(self.home / "lake" / table.path).file_uris()
 
-    def append(self, first: int, count: int, keys: int) -> None:
+    def append(self, count: int, keys: int) -> None:
+        first = self.next
         note = {"marks": {lakes.CLUSTER: [1, first + count - 1, 0]}}
         number = silver.next_round(self.lake)
         self.lake.append(JOURNAL, lakes.events(self.lake.spark, first, count, keys, number), note=note)
@@ -91,19 +102,25 @@ class Place:
 
 
 @contextmanager
-def place(settings: Mapping[str, str]) -> Iterator[Place]:
-    made = Place(settings)
+def place(settings: Mapping[str, str], home: Path | None = None) -> Iterator[Place]:
+    """A lake in a temporary directory, or in one that is kept."""
+    made = Place(settings, home)
     try:
         yield made
     finally:
         made.end()
-        shutil.rmtree(made.home, ignore_errors=True)
+        if home is None:
+            shutil.rmtree(made.home, ignore_errors=True)
+
+
+def events(there: Place, count: int) -> None:
+    """Generate the journal."""
+    there.append(count, _KEYS)
+    there.end()
 
 
 def history(there: Place, count: int) -> None:
     """Build the history of all events with both."""
-    there.append(1, count, _KEYS)
-    there.end()
     target, journal = there.home / "duck.parquet", f"{there.home}/lake/{JOURNAL.path}/*.parquet"
     there.lake.read(JOURNAL)
     first = there.duck_does(f"{count:,} events, DuckDB", lambda: duck.history(journal, target))
@@ -117,19 +134,21 @@ def history(there: Place, count: int) -> None:
     print(f"{'':>45}  all rows equal; bytes: {', '.join(each)}", flush=True)
 
 
-def batches(there: Place, count: int, more: list[int]) -> None:
+def batches(there: Place, more: list[int]) -> None:
     """Add new events to a history."""
-    first = count + 1
     for turn, size in enumerate(more):
-        there.append(first, size, _KEYS)
-        first += size
+        there.append(size, _KEYS)
         there.spark_does(f"{size:,} new{' (the first)' if not turn else ''}", lambda: silver.update(there.lake))
 
 
-def tables(there: Place) -> None:
-    """The gold tables, and runs without new input."""
+def tables(there: Place, more: list[int]) -> None:
+    """The gold tables, all tables after new events, and runs without new input."""
     for again in ("", " again"):
+        shutil.rmtree(there.home / "lake" / "gold", ignore_errors=True)
         there.spark_does(f"gold tables{again}", lambda: gold.write(there.lake, Inputs(), lambda _: None))
+    for size in more:
+        there.append(size, _KEYS)
+        there.spark_does(f"all tables after {size:,} new", lambda: _update(there, Inputs()))
     (there.home / "archive").mkdir()
     sources = Sources([str(there.home / "archive")])
     run(there.lake, sources, Inputs(), lambda _: None)
@@ -137,19 +156,24 @@ def tables(there: Place) -> None:
         there.spark_does(f"nothing new{again}", lambda: run(there.lake, sources, Inputs(), lambda _: None))
 
 
-def rules(there: Place, count: int) -> None:
+def _update(there: Place, inputs: Inputs) -> None:
+    silver.update(there.lake)
+    gold.write(there.lake, inputs, lambda _: None)
+
+
+def rules(there: Place) -> None:
     """The gold tables with rules: first the whole past is evaluated, then only resources with new events."""
     policy = there.home / "rules.yaml"
     policy.write_text(lakes.RULES)
     inputs = Inputs(policy=policy)
-    for first in (0, count + 1, count + 1 + _NEW):
-        if first:
-            there.append(first, _NEW, _KEYS)
+    for turn in range(4):
+        if turn:
+            there.append(_NEW, _KEYS)
             silver.update(there.lake)
-        what = f"after {_NEW:,} new events" if first else "gold tables with six rules"
+        what = f"gold tables after {_NEW:,} new events" if turn else "gold tables with six rules"
         there.spark_does(what, lambda: gold.write(there.lake, inputs, lambda _: None))
         found = there.lake.read(VIOLATIONS).count()
-        if bool(there.lake.note(VIOLATIONS)["kept"]) is not bool(first):
+        if bool(there.lake.note(VIOLATIONS)["kept"]) is not bool(turn):
             raise RuntimeError("rows were to be taken over, or not to be")
         print(f"{'':>45}  {found:,} violations", flush=True)
 
@@ -157,7 +181,7 @@ def rules(there: Place, count: int) -> None:
 def integrity(there: Place) -> None:
     """Compare a snapshot of a million keys with their journal."""
     count = _LOOKED_AT + _LOOKED_AT // len(lakes.KEYS)
-    there.append(1, count, _LOOKED_AT)
+    there.append(count, _LOOKED_AT)
     silver.rebuild(there.lake)
     there.lake.append(SNAPSHOT, lakes.looked(there.lake.spark, _LOOKED_AT, count))
     facts = there.lake.read(SNAPSHOT).count()
@@ -202,23 +226,33 @@ def _peak(pid: int | str) -> float:
     return int(found[1]) / 1024 / 1024 if found else 0.0
 
 
+def measure(there: Place, count: int, parts: Sequence[str], more: list[int]) -> None:
+    if "events" in parts:
+        events(there, count)
+    if "history" in parts:
+        history(there, count)
+    if "batches" in parts:
+        batches(there, more)
+    if "tables" in parts:
+        tables(there, more)
+    if "rules" in parts:
+        rules(there)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The pipeline beside DuckDB.")
     parser.add_argument("--events", type=int, nargs="*", default=[1_000_000, 3_000_000, 10_000_000])
     parser.add_argument("--batches", type=int, nargs="*", default=[*[1_000] * 6, 95_000, 95_000])
-    parser.add_argument("--no-integrity", action="store_true", help="leave out the look at a million keys")
+    parser.add_argument("--parts", nargs="*", choices=_PARTS, default=_PARTS)
+    parser.add_argument("--home", type=Path, help="keep the lake in this directory, for one size of events")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting of Spark")
     asked = parser.parse_args()
     settings = dict(each.split("=", 1) for each in asked.set)
     print(machine.describe())
     for count in asked.events:
-        with place(settings) as there:
-            history(there, count)
-            if asked.batches:
-                batches(there, count, asked.batches)
-                tables(there)
-                rules(there, count + sum(asked.batches))
-    if not asked.no_integrity:
+        with place(settings, asked.home) as there:
+            measure(there, count, asked.parts, asked.batches)
+    if "integrity" in asked.parts:
         with place(settings) as there:
             integrity(there)
 

@@ -3,35 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kconf.lake.location import LakeError
+from kconf.lake.parquet_files import as_text, write_parquet
 from kconf.lake.store_errors import store_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
+    from deltalake import CommitProperties, DeltaTable
 
     from kconf.lake.schemas import Table
 
 Mode = Literal["append", "overwrite"]
+Stamp = tuple[str, int, int]
+"""Identifies the last commit of a table: its file, the file's inode, and its time."""
 
 
-class Files(NamedTuple):
-    """The Parquet files of a version of a table (their paths below it, their bytes), and its schema as Spark's JSON."""
+@dataclass(frozen=True)
+class Files:
+    """The Parquet files of a version of a table (bytes by the path below it), and its schema as Spark's JSON."""
 
-    paths: Sequence[str]
-    size: int
+    sizes: Mapping[str, int]
     schema: Mapping[str, Any]
+
+    @property
+    def paths(self) -> list[str]:
+        return sorted(self.sizes)
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes.values())
+
+    def below(self, folder: str) -> Files:
+        """Those in a folder."""
+        return Files({path: size for path, size in self.sizes.items() if path.startswith(folder)}, self.schema)
+
+
+class Piece(NamedTuple):
+    """A file of a table, by its path below the table, and its rows."""
+
+    path: str
+    rows: pa.Table
 
 
 class LocalTables:
-    """The tables in one directory; all but `write` require that the table exists. An error is a LakeError."""
+    """The tables in one directory; all but `write` require that the table exists. An error is a LakeError.
+
+    The state of a table is kept until its next commit, since a run asks for it many times.
+    """
 
     def __init__(self, place: str) -> None:
         self._place = place
+        self._last: dict[str, tuple[Stamp, DeltaTable]] = {}
+        self._columns: dict[tuple[str, ...], dict[str, pa.Table]] = {}
 
     def files(self, table: Table, version: int | None = None) -> Files | None:
         """The files of a table; None: its rows are not simply those of its files, as with deletion vectors."""
@@ -41,7 +72,68 @@ class LocalTables:
                 return None
             added = found.get_add_actions(flatten=True)
             paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
-            return None if any("%" in each for each in paths) else Files(sorted(paths), sum(sizes), _schema(found))
+            is_encoded = any("%" in each for each in paths)
+            return None if is_encoded else Files(dict(zip(paths, sizes, strict=True)), _schema(found))
+
+    def fresh(self, table: Table, since: int) -> Files | None:
+        """Those files that may have rows of a later `round`, by their statistics."""
+        whole = self.files(table)
+        if whole is None:
+            return None
+        with self._checked():
+            found = self._open(table)
+            added = found.get_add_actions(flatten=True)
+            has_rounds = "max.round" in added.schema.names
+            rounds = added.column("max.round").to_pylist() if has_rounds else [None] * added.num_rows
+            last = dict(zip(added.column("path").to_pylist(), rounds, strict=True))
+            return Files(
+                {path: size for path, size in whole.sizes.items() if (last[path] or since + 1) > since}, whole.schema
+            )
+
+    def rows(self, table: Table, names: Sequence[str] | None = None, *, since: int | None = None) -> pa.Table:
+        """All rows, or those of a later `round`: all columns, or some."""
+        from pyarrow import dataset
+
+        with self._checked():
+            wanted = None if since is None else dataset.field("round") > since
+            return self._open(table).to_pyarrow_dataset().to_table(names and list(names), filter=wanted)
+
+    def pieces(
+        self, table: Table, *, partition: Mapping[str, bool] | None = None, paths: Collection[str] | None = None
+    ) -> Iterator[Piece]:
+        """The rows of each file, one after the other; only of one partition, or of some files, if given."""
+        folder = "".join(f"{name}={as_text(value)}/" for name, value in (partition or {}).items())
+        with self._checked():
+            whole = self._open(table).to_pyarrow_dataset()
+            for fragment in whole.get_fragments():
+                if fragment.path.startswith(folder) and (paths is None or fragment.path in paths):
+                    yield Piece(fragment.path, fragment.to_table(schema=whole.schema).select(table.names))
+
+    def replace(
+        self,
+        table: Table,
+        gone: Sequence[str],
+        rows: Sequence[pa.Table],
+        ranges: Sequence[str],
+        note: Mapping[str, Any],
+    ) -> None:
+        """Replace files of a table with new ones, in one commit. `ranges`: the columns with statistics."""
+        from deltalake.transaction import AddAction, RemoveAction
+
+        now = round(time.time() * 1000)
+        with self._checked():
+            last = self._open(table)
+            home = Path(self._place, table.path)
+            added = [each for part in rows for each in write_parquet(home, part, table.partitioned_by, ranges)]
+            actions: list[AddAction | RemoveAction] = [
+                AddAction(each.path, each.size, each.partition, now, True, json.dumps(each.statistics))
+                for each in added
+            ]
+            sizes = {path: (size, partition) for path, size, partition in _added(last, table.partitioned_by)}
+            actions += [RemoveAction(path, True, now, *sizes[path]) for path in gone]
+            last.create_write_transaction(
+                actions, "append", last.schema(), list(table.partitioned_by), commit_properties=_noted(note)
+            )
 
     def schema(self, table: Table) -> Mapping[str, Any]:
         """The schema of a table, as Spark's JSON."""
@@ -49,9 +141,19 @@ class LocalTables:
             return _schema(self._open(table))
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Some columns of all rows."""
+        """Some columns of all rows. Files are opened once: a follower adds one in each round, and asks for all."""
+        import pyarrow as pa
+
         with self._checked():
-            found: list[dict[str, Any]] = self._open(table).to_pyarrow_table(columns=list(names)).to_pylist()
+            whole = self._open(table).to_pyarrow_dataset()
+            fragments = {each.path: each for each in whole.get_fragments()}
+            known = self._columns.get((table.path, *names), {})
+            rows = {
+                path: known[path] if path in known else each.to_table(schema=whole.schema, columns=list(names))
+                for path, each in fragments.items()
+            }
+            self._columns[table.path, *names] = rows
+            found: list[dict[str, Any]] = pa.concat_tables(rows.values()).to_pylist() if rows else []
             return found
 
     def write(
@@ -64,9 +166,8 @@ class LocalTables:
         note: Mapping[str, Any] | None = None,
     ) -> None:
         """Add rows or replace all, in one commit. `properties` are those of a table that does not exist yet."""
-        from deltalake import CommitProperties, write_deltalake
+        from deltalake import write_deltalake
 
-        more = CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}) if note is not None else None
         with self._checked():
             write_deltalake(
                 f"{self._place}/{table.path}",
@@ -75,13 +176,23 @@ class LocalTables:
                 partition_by=list(table.partitioned_by) or None,
                 schema_mode="overwrite" if mode == "overwrite" else None,
                 configuration=properties,
-                commit_properties=more,
+                commit_properties=_noted(note) if note is not None else None,
             )
 
     def _open(self, table: Table, version: int | None = None) -> DeltaTable:
         from deltalake import DeltaTable
 
-        return DeltaTable(f"{self._place}/{table.path}", version=version)
+        place = f"{self._place}/{table.path}"
+        if version is not None:
+            return DeltaTable(place, version=version)
+        stamp = _last_commit(f"{place}/_delta_log")
+        last = self._last.get(table.path)
+        if last is not None and stamp is not None and last[0] == stamp:
+            return last[1]
+        opened = DeltaTable(place)
+        if stamp is not None:
+            self._last[table.path] = stamp, opened
+        return opened
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -94,6 +205,30 @@ class LocalTables:
             if "No space left on device" in str(error):
                 raise LakeError(disk_full(self._place)) from None
             raise LakeError(f"The lake {self._place} cannot be used: {store_error(error)}") from None
+
+
+def _noted(note: Mapping[str, Any]) -> CommitProperties:
+    from deltalake import CommitProperties
+
+    return CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
+
+
+def _added(table: DeltaTable, partitioned_by: Sequence[str]) -> Iterator[tuple[str, int, dict[str, str | None]]]:
+    """The path, size and partition of each file."""
+    found = table.get_add_actions(flatten=True)
+    names = ("path", "size_bytes", *(f"partition.{each}" for each in partitioned_by))
+    for path, size, *values in zip(*(found.column(each).to_pylist() for each in names), strict=True):
+        yield path, size, {name: as_text(value) for name, value in zip(partitioned_by, values, strict=True)}
+
+
+def _last_commit(log: str) -> Stamp | None:
+    """The last commit of a table; None if it cannot be determined."""
+    try:
+        name = max(each for each in os.listdir(log) if each.endswith(".json") and each[:-5].isdigit())
+        status = os.stat(f"{log}/{name}")
+    except (OSError, ValueError):
+        return None
+    return name, status.st_ino, status.st_mtime_ns
 
 
 def disk_full(uri: str) -> str:

@@ -9,12 +9,14 @@ set in the cluster: it may be new, or gone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -45,6 +47,10 @@ class Part:
     callers: Collection[str] = ()
     count: int = 0
     """Of new rows."""
+    since: int = 0
+    """The round after which these rows were read."""
+    is_shaped: bool = True
+    """Whether topics were created, changed or deleted, and not only their keys."""
 
     @property
     def is_few(self) -> bool:
@@ -67,6 +73,24 @@ class Part:
     def of_types(self, kinds: Collection[str]) -> Part:
         """Only the resources of these types; clusters are kept."""
         return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters, count=self.count)
+
+    def within(self, rows: pa.Table) -> pa.Table:
+        """The rows of a table in memory that belong to the part, as `of`."""
+        return rows.filter(self._has(rows))
+
+    def rest(self, rows: pa.Table, *, of: str | None = None, name: str = "resource_name") -> pa.Table:
+        """Those that do not, as `others`. `of`: the type of all resources; `name`: the column with the name."""
+        return rows.filter(pc.invert(self._has(rows, of, name)))
+
+    def replaced(self, last: pa.Table, new: pa.Table) -> pa.Table:
+        """All rows of a table in memory, after an update of the part."""
+        return pa.concat_tables([self.rest(last), new])
+
+    def _has(self, rows: pa.Table, of: str | None = None, name: str = "resource_name") -> pa.ChunkedArray:
+        kind = pa.scalar(of) if of is not None else rows["resource_type"]
+        names = pc.binary_join_element_wise(rows["cluster"], kind, rows[name], "\n")
+        is_named = pc.is_in(names, value_set=pa.array(["\n".join(each) for each in self.names], pa.string()))
+        return pc.or_(is_named, in_clusters(rows, self.clusters))
 
     @cached_property
     def _filter(self) -> Column:
@@ -103,6 +127,11 @@ class Part:
         return bool(self.names or self.clusters or self.callers)
 
 
+def in_clusters(rows: pa.Table, clusters: Collection[str]) -> pa.ChunkedArray:
+    """Whether the rows of a table in memory belong to these clusters."""
+    return pc.is_in(rows["cluster"], value_set=pa.array(sorted(clusters), pa.string()))
+
+
 def last_round(lake: Lake) -> int:
     """The last round of reading of which bronze has rows, according to the commit notes."""
     return max(int(lake.note(table).get("round", 0)) for table in _NOTED)
@@ -132,8 +161,8 @@ class Parts:
 
 def affected(lake: Lake, since: int) -> Part | None:
     """What bronze rows after a round affect; None: so much that everything is to be computed again."""
-    fresh, state = F.col("round") > since, lake.note(HISTORY)
-    changed = _changed(lake.read(JOURNAL).where(fresh))
+    state = lake.note(HISTORY)
+    changed = _changed(lake, since)
     observed, callers = (_counted(lake, table, since) for table in (SNAPSHOT, ATTEMPTS))
     if _is_most(lake, changed.num_rows):
         return None
@@ -148,13 +177,24 @@ def affected(lake: Lake, since: int) -> Part | None:
     clusters |= _new_or_gone(Part(lake, names, ()))
     named = {each for each in names if each[0] not in clusters}
     count = sum(row["count_sum"] for row in by_cluster) + sum(observed.values()) + sum(callers.values())
-    return Part(lake, named, sorted(clusters), sorted(callers), count)
+    is_shaped = any(changed["is_shaped"].to_pylist())
+    return Part(lake, named, sorted(clusters), sorted(callers), count, since, is_shaped)
 
 
-def _changed(lines: DataFrame) -> pa.Table:
-    """The resources of lines, one more than the most at most, with their number and their `first` time."""
+def _changed(lake: Lake, since: int) -> pa.Table:
+    """The resources of new lines, one more than the most at most, with their number, their `first` time, and whether
+    the topic itself `is_shaped`."""
+    few = lake.fresh(JOURNAL, (*RESOURCE, "time", "kind"), since)
+    if few is not None:
+        micros = few["time"].cast(pa.timestamp("us")).cast(pa.int64())
+        few = few.append_column("micros", micros).append_column("is_shaped", pc.equal(few["kind"], "topic"))
+        found = few.group_by(list(RESOURCE)).aggregate([("micros", "min"), ("kind", "count"), ("is_shaped", "any")])
+        names = {"micros_min": "first", "kind_count": "count", "is_shaped_any": "is_shaped"}
+        return found.rename_columns([names.get(each, each) for each in found.column_names])
+    is_shaped = F.bool_or(F.col("kind") == "topic").alias("is_shaped")
     first = F.unix_micros(F.min("time")).alias("first")
-    return lines.groupBy(*RESOURCE).agg(first, F.count("*").alias("count")).limit(_MOST + 1).toArrow()
+    lines = lake.read_since(JOURNAL, since).groupBy(*RESOURCE)
+    return lines.agg(first, F.count("*").alias("count"), is_shaped).limit(_MOST + 1).toArrow()
 
 
 def _is_most(lake: Lake, count: int) -> bool:
@@ -166,7 +206,10 @@ def _counted(lake: Lake, table: Table, since: int) -> dict[str, int]:
     """The number of rows of each cluster after a round."""
     if not lake.exists(table) or lake.note(table).get("round", since + 1) <= since:
         return {}
-    new = lake.read(table).where(F.col("round") > since)
+    few = lake.fresh(table, ["cluster"], since)
+    if few is not None:
+        return dict(Counter(few["cluster"].to_pylist()))
+    new = lake.read_since(table, since)
     return {row["cluster"]: row["count"] for row in new.groupBy("cluster").count().collect()}
 
 
@@ -194,5 +237,9 @@ def _new_or_gone(part: Part) -> set[str]:
     """The clusters in which nothing is set but what is named."""
     if not part.names:
         return set()
+    here = part.lake.rows(HISTORY, ("open", *RESOURCE))
+    if here is not None:
+        rest = part.rest(here.filter(here["open"]))
+        return set(part.touched) - set(pc.unique(rest["cluster"]).to_pylist())
     there = part.lake.read(HISTORY).where("open").where(part.is_touched())
     return set(part.touched) - {row["cluster"] for row in _clusters(part.others(there))}

@@ -6,10 +6,12 @@ commit notes record the last line per cluster (`marks`), and older lines are loo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
@@ -28,6 +30,8 @@ from kconf.spark.transforms.history import ORDER, order
 
 Marks = dict[str, list[int]]
 """Per cluster the last known line, in journal order."""
+Counted = dict[str, dict[str, Any]]
+"""Per cluster what lines contain: see `_counts`."""
 
 _LINE: Final = ("cluster", *ORDER)
 _NAME: Final = (*_LINE, "origin", "resource_type", "resource_name", "key")
@@ -35,6 +39,8 @@ _NAME: Final = (*_LINE, "origin", "resource_type", "resource_name", "key")
 offset.
 """
 _ATTEMPT: Final = ("cluster", "epoch", "number")
+_SMALL: Final = 8 * 1024 * 1024
+"""Bytes of files that are read in one job, into memory."""
 _BAD: Final = ("file", "line", "reason")
 
 
@@ -59,7 +65,8 @@ def read_archive(lake: Lake, uri: str, number: int, result: Read) -> None:
     found = files.unread(lake, "archive", uri)
     wanted = _wanted(found, result)
     if wanted:
-        _take_lines(lake, files.text_of(lake, wanted), number, result)
+        is_small = sum(each.size for each in wanted) <= _SMALL
+        _take_lines(lake, files.text_of(lake, wanted), number, result, is_small=is_small)
     files.record(lake, "archive", found, result.skipped, number)
 
 
@@ -117,30 +124,51 @@ def read_cluster(lake: Lake, options: dict[str, str], number: int, result: Read)
 # -- the archive -----------------------------------------------------------------------------------------------------
 
 
-def _take_lines(lake: Lake, batch: DataFrame, number: int, result: Read) -> None:
-    read = lines.read(batch).withColumn("round", F.lit(number)).persist(StorageLevel.DISK_ONLY)
+def _take_lines(lake: Lake, batch: DataFrame, number: int, result: Read, *, is_small: bool = False) -> None:
+    rows = lines.read(batch).withColumn("round", F.lit(number))
+    if is_small and lake.in_memory:
+        few = rows.toArrow()
+        counted = _counts_in_memory(few)
+        if not _take_plain(lake, few, number, counted, result):
+            _take_all(lake, lake.spark.createDataFrame(few), number, counted, result)
+        return
+    read = rows.persist(StorageLevel.DISK_ONLY)
     try:
-        marks = _marks(lake)
-        counted = {row["cluster"]: row for row in _counts(read).collect()}
-        if any(row["changes"] for row in counted.values()):
-            note = {"marks": _moved(marks, counted), "round": number}
-            changes, count = _unknown(lake, lines.changes(read), marks, counted)
-            if count:
-                lake.append(JOURNAL, changes, note=note, few=count <= FEW)
-            result.journal += count
-            if any(row["named"] for row in counted.values()):
-                result.journal += _name_authors(lake, lines.changes(read), note)
-        if any(row["attempts"] for row in counted.values()):
-            fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
-            fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
-            count = fresh.count()
-            if count:
-                lake.append(ATTEMPTS, fresh, note={"round": number}, few=count <= FEW)
-            result.attempts += count
-        if any(row["bad"] for row in counted.values()):
-            result.quarantined += _quarantine(lake, lines.quarantine(read))
+        _take_all(lake, read, number, {row["cluster"]: row.asDict() for row in _counts(read).collect()}, result)
     finally:
         read.unpersist()
+
+
+def _take_plain(lake: Lake, read: pa.Table, number: int, counted: Counted, result: Read) -> bool:
+    """Add lines in memory if they are all new changes, each once; False: they are not."""
+    marks, total = _marks(lake), sum(row["changes"] for row in counted.values())
+    unusual = any(row[name] for row in counted.values() for name in ("bad", "attempts", "named"))
+    if unusual or not 0 < total <= FEW or _behind(marks, counted) or any(row["times"] > 1 for row in counted.values()):
+        return False
+    lake.append_arrow(JOURNAL, read, note={"marks": _moved(marks, counted), "round": number})
+    result.journal += total
+    return True
+
+
+def _take_all(lake: Lake, read: DataFrame, number: int, counted: Counted, result: Read) -> None:
+    marks = _marks(lake)
+    if any(row["changes"] for row in counted.values()):
+        note = {"marks": _moved(marks, counted), "round": number}
+        changes, count = _unknown(lake, lines.changes(read), marks, counted)
+        if count:
+            lake.append(JOURNAL, changes, note=note, few=count <= FEW)
+        result.journal += count
+        if any(row["named"] for row in counted.values()):
+            result.journal += _name_authors(lake, lines.changes(read), note)
+    if any(row["attempts"] for row in counted.values()):
+        fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
+        fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
+        count = fresh.count()
+        if count:
+            lake.append(ATTEMPTS, fresh, note={"round": number}, few=count <= FEW)
+        result.attempts += count
+    if any(row["bad"] for row in counted.values()):
+        result.quarantined += _quarantine(lake, lines.quarantine(read))
 
 
 def _quarantine(lake: Lake, bad: DataFrame) -> int:
@@ -178,6 +206,32 @@ def _counts(read: DataFrame) -> DataFrame:
     )
 
 
+def _counts_in_memory(read: pa.Table) -> Counted:
+    """The same, of lines in memory."""
+    found: dict[tuple[Any, ...], Counter[str]] = {}
+    names = (*_LINE, "fault", "attempt", "origin", "principal", "reason")
+    for *place, fault, attempt, origin, principal, reason in zip(
+        *(read[each].to_pylist() for each in names), strict=True
+    ):
+        kind = "bad" if fault is not None else "attempts" if attempt else "changes"
+        is_named = fault is None and origin == "log" and (bool(principal) or reason is not None)
+        found.setdefault(tuple(place), Counter()).update({kind: 1, "named": int(is_named)})
+    clusters: dict[str, list[tuple[list[Any], Counter[str]]]] = {}
+    for (cluster, *place), count in found.items():
+        clusters.setdefault(cluster, []).append((place, count))
+    return {cluster: _of_cluster(counts) for cluster, counts in clusters.items()}
+
+
+def _of_cluster(counts: Sequence[tuple[list[Any], Counter[str]]]) -> dict[str, Any]:
+    places = [place for place, count in counts if count["changes"]]
+    return {
+        **{name: sum(count[name] for _, count in counts) for name in ("bad", "attempts", "changes", "named")},
+        "times": max(count["changes"] for _, count in counts),
+        "first": min(places, default=None),
+        "last": max(places, default=None),
+    }
+
+
 def _marks(lake: Lake) -> Marks:
     """The last journal line per cluster; computed if the commit notes are too old to contain it."""
     note = lake.note(JOURNAL)
@@ -187,13 +241,13 @@ def _marks(lake: Lake) -> Marks:
     return {row["cluster"]: list(row["last"]) for row in rows}
 
 
-def _moved(marks: Marks, counted: dict[str, Any]) -> Marks:
+def _moved(marks: Marks, counted: Counted) -> Marks:
     """The marks after a batch. They never decrease."""
     reached = {cluster: list(row["last"]) for cluster, row in counted.items() if row["last"] is not None}
     return {**marks, **{cluster: max(last, marks.get(cluster, last)) for cluster, last in reached.items()}}
 
 
-def _unknown(lake: Lake, changes: DataFrame, marks: Marks, counted: dict[str, Any]) -> tuple[DataFrame, int]:
+def _unknown(lake: Lake, changes: DataFrame, marks: Marks, counted: Counted) -> tuple[DataFrame, int]:
     """The lines that are not in the journal, without duplicates, and their number. Only lines before the mark are
     looked up.
     """
@@ -203,12 +257,18 @@ def _unknown(lake: Lake, changes: DataFrame, marks: Marks, counted: dict[str, An
     if twice:
         best = Window.partitionBy(*keys).orderBy(F.desc(_has_author()), "file")
         changes = changes.withColumn("place", F.row_number().over(best)).where("place = 1").drop("place")
-    behind = [c for c, row in counted.items() if row["first"] is not None and list(row["first"]) <= marks.get(c, [-1])]
+    behind = _behind(marks, counted)
     if behind:
         suspect = changes.where(F.col("cluster").isin(behind)).select(*keys)
         known = lake.read(JOURNAL).where(F.col("cluster").isin(behind)).select(*keys).join(suspect, keys, "left_semi")
         changes = changes.join(known, keys, "left_anti")
     return changes, changes.count() if twice or behind else total
+
+
+def _behind(marks: Marks, counted: Counted) -> list[str]:
+    """The clusters with lines before their mark."""
+    first = {cluster: row["first"] for cluster, row in counted.items() if row["first"] is not None}
+    return [cluster for cluster, place in first.items() if list(place) <= marks.get(cluster, [-1])]
 
 
 def _has_author() -> Column:

@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from kconf.lake.local_tables import Files, LocalTables, Mode
+from kconf.lake.local_tables import Files, LocalTables, Mode, Piece
 from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
 from kconf.lake.lock import LakeLock
+from kconf.lake.parquet_files import as_text
 from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _ASKED_BY: Final = frozenset(
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
 SMALL: Final = 4 * 1024 * 1024
 """Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
+_MEDIUM: Final = 8
+"""Times as much: what is updated file by file."""
 _FILES: Final = 32  # Spark lists more paths in a job
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
@@ -67,6 +70,13 @@ class Lake:
         self._small = 0 if self.local is None else small
         self._is_little = little and self._small > 0
         self._tables = LocalTables(self.uri)
+        self.memory: dict[str, Any] = {}
+        """What a later run of the session may use again."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether small tables are read and written without Delta Lake's jobs."""
+        return self._small > 0
 
     # -- where things are --------------------------------------------------------------------------------------------
 
@@ -120,6 +130,31 @@ class Lake:
         if version is not None:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(table))
+
+    def read_since(self, table: Table, number: int) -> DataFrame:
+        """The rows of a bronze table that were read after a round. Files without such rows are not opened."""
+        found = self._fresh(table, number)
+        rows = self.read(table) if found is None or len(found.paths) > _FILES else self._read_files(table, found)
+        return rows.where(f"round > {number}")
+
+    def fresh(self, table: Table, names: Sequence[str], number: int) -> pa.Table | None:
+        """Some columns of these rows, without Spark; None: only Spark can read them, or they are too many."""
+        if not self.exists(table):
+            return self.none_of(table).select(names)
+        return None if self._fresh(table, number) is None else self._tables.rows(table, names, since=number)
+
+    @staticmethod
+    def none_of(table: Table) -> pa.Table:
+        """No rows of the table."""
+        return _arrow_schema(table).empty_table()
+
+    def _fresh(self, table: Table, number: int) -> Files | None:
+        found = self._tables.fresh(table, number) if self._small and self.exists(table) else None
+        return found if found is not None and found.size <= self._small else None
+
+    def rows(self, table: Table, names: Sequence[str] | None = None) -> pa.Table | None:
+        """All rows of a small table, without Spark; None: it is not small, or does not exist."""
+        return self._tables.rows(table, names or table.names) if self.is_small(table) else None
 
     def _read_files(self, table: Table, files: Files) -> DataFrame:
         """The rows of Parquet files: Spark needs no jobs to find them, as it does for a Delta table."""
@@ -215,6 +250,12 @@ class Lake:
         else:
             self._writer(table, rows, "append", note).save(self.path(table))
 
+    def append_arrow(self, table: Table, rows: pa.Table, *, note: Mapping[str, Any] | None = None) -> None:
+        """Add a few rows in memory, without Spark; columns that they do not have are null. For a local lake."""
+        schema, there = _arrow_schema(table), set(rows.column_names)
+        columns = [rows[each.name] if each.name in there else pa.nulls(rows.num_rows, each.type) for each in schema]
+        self._write_arrow(table, pa.table(columns, names=schema.names).cast(schema), "append", note)
+
     def append_rows(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
     ) -> None:
@@ -266,6 +307,63 @@ class Lake:
             self._write_arrow(table, _collected(rows, table), "overwrite", note)
             return
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
+
+    def update(
+        self,
+        table: Table,
+        last: pa.Table,
+        rows: DataFrame,
+        merged: Callable[[pa.Table, pa.Table], pa.Table],
+        note: Mapping[str, Any],
+    ) -> None:
+        """Replace all rows of a table in one commit with those that `merged` returns, for its `last` rows and new ones
+        that Spark computes."""
+        new = _collected(rows, table)
+        self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
+
+    def pieces(self, table: Table, **partition: bool) -> Iterator[Piece] | None:
+        """The rows of each file of a table of medium size, or of one partition; None: only Spark can read it."""
+        if not self._small or not self.exists(table):
+            return None
+        found = self._tables.files(table)
+        folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
+        if found is None or found.below(folder).size > _MEDIUM * self._small:
+            return None
+        return self._tables.pieces(table, partition=partition)
+
+    def pieces_of(self, table: Table, paths: Collection[str]) -> Iterator[Piece]:
+        """The rows of some files."""
+        return self._tables.pieces(table, paths=paths)
+
+    def files(self, table: Table, **partition: bool) -> list[str]:
+        """The paths of the files of a table, or of one partition; none if they are not its rows."""
+        found = self._tables.files(table) if self._small and self.exists(table) else None
+        folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
+        return found.below(folder).paths if found is not None else []
+
+    def replace_files(
+        self,
+        table: Table,
+        pieces: Iterable[Piece],
+        kept: Callable[[pa.Table], pa.Table],
+        rows: DataFrame,
+        note: Mapping[str, Any],
+    ) -> None:
+        """Replace the files that have rows which are not `kept`, and add rows that Spark computes, in one commit."""
+        self._check_lock()
+        new = _collected(rows, table)
+        gone, whole = [], [new]
+        for piece in pieces:
+            rest = kept(piece.rows)
+            if rest.num_rows < piece.rows.num_rows:
+                gone.append(piece.path)
+                whole.append(rest.cast(new.schema))
+        ranges = self._ranges(table).split(",")
+        self._tables.replace(table, gone, [pa.concat_tables(whole)], ranges, note)
+
+    def in_spark(self, table: Table, rows: pa.Table) -> DataFrame:
+        """Rows of a table in memory for Spark."""
+        return self.spark.createDataFrame(rows) if rows.num_rows else local(self.spark, [], table.ddl)
 
     def _stays_small(self, table: Table, few: bool) -> bool:
         return self._is_little or (few and self.is_small(table))

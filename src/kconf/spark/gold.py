@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property, partial, reduce
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -37,9 +40,11 @@ from kconf.lake.schemas import (
     Table,
 )
 from kconf.spark import files, violations
-from kconf.spark.affected import Part, Parts, reached_round
+from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import USAGE, Inputs
+from kconf.spark.recent import Inherited, Recent, recent, remember_closed
+from kconf.spark.session import planned_for
 from kconf.spark.silver import all_events, whole_journal
 from kconf.spark.transforms import activity, drift, effective, followed, integrity, quotas, snapshots
 from kconf.spark.transforms.foreign import foreign
@@ -49,6 +54,9 @@ from kconf.version import __version__
 
 _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
+_REMEMBERED: Final = 100
+"""Clusters; of more, what resources inherit is computed in each run."""
+_INHERITED, _COUNTS = "inherited", "counts"
 _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["declared"]}
 """The inputs that the rows of a table depend on; for violations see violations.py."""
 
@@ -56,7 +64,8 @@ _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["decla
 def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
     """Bring all gold tables up to date, several at a time."""
     state, parts = lake.note(HISTORY), Parts(lake)
-    reached = {"round": reached_round(lake), "built": state.get("built")}
+    number = reached_round(lake)
+    reached = {"round": number, "built": state.get("built")}
     made: dict[int | None, Gold] = {}
     try:
         wanted = [table for table in GOLD if has_rows(table, inputs) or lake.exists(table)]
@@ -70,14 +79,19 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
             elif part is None or part:
                 gold = made.setdefault(None if part is None else since, Gold(lake, inputs, part))
                 work[table] = partial(update.write, gold)
-        for gold in made.values():
-            gold.prepare()
-        for late in (False, True):
-            wave = [table for table in work if (table in _LATER) is late]
-            if wave:
-                say(", ".join(table.name for table in wave) + " …")
-                with ThreadPoolExecutor(_AT_ONCE) as pool:
-                    list(pool.map(lambda table: work[table](), wave))
+        if None in made:
+            lake.memory.clear()  # it may be another lake in the same place
+        is_light = VIOLATIONS not in work and all(gold.is_light for gold in made.values())
+        with planned_for(lake.spark, is_few=is_light, is_small=is_light):
+            for gold in made.values():
+                gold.prepare({table for table in work if table is not VIOLATIONS})
+            for late in (False, True):
+                wave = [table for table in work if (table in _LATER) is late]
+                if wave:
+                    say(", ".join(table.name for table in wave) + " …")
+                    with ThreadPoolExecutor(_AT_ONCE) as pool:
+                        list(pool.map(lambda table: work[table](), wave))
+        remember_closed(lake, number)
     finally:
         for gold in made.values():
             gold.forget()
@@ -110,25 +124,32 @@ class _Update:
         return int(last["round"]) if is_same else None
 
     def write(self, gold: Gold) -> None:
-        note = {**self._note, "kept": gold.part is not None}
-        if not gold.affects(self._table):
-            self._lake.append_rows(self._table, [], note=note)
-            return
-        rows = gold.rows(self._table)
-        if gold.part is not None:
-            kept = gold.kept(self._table, self._lake.read(self._table))
-            rows = fit(kept, self._table).unionByName(fit(rows, self._table))
-        self._lake.overwrite(self._table, rows, note, few=gold.part is not None and gold.part.is_few)
+        lake, table, part = self._lake, self._table, gold.part
+        note = {**self._note, "kept": part is not None}
+        if not gold.affects(table):
+            lake.append_rows(table, [], note=note)
+        elif part is None:
+            lake.overwrite(table, gold.rows(table), note)
+        elif part.is_few and (last := lake.rows(table)) is not None:
+            lake.update(table, last, gold.rows(table), partial(gold.merged, table), note)
+        elif part.is_few and table is not ACTIVITY and (pieces := lake.pieces(table)) is not None:
+            lake.replace_files(table, pieces, partial(gold.rest, table), gold.rows(table), note)
+        else:
+            lake.overwrite(table, gold.whole(table), note, few=part.is_few)
 
 
 class Gold:
-    """The rows of each table, or of an affected part; shared intermediate results are computed once."""
+    """The rows of each table, or of an affected part; shared intermediate results are computed once.
+
+    For few new rows, Spark gets the rows of small tables that it needs from memory.
+    """
 
     def __init__(self, lake: Lake, inputs: Inputs, part: Part | None = None) -> None:
         self.lake, self.inputs, self.part = lake, inputs, part
         self._kept: list[DataFrame] = []
 
     def rows(self, table: Table) -> DataFrame:
+        """The rows of the table, or those of the part. Of activity: what is to be added to the kept rows."""
         makers = {
             TOPICS: self.topics,
             EFFECTIVE_CONFIG: self.effective,
@@ -140,35 +161,92 @@ class Gold:
         }
         return makers[table]()
 
+    @property
+    def is_light(self) -> bool:
+        """Whether Spark gets only few rows of the history, from memory."""
+        return self.part is not None and self.part.is_few and (self._here is not None or self._recent is not None)
+
     def affects(self, table: Table) -> bool:
         """Whether rows of the table may differ; if not, a commit without rows records the round."""
-        if self.part is None or self.part.clusters or table in (ACTIVITY, EFFECTIVE_QUOTA):
+        part = self.part
+        if part is None or part.clusters or table is ACTIVITY:
             return True
-        kinds = {kind for _, kind, _ in self.part.names}
-        return table is not UNEVEN and ("topic" in kinds if table is TOPICS else bool(kinds))
+        kinds = {kind for _, kind, _ in part.names}
+        if table is EFFECTIVE_QUOTA:
+            return "quota" in kinds or self.has_new_callers
+        if table is TOPICS:
+            return "topic" in kinds and part.is_shaped
+        return table is not UNEVEN and bool(kinds)
 
-    def kept(self, table: Table, rows: DataFrame) -> DataFrame:
-        """The rows of the table that the part does not affect."""
+    def whole(self, table: Table) -> DataFrame:
+        """All rows after an update of the part."""
+        part, rows, last = self.part, fit(self.rows(table), table), self.lake.read(table)
+        assert part is not None
+        if table is ACTIVITY:
+            counted_again = (F.col("kind") == "changes") & F.col("cluster").isin(self._followed)
+            flapping = part.others(last.where("kind = 'flapping'"))
+            kept = last.where((F.col("kind") != "flapping") & ~counted_again)
+            return activity.added(rows, kept.unionByName(flapping))
+        if table is EFFECTIVE_QUOTA:
+            kept = last.where(~part.is_in())
+        elif table is UNEVEN:
+            kept = last.where(~part.is_whole())
+        elif table is TOPICS:
+            kept = part.others(last.withColumns({"resource_type": F.lit("topic"), "resource_name": F.col("topic")}))
+        elif table is INTEGRITY:
+            unnamed = F.col("resource_name").isNull()
+            kept = part.others(last.where(~unnamed)).unionByName(last.where(unnamed & ~part.is_touched()))
+        else:
+            kept = part.others(last)
+        return fit(kept, table).unionByName(rows)
+
+    def merged(self, table: Table, last: pa.Table, rows: pa.Table) -> pa.Table:
+        """The same in memory, as `whole`."""
         part = self.part
         assert part is not None
-        if table in (EFFECTIVE_QUOTA, ACTIVITY):
-            return rows.where(~part.is_in())
-        if table is UNEVEN:
-            return rows.where(~part.is_whole())
-        if table is TOPICS:
-            named = {"resource_type": F.lit("topic"), "resource_name": F.col("topic")}
-            return part.others(rows.withColumns(named))
-        if table is INTEGRITY:
-            unnamed = F.col("resource_name").isNull()
-            return part.others(rows.where(~unnamed)).unionByName(rows.where(unnamed & ~part.is_touched()))
-        return part.others(rows)
+        if table is ACTIVITY:
+            is_flapping = pc.equal(last["kind"], "flapping")
+            counted_again = pc.and_(pc.equal(last["kind"], "changes"), in_clusters(last, self._followed))
+            kept = last.filter(pc.invert(pc.or_(is_flapping, counted_again)))
+            flapping = last.filter(is_flapping)
+            if self._recent is not None:
+                return activity.added_in_memory(pa.concat_tables([kept, *activity.more_flapping(flapping, rows)]))
+            return activity.added_in_memory(pa.concat_tables([kept, part.rest(flapping), rows]))
+        return pa.concat_tables([self.rest(table, last), rows])
 
-    def prepare(self) -> None:
-        """Make what several tables need, before several threads ask for it."""
-        _ = self.journal, self.current, self.levels_now, self.observed, self.snapshots, self.clusters, self.keys
-        _ = self.inherited, self.usage
-        self.clusters.count()
-        self.inherited.count()
+    def rest(self, table: Table, last: pa.Table) -> pa.Table:
+        """The rows in memory that an update of the part keeps."""
+        part = self.part
+        assert part is not None
+        if table is EFFECTIVE_QUOTA:
+            return last.filter(pc.invert(in_clusters(last, {*part.touched, *part.callers})))
+        if table is UNEVEN:
+            return last.filter(pc.invert(in_clusters(last, part.clusters)))
+        if table is TOPICS:
+            return part.rest(last, of="topic", name="topic")
+        if table is INTEGRITY:
+            gone = pc.and_(pc.is_null(last["resource_name"]), in_clusters(last, part.touched))
+            rest = last.filter(pc.invert(gone))
+            if self._recent is None:
+                return part.rest(rest)
+            is_slipped = pc.equal(rest["kind"], "slipped")
+            return pa.concat_tables([rest.filter(is_slipped), part.rest(rest.filter(pc.invert(is_slipped)))])
+        return part.rest(last)
+
+    def prepare(self, tables: Collection[Table]) -> None:
+        """Make what several of these tables need, before several threads ask for it."""
+        _ = (
+            self.has_new_callers,
+            self.journal,
+            self._recent,
+            self.current,
+            self.observed,
+            self.snapshots,
+            self.keys,
+            self.usage,
+        )
+        if {EFFECTIVE_CONFIG, UNEVEN} & {table for table in tables if self.affects(table)}:
+            self.inherited.count()
 
     def forget(self) -> None:
         for each in self._kept:
@@ -190,7 +268,38 @@ class Gold:
     # -- shared by several tables ------------------------------------------------------------------------------------
 
     @cached_property
+    def _here(self) -> pa.Table | None:
+        """The history in memory, for few new rows; None: it is not small."""
+        return self.lake.rows(HISTORY) if self.part is not None and self.part.is_few else None
+
+    @cached_property
+    def _recent(self) -> Recent | None:
+        """What new lines changed in a history that is not small, in memory; None: unknown."""
+        return recent(self.lake, self.part) if self.part is not None and self._here is None else None
+
+    @cached_property
+    def _followed(self) -> list[str]:
+        """The clusters of the part of which every line is counted again."""
+        followed = self.lake.note(HISTORY).get("followed", ())
+        near = followed if self.part is None else {*self.part.touched, *self.part.callers}
+        return sorted(set(followed) & set(near))
+
+    @cached_property
+    def has_new_callers(self) -> bool:
+        """Whether new lines or attempts have callers that the table of activity does not have, as far as is known."""
+        part, names = self.part, ("cluster", "principal", "client_id")
+        if part is None or part.callers or self.lake.note(ACTIVITY).get("round") != part.since:
+            return True
+        new, known = self.lake.fresh(JOURNAL, names, part.since), self.lake.rows(ACTIVITY, names)
+        if new is None or known is None:
+            return True
+        found, callers = ({tuple(row.values()) for row in rows.to_pylist()} for rows in (new, known))
+        return bool(found - callers)
+
+    @cached_property
     def history(self) -> DataFrame:
+        if self._here is not None and self.part is not None:
+            return self.lake.in_spark(HISTORY, self.part.within(self._here))
         return self._mine(self.lake.read(HISTORY))
 
     @cached_property
@@ -198,28 +307,44 @@ class Gold:
         """The changes, each once."""
         note = self.lake.note(HISTORY)
         record = self._near(whole_journal(self.lake, note))
-        return self._keep(record) if note.get("followed") else record
+        return self._keep(record) if self._followed else record
 
     @cached_property
     def current(self) -> DataFrame:
         """The current state."""
-        return self._keep(self.history.where("open"))
+        if self._recent is not None:
+            return self.lake.in_spark(HISTORY, self._recent.open)
+        now = self.history.where("open")
+        return now if self._here is not None else self._keep(now)
 
     @cached_property
     def levels_now(self) -> DataFrame:
         """The current state of brokers and quotas, from which other resources inherit."""
         if self.part is None:
             return self.current
-        return self._keep(self._near(self.lake.read(HISTORY)).where("open AND resource_type IN ('broker', 'quota')"))
+        rows = self._near(self.lake.read(HISTORY)).where("open AND resource_type IN ('broker', 'quota')")
+        return rows if self._here is not None else self._keep(rows)
+
+    @cached_property
+    def _is_observed(self) -> bool:
+        """Whether there may be snapshots of clusters of the part."""
+        if self.part is None or not self.lake.exists(SNAPSHOT):
+            return self.part is None
+        looked = self.lake.rows(SNAPSHOT, ("cluster",))
+        near = {*self.part.touched, *self.part.callers}
+        return looked is None or bool(near & set(pc.unique(looked["cluster"]).to_pylist()))
 
     @cached_property
     def snapshot(self) -> DataFrame:
+        if not self._is_observed:
+            return local(self.lake.spark, [], SNAPSHOT.ddl)
         return self._near(self.lake.read(SNAPSHOT))
 
     @cached_property
     def observed(self) -> DataFrame:
         """What the last snapshot of each cluster showed."""
-        return self._keep(snapshots.latest(self.snapshot))
+        last = snapshots.latest(self.snapshot)
+        return self._keep(last) if self._is_observed else last
 
     @cached_property
     def snapshots(self) -> DataFrame:
@@ -238,9 +363,26 @@ class Gold:
 
     @cached_property
     def inherited(self) -> DataFrame:
+        """What resources inherit. Few new rows seldom change it, so it is kept for the next run of the session."""
+        part = self.part
+        near = set() if part is None else {*part.touched, *part.callers}
+        if part is None or not part.is_few or not self.lake.in_memory or len(near) > _REMEMBERED:
+            return self._keep(self._inherited())
+        then, now = (self._made_from(number) for number in (part.since, reached_round(self.lake)))
+        known: Inherited | None = self.lake.memory.get(_INHERITED)
+        is_same = known is not None and (known.made_from == now or (known.made_from == then and not part.clusters))
+        if known is None or not is_same or near - known.clusters:
+            known = Inherited(now, frozenset(near), self._inherited().toArrow())
+        self.lake.memory[_INHERITED] = replace(known, made_from=now)
+        return self.lake.spark.createDataFrame(known.rows.filter(in_clusters(known.rows, near)))
+
+    def _inherited(self) -> DataFrame:
         levels = effective.levels(self.levels_now, self.snapshot)
         brokers = effective.brokers(self.levels_now, self.observed)
-        return self._keep(effective.inherited(self.clusters, levels, brokers, self.keys))
+        return effective.inherited(self.clusters, levels, brokers, self.keys)
+
+    def _made_from(self, number: int) -> tuple[object, ...]:
+        return number, self.lake.note(HISTORY).get("built"), given(EFFECTIVE_CONFIG, self.inputs)
 
     @cached_property
     def usage(self) -> DataFrame:
@@ -271,18 +413,15 @@ class Gold:
         return effective.uneven(whole)
 
     def activity(self) -> DataFrame:
-        note, attempts = self.lake.note(HISTORY), self.lake.read(ATTEMPTS)
         if self.part is None:
-            return activity.activity(self.journal, attempts, self.history)
-        by_log = F.col("cluster").isin(*note.get("followed", ()))
-        last = self.lake.read(ACTIVITY).where(self.part.is_in())
-        fresh = F.col("round") > int(self.lake.note(ACTIVITY)["round"])
-        lines = self.journal.where(by_log).unionByName(self.journal.where(~by_log & fresh))
-        changes = last.where((F.col("kind") == "changes") & ~by_log)
-        refused = last.where(~F.col("kind").isin("changes", "flapping"))
-        flapping = self.part.others(last.where("kind = 'flapping'"))
-        new = activity.activity(lines, self._near(attempts).where(fresh), self.history)
-        return activity.added(new, changes.unionByName(refused)).unionByName(flapping)
+            return activity.activity(self.journal, self.lake.read(ATTEMPTS), self.history)
+        since = int(self.lake.note(ACTIVITY)["round"])
+        lines, attempts = (self._near(self.lake.read_since(table, since)) for table in (JOURNAL, ATTEMPTS))
+        if self._followed:
+            by_log = F.col("cluster").isin(self._followed)
+            lines = self.journal.where(by_log).unionByName(lines.where(~by_log), allowMissingColumns=True)
+        begun = self.history if self._recent is None else self.lake.in_spark(HISTORY, self._recent.begun)
+        return activity.activity(lines, attempts, begun)
 
     def quotas(self) -> DataFrame:
         """Whoever changed something, or tried to, is in the table of activity."""
@@ -308,27 +447,41 @@ class Gold:
         journal, note = self.lake.read(JOURNAL), self.lake.note(HISTORY)
         if self.part is not None:
             journal = journal.where(self.part.is_touched())
+        followed_clusters = list(note.get("followed", ()))
+        history = self.history if self._recent is None else self.lake.in_spark(HISTORY, self._recent.closed)
+        parts = [integrity.slipped(history.where("until_epoch > 0"))]
+        if not self._is_counted(followed_clusters):
+            parts.append(integrity.holes(journal.where(~F.col("cluster").isin(followed_clusters))))
         numbered = list(note.get("began", {}))
-        looked = self.snapshots.where(F.col("cluster").isin(numbered)) if numbered else self.snapshots.limit(0)
-        observed = self._mine(self.observed.where("resource_name IS NOT NULL"))
-        parts = [
-            integrity.holes(journal.where(~F.col("cluster").isin(note.get("followed", [])))),
-            integrity.slipped(self.history.where("until_epoch > 0")),
-            integrity.differences(self.history, observed, looked, self.keys),
-        ]
+        if numbered and self._is_observed:
+            looked = self.snapshots.where(F.col("cluster").isin(numbered))
+            observed = self._mine(self.observed.where("resource_name IS NOT NULL"))
+            parts.append(integrity.differences(self.history, observed, looked, self.keys))
         recorded = self._whole(note.get("recorded", ()))
         if recorded:
             events = all_events(self.lake, note).where(F.col("cluster").isin(recorded) & (F.col("epoch") == 0))
             parts.append(foreign(events, self.snapshot))
-        log = self._whole(note.get("followed", ()))
+        log = self._whole(followed_clusters)
         if log:
             lines = journal.where(F.col("cluster").isin(log))
             ranges = files.ranges(self.lake).where(F.col("cluster").isin(log))
             parts += [integrity.log_gaps(ranges, lines), integrity.contradicted(followed.contradicted(lines, ranges))]
-        rows = parts[0]
-        for each in parts[1:]:
-            rows = rows.unionByName(each, allowMissingColumns=True)
-        return rows
+        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), parts)
+
+    def _is_counted(self, followed_clusters: Collection[str]) -> bool:
+        """Whether no line is missing in the clusters of the part, by counts that the session keeps; False: unknown."""
+        part = self.part
+        if part is None or not part.is_few or not self.lake.in_memory:
+            return False
+        known: integrity.Counts | None = self.lake.memory.get(_COUNTS)
+        fresh = self.lake.fresh(JOURNAL, integrity.COUNTED, part.since)
+        now = reached_round(self.lake)
+        if known is not None and known.round == part.since and fresh is not None:
+            known = known.plus(fresh, now)
+        elif known is None or known.round != now:
+            known = integrity.Counts(now).plus_rows(integrity.counted(self.lake.read(JOURNAL)).collect())
+        self.lake.memory[_COUNTS] = known
+        return known.are_complete(set(part.touched) - set(followed_clusters))
 
     def _whole(self, clusters: Sequence[str]) -> list[str]:
         """Those clusters of which all is affected."""

@@ -3,8 +3,8 @@
 The commit notes of the history record how far it goes: the reading round, per cluster the last line (`marks`), the
 latest time (`clocks`) and the time of the first line numbered by a server (`began`; later snapshots of such a cluster
 add no events, because the journal is complete). If events arrive late, before a cluster's mark or clock, their
-resources are rebuilt. `built` changes with every rebuild, and `fold` with every change of the algorithm, which causes a
-rebuild.
+resources are rebuilt; `late` is the last round with such events. `built` changes with every rebuild, and `fold` with
+every change of the algorithm, which causes a rebuild.
 
 If a cluster has both changes recorded by clients and snapshots (the commit notes `recorded` and `looked` list such
 clusters), snapshots also matter for keys that they show unchanged: see transforms/observations.py. If its metadata log
@@ -14,20 +14,22 @@ clusters are rebuilt whenever new rows may affect them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
 from kconf.spark import files
-from kconf.spark.affected import FEW, last_round
+from kconf.spark.affected import FEW, Part, last_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.session import planned_for
 from kconf.spark.transforms import followed
@@ -66,9 +68,10 @@ def update(lake: Lake) -> bool:
     state = lake.note(HISTORY)
     if not state or state.get("fold") != _FOLD or lake.difference(HISTORY):
         return rebuild(lake)
-    journal = lake.read(JOURNAL).where(F.col("round") > state["round"])
-    snapshot = lake.read(SNAPSHOT).where(F.col("round") > state["round"])
-    summaries = _summaries(_lines(journal, snapshot).coalesce(1))  # one partition: nothing to shuffle
+    journal, snapshot = (lake.read_since(table, state["round"]) for table in (JOURNAL, SNAPSHOT))
+    summaries = _summaries_of_few(lake, state["round"])
+    if summaries is None:
+        summaries = _summaries(_lines(journal, snapshot).coalesce(1))  # one partition: nothing to shuffle
     if not summaries:
         return False
     if _were_snapshots_used(lake, state, summaries) or _is_cut(state, summaries):
@@ -87,17 +90,19 @@ def update(lake: Lake) -> bool:
         return True  # there are only snapshots that add no events
     observed = any(_adds_events(row, began.get(cluster)) for cluster, row in summaries.items() if cluster not in both)
     events = _events(journal, snapshot, began) if observed else journal_events(journal)
-    new, count = events.persist(StorageLevel.DISK_ONLY), sum(row["count"] for row in summaries.values())
-    try:
-        late = _late(new, state, {cluster: row for cluster, row in summaries.items() if cluster not in both}, began)
-        if late is None and again is None:
-            with planned_for(lake.spark, is_few=count <= FEW):
-                lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=count <= FEW)
+    count = sum(row["count"] for row in summaries.values())
+    late = _late(events, state, {cluster: row for cluster, row in summaries.items() if cluster not in both}, began)
+    in_time, few = late is None and again is None, count <= FEW
+    if in_time and few and not observed and _merge_few(lake, events, state["round"], note):
+        return True
+    with _kept(events) as new:
+        if in_time:
+            with planned_for(lake.spark, is_few=few):
+                lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=few)
         else:
             anew = [each for each in (late, again) if each is not None]
-            _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note, few=count <= FEW)
-    finally:
-        new.unpersist()
+            note["late"] = note["round"]
+            _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note, few=few)
     return True
 
 
@@ -133,6 +138,38 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
     return lines.unionByName(snapshots)
 
 
+def _summaries_of_few(lake: Lake, since: int) -> Summaries | None:
+    """The summaries of few journal lines after a round, without Spark; None: there is more."""
+    names = ("cluster", *ORDER, "time", "round", "origin", "log_begin")
+    facts, lines = lake.fresh(SNAPSHOT, ("round",), since), lake.fresh(JOURNAL, names, since)
+    if lines is None or facts is None or facts.num_rows:
+        return None
+    micros, is_log = lines["time"].cast(pa.timestamp("us")).cast(pa.int64()), followed.are_of_log(lines)
+    lines = lines.append_column("micros", micros).append_column("followed", is_log)
+    both = [(name, how) for name in ("revision", "line", "micros") for how in ("min", "max")]
+    rows = lines.group_by(["cluster", "epoch"])
+    found = rows.aggregate([*both, ("round", "max"), ("followed", "any"), ("line", "count")])
+    epochs: dict[str, list[Mapping[str, Any]]] = {}
+    for row in sorted(found.to_pylist(), key=lambda row: int(row["epoch"])):
+        bounds = {
+            f"{place}_{name}": row[f"{name}_{how}"]
+            for name in ("revision", "line")
+            for place, how in (("first", "min"), ("last", "max"))
+        }
+        summary = {
+            "epoch": row["epoch"],
+            "earliest": row["micros_min"] // 1000,
+            "latest": row["micros_max"] // 1000,
+            "round": row["round_max"],
+            "followed": row["followed_any"],
+            "recorded": row["epoch"] == 0,
+            "snapshot": False,
+            "count": row["line_count"],
+        }
+        epochs.setdefault(row["cluster"], []).append({**bounds, **summary})
+    return {cluster: _together(rows) for cluster, rows in epochs.items()}
+
+
 def _summaries(lines: DataFrame) -> Summaries:
     """Summarize them per cluster, in one pass.
 
@@ -149,13 +186,13 @@ def _summaries(lines: DataFrame) -> Summaries:
         F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
         F.count_if(~F.col("bare")).alias("count"),
     )
-    epochs: dict[str, list[Row]] = {}
+    epochs: dict[str, list[Mapping[str, Any]]] = {}
     for row in sorted(aggregated.collect(), key=lambda row: int(row["epoch"])):
-        epochs.setdefault(row["cluster"], []).append(row)
+        epochs.setdefault(row["cluster"], []).append(row.asDict())
     return {cluster: _together(rows) for cluster, rows in epochs.items()}
 
 
-def _together(epochs: list[Row]) -> dict[str, Any]:
+def _together(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Combine the epochs of one cluster."""
     lines = [row for row in epochs if not row["snapshot"]]
     return {
@@ -169,7 +206,7 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
     }
 
 
-def _bounds(rows: list[Row]) -> dict[str, Any]:
+def _bounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The first and last place in the order, and the earliest and latest time."""
     return {
         "first": min([row["epoch"], row["first_revision"], row["first_line"]] for row in rows),
@@ -269,6 +306,29 @@ def _concerned(
     return shown.union(changed).union(recorded).distinct()
 
 
+def _merge_few(lake: Lake, new: DataFrame, since: int, note: dict[str, Any]) -> bool:
+    """Merge the events of few new lines: only the rows of their resources go through Spark. False: not possible."""
+    lines, pieces = lake.fresh(JOURNAL, RESOURCE, since), lake.pieces(HISTORY, open=True)
+    if lines is None or pieces is None:
+        return False
+    part = Part(lake, set(zip(*(lines[name].to_pylist() for name in RESOURCE), strict=True)), ())
+    now = list(pieces)
+    there = pa.concat_tables([part.within(each.rows) for each in now]) if now else lake.none_of(HISTORY)
+    with planned_for(lake.spark, is_few=True, is_small=True):
+        rows = intervals(open_events(lake.in_spark(HISTORY, there)).unionByName(new))
+        whole = lake.rows(HISTORY)
+        if whole is None:
+            lake.replace_files(HISTORY, now, part.rest, rows, note)
+        else:
+            lake.update(HISTORY, whole, rows, partial(_with_open, part), note)
+    return True
+
+
+def _with_open(part: Part, last: pa.Table, new: pa.Table) -> pa.Table:
+    """All rows of the history, after the open rows of the part were replaced."""
+    return pa.concat_tables([last.filter(pc.invert(last["open"])), part.replaced(last.filter(last["open"]), new)])
+
+
 def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:
     """The replacement for all open rows: unaffected rows unchanged, and the new rows of affected resources."""
     there = lake.read(HISTORY).where("open")
@@ -360,7 +420,7 @@ def _note(summaries: Summaries, state: dict[str, Any]) -> dict[str, Any]:
         for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}
-    return {**reached, **known, "built": state.get("built"), "fold": _FOLD}
+    return {**reached, **known, "late": state.get("late", 0), "built": state.get("built"), "fold": _FOLD}
 
 
 def state_rows(note: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -41,6 +41,10 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
     part = part.of_types({"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)})
     if not part:
         lake.append_rows(VIOLATIONS, [], note={**note, "kept": True})
+    elif part.is_few and (before := lake.rows(VIOLATIONS)) is not None:
+        lake.update(VIOLATIONS, before, evaluated(lake, inputs, part), part.replaced, {**note, "kept": True})
+    elif part.is_few and (pieces := lake.pieces(VIOLATIONS)) is not None:
+        lake.replace_files(VIOLATIONS, pieces, part.rest, evaluated(lake, inputs, part), {**note, "kept": True})
     else:
         kept = part.others(lake.read(VIOLATIONS))
         rows = fit(kept, VIOLATIONS).unionByName(fit(evaluated(lake, inputs, part), VIOLATIONS))

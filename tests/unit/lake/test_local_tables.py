@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +90,106 @@ def test_an_error_is_one_sentence_about_the_lake(tables: LocalTables, tmp_path: 
     with pytest.raises(LakeError, match=f"^The lake {tmp_path} cannot be used: .+") as refused:
         tables.columns(TABLE, ["name"])
     assert "\n" not in str(refused.value)
+
+
+ROUNDS = Table("bronze", "rounds", "Rounds.", (Column("name", "string", ""), Column("round", "bigint", "")))
+
+
+def round_of(number: int | None, *names: str) -> pa.Table:
+    schema = pa.schema([("name", pa.string()), ("round", pa.int64())])
+    return pa.Table.from_pylist([{"name": name, "round": number} for name in names], schema)
+
+
+def test_rows_of_later_rounds_are_found_by_the_statistics_of_their_files(tables: LocalTables) -> None:
+    for number in (1, 2, 3):
+        tables.write(ROUNDS, round_of(number, f"{number}a", f"{number}b"), "append")
+    tables.write(ROUNDS, pa.concat_tables([round_of(2, "2c"), round_of(4, "4a")]), "append")
+
+    whole, fresh = tables.files(ROUNDS), tables.fresh(ROUNDS, 2)
+
+    assert whole is not None
+    assert fresh is not None
+    assert (len(whole.paths), len(fresh.paths)) == (4, 2)
+    assert fresh.size < whole.size
+    assert sorted(tables.rows(ROUNDS, ["name"], since=2)["name"].to_pylist()) == ["3a", "3b", "4a"]
+    assert tables.rows(ROUNDS).num_rows == 8
+
+
+def test_a_file_without_statistics_may_have_later_rows(tables: LocalTables) -> None:
+    without = {"delta.dataSkippingStatsColumns": "name"}
+    tables.write(ROUNDS, round_of(1, "a"), "append", properties=without)
+    tables.write(ROUNDS, round_of(None, "b"), "append")
+
+    fresh = tables.fresh(ROUNDS, 7)
+
+    assert fresh is not None
+    assert len(fresh.paths) == 2
+    assert tables.rows(ROUNDS, since=7).num_rows == 0, "rows of an older version have no round"
+    assert tables.rows(ROUNDS, since=0)["name"].to_pylist() == ["a"]
+
+
+def test_a_commit_by_another_process_is_seen_also_if_the_table_was_created_again(
+    tables: LocalTables, tmp_path: Path
+) -> None:
+    tables.write(TABLE, rows(a=1), "append")
+    assert found(tables) == {"a": 1}
+
+    LocalTables(str(tmp_path)).write(TABLE, rows(b=2), "append")
+    assert found(tables) == {"a": 1, "b": 2}
+
+    shutil.rmtree(tmp_path / TABLE.path)
+    LocalTables(str(tmp_path)).write(TABLE, rows(c=3), "append")
+    LocalTables(str(tmp_path)).write(TABLE, rows(d=4), "append")
+    assert found(tables) == {"c": 3, "d": 4}
+
+
+FLAGS = Table(
+    "silver",
+    "flags",
+    "Flags.",
+    (Column("name", "string", ""), Column("at", "timestamp", ""), Column("open", "boolean", "")),
+    ("open",),
+)
+
+
+def flags(at: datetime | None, **names: bool) -> pa.Table:
+    schema = pa.schema([("name", pa.string()), ("at", pa.timestamp("us", "UTC")), ("open", pa.bool_())])
+    return pa.Table.from_pylist([{"name": name, "at": at, "open": value} for name, value in names.items()], schema)
+
+
+def test_files_are_replaced_in_one_commit_with_statistics(tables: LocalTables, tmp_path: Path) -> None:
+    noon = datetime(2026, 11, 1, 12, 0, 0, 1500, UTC)
+    tables.write(FLAGS, flags(noon, a=True, b=False), "append")
+    tables.write(FLAGS, flags(noon, c=True), "append")
+    pieces = list(tables.pieces(FLAGS, partition={"open": True}))
+    assert sorted(each.rows["name"].to_pylist() for each in pieces) == [["a"], ["c"]]
+    assert [each.rows.column_names for each in pieces] == [["name", "at", "open"]] * 2
+    (first,) = (each for each in pieces if each.rows["name"].to_pylist() == ["a"])
+
+    new = [flags(noon, d=True, e=False), flags(None, f=True)]
+    tables.replace(FLAGS, [first.path], new, ["name", "at"], {"round": 7})
+
+    kept = {row["name"]: row["open"] for row in tables.columns(FLAGS, ["name", "open"])}
+    assert kept == {"b": False, "c": True, "d": True, "e": False, "f": True}
+    made = DeltaTable(tmp_path / FLAGS.path)
+    assert made.version() == 2
+    assert json.loads(made.history(1)[0]["userMetadata"]) == {"round": 7}
+    added = made.get_add_actions(flatten=True)
+    columns = [added.column(each).to_pylist() for each in ("min.name", "num_records", "max.at", "null_count.at")]
+    found = {name: figures for name, *figures in zip(*columns, strict=True)}
+    assert found["d"][1] >= noon
+    assert found["f"] == [1, None, 1]
+
+
+def test_a_file_is_opened_once_for_the_same_columns(tables: LocalTables, tmp_path: Path) -> None:
+    tables.write(ROUNDS, round_of(1, "a"), "append")
+    assert tables.columns(ROUNDS, ["name"]) == [{"name": "a"}]
+    (first,) = (tmp_path / ROUNDS.path).glob("*.parquet")
+    first.rename(first.with_suffix(".gone"))
+    tables.write(ROUNDS, round_of(2, "b"), "append")
+
+    assert sorted(row["name"] for row in tables.columns(ROUNDS, ["name"])) == ["a", "b"]
+    with pytest.raises(LakeError, match="cannot be used"):
+        tables.columns(ROUNDS, ["round"])
+    tables.write(ROUNDS, round_of(3, "c"), "overwrite")
+    assert tables.columns(ROUNDS, ["name"]) == [{"name": "c"}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -21,6 +23,33 @@ def added(rows: DataFrame, more: DataFrame) -> DataFrame:
     figures = {"count": F.sum("count"), "first": F.min("first"), "last": F.max("last")}
     same = [name for name in ACTIVITY.names if name not in figures]
     return both.groupBy(*same).agg(*(column.alias(name) for name, column in figures.items()))
+
+
+def added_in_memory(rows: pa.Table) -> pa.Table:
+    """The sum of such rows in memory, as `added`."""
+    figures = [("count", "sum"), ("first", "min"), ("last", "max")]
+    same = [name for name in rows.column_names if name not in {name for name, _ in figures}]
+    summed = rows.group_by(same).aggregate(figures)
+    summed = summed.rename_columns({f"{name}_{how}": name for name, how in figures})
+    return summed.select(rows.column_names).cast(rows.schema)
+
+
+def more_flapping(known: pa.Table, rows: pa.Table) -> list[pa.Table]:
+    """Rows in memory after new ones, in parts: flapping keys that return again are counted on, with the last author."""
+    is_new = pc.equal(rows["kind"], "flapping")
+    new, same = rows.filter(is_new), ["cluster", "resource_type", "resource_name", "key"]
+    again = pc.is_in(_joined(known, same), value_set=_joined(new, same))
+    figures = [("count", "sum"), ("first", "min"), ("last", "max")]
+    both = pa.concat_tables([known.filter(again), new]).select([*same, "count", "first", "last"])
+    summed = both.group_by(same).aggregate(figures)
+    summed = summed.rename_columns({f"{name}_{how}": name for name, how in figures})
+    counted_on = new.drop_columns(["count", "first", "last"]).join(summed, same)
+    whole = counted_on.select(rows.column_names).cast(rows.schema)
+    return [known.filter(pc.invert(again)), whole, rows.filter(pc.invert(is_new))]
+
+
+def _joined(rows: pa.Table, names: list[str]) -> pa.Array:
+    return pc.binary_join_element_wise(*(rows[name] for name in names), "\n").combine_chunks()
 
 
 def _changes(journal: DataFrame) -> DataFrame:

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -64,6 +66,12 @@ def is_of_log() -> Column:
     """Whether the revision of a line is an offset of a metadata log."""
     is_own = (F.col("origin") == "kconf") & F.col("log_begin").isNotNull()  # of a gateway
     return F.col("origin").isin(*FOLLOWED) | is_own
+
+
+def are_of_log(lines: pa.Table) -> pa.ChunkedArray:
+    """The same, of lines in memory."""
+    is_own = pc.and_(pc.equal(lines["origin"], "kconf"), pc.is_valid(lines["log_begin"]))
+    return pc.or_(pc.is_in(lines["origin"], value_set=pa.array(FOLLOWED)), is_own)
 
 
 def _is_of_gateway() -> Column:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from kconf.spark.transforms.followed import FOLLOWED, runs
@@ -17,8 +21,27 @@ _OWN: Final = (
 )
 
 
-_COUNTED: Final = ("kconf", "outside")
+_NUMBERED: Final = ("kconf", "outside")
 """Origins with consecutive revisions of a server. Lines of a metadata log have its offsets instead."""
+
+
+def _numbered(journal: DataFrame) -> DataFrame:
+    return journal.where("epoch > 0").where(F.col("origin").isin(*_NUMBERED))
+
+
+def counted(journal: DataFrame) -> DataFrame:
+    """Per epoch of a server: how many revisions and lines there are, and how many there should be."""
+    head = F.col("line") == 0
+    return (
+        _numbered(journal)
+        .groupBy("cluster", "epoch")
+        .agg(
+            F.count_if(head).alias("revisions"),
+            F.max("sequence").alias("should_be"),
+            F.count("*").alias("lines"),
+            F.sum(F.when(head, F.col("lines"))).alias("should_have"),
+        )
+    )
 
 
 def holes(journal: DataFrame) -> DataFrame:
@@ -27,15 +50,8 @@ def holes(journal: DataFrame) -> DataFrame:
     Every epoch starts with 1, so missing first revisions are found too. Each epoch is counted first, which is fast;
     only those with a wrong count are examined line by line.
     """
-    numbered = journal.where("epoch > 0").where(F.col("origin").isin(*_COUNTED))
-    head = F.col("line") == 0
-    counted = numbered.groupBy("cluster", "epoch").agg(
-        F.count_if(head).alias("revisions"),
-        F.max("sequence").alias("should_be"),
-        F.count("*").alias("lines"),
-        F.sum(F.when(head, F.col("lines"))).alias("should_have"),
-    )
-    doubtful = counted.where("revisions <> should_be OR lines <> should_have").select("cluster", "epoch")
+    numbered = _numbered(journal)
+    doubtful = counted(journal).where("revisions <> should_be OR lines <> should_have").select("cluster", "epoch")
     revisions = (
         numbered.join(F.broadcast(doubtful), ["cluster", "epoch"], "left_semi")
         .groupBy("cluster", "epoch", "sequence")
@@ -54,6 +70,49 @@ def holes(journal: DataFrame) -> DataFrame:
         *(F.col("there").cast("string").alias("found"), "time"),
     )
     return gaps.unionByName(incomplete, allowMissingColumns=True)
+
+
+COUNTED: Final = ("cluster", "epoch", "sequence", "line", "lines", "origin")
+"""The columns that `Counts` needs of new lines."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What `counted` gives for all lines up to a round. New lines can be added, because no line is stored twice."""
+
+    round: int
+    epochs: Mapping[tuple[str, int], tuple[int, int, int, int]] = field(default_factory=dict)
+
+    def plus_rows(self, rows: Iterable[Row]) -> Counts:
+        """With rows of `counted`."""
+        found = {(row["cluster"], row["epoch"]): _figures(row) for row in rows}
+        return Counts(self.round, {**self.epochs, **found})
+
+    def plus(self, lines: pa.Table, number: int) -> Counts:
+        """With new lines in memory, up to round `number`."""
+        is_numbered = pc.and_(pc.greater(lines["epoch"], 0), pc.is_in(lines["origin"], value_set=pa.array(_NUMBERED)))
+        epochs = dict(self.epochs)
+        for row in lines.filter(is_numbered).to_pylist():
+            revisions, should_be, count, should_have = epochs.get((row["cluster"], row["epoch"]), (0, 0, 0, 0))
+            is_head = row["line"] == 0
+            epochs[row["cluster"], row["epoch"]] = (
+                revisions + is_head,
+                max(should_be, row["sequence"]),
+                count + 1,
+                should_have + (row["lines"] if is_head else 0),
+            )
+        return Counts(number, epochs)
+
+    def are_complete(self, clusters: Collection[str]) -> bool:
+        """Whether nothing is missing in these clusters."""
+        found = (figures for (cluster, _), figures in self.epochs.items() if cluster in clusters)
+        return all(
+            revisions == should_be and count == should_have for revisions, should_be, count, should_have in found
+        )
+
+
+def _figures(row: Row) -> tuple[int, int, int, int]:
+    return row["revisions"], row["should_be"], row["lines"], row["should_have"] or 0
 
 
 def log_gaps(ranges: DataFrame, lines: DataFrame) -> DataFrame:

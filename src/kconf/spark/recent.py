@@ -1,0 +1,84 @@
+"""What a session remembers of its last round, and the rows of the history that few new lines have changed since.
+
+A history that is not small is not read again for few lines. If only files were added since the last round, all other
+intervals were closed before it. That is unknown after a compaction, after an update of closed intervals, and if lines
+came late, because these may change what earlier intervals contain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kconf.lake.schemas import ACTIVITY, HISTORY, INTEGRITY, JOURNAL
+from kconf.spark.affected import Part
+from kconf.spark.delta_tables import Lake
+from kconf.spark.transforms.history import ORDER
+
+_CLOSED: Final = "closed"
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What the resources of some clusters inherit, and what it was made from: round, build, other inputs."""
+
+    made_from: tuple[object, ...]
+    clusters: frozenset[str]
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class _Closed:
+    """The files of the history with closed intervals, up to a round."""
+
+    round: int
+    files: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Recent:
+    """Rows of the history, of the resources of a part: those that are open, those that new lines closed, and those that
+    new lines began and that are the return of a value."""
+
+    open: pa.Table
+    closed: pa.Table
+    begun: pa.Table
+
+
+def remember_closed(lake: Lake, number: int) -> None:
+    """Call this when all tables have reached a round."""
+    lake.memory[_CLOSED] = _Closed(number, frozenset(lake.files(HISTORY, open=False)))
+
+
+def recent(lake: Lake, part: Part) -> Recent | None:
+    """What new lines changed; None: unknown, or too much for memory."""
+    known: _Closed | None = lake.memory.get(_CLOSED)
+    if known is None or known.round != part.since or part.clusters or not part.is_few or not lake.in_memory:
+        return None
+    closed, pieces = frozenset(lake.files(HISTORY, open=False)), lake.pieces(HISTORY, open=True)
+    lines = lake.fresh(JOURNAL, ("cluster", *ORDER), part.since)
+    is_late = lake.note(HISTORY).get("late", 0) > part.since
+    if is_late or known.files - closed or pieces is None or lines is None:
+        return None
+    if lake.pieces(INTEGRITY) is None or lake.rows(ACTIVITY, ("cluster",)) is None:
+        return None  # Spark updates these tables
+    added = lake.pieces_of(HISTORY, closed - known.files)
+    now, ended = (_together(part.within(each.rows) for each in found) for found in (pieces, added))
+    whole = pa.concat_tables([now, ended])
+    is_begun = pc.is_in(_places(whole), value_set=_places(lines))
+    return Recent(now, ended, whole.filter(pc.and_(whole["returned"], is_begun)))
+
+
+def _together(pieces: Iterable[pa.Table]) -> pa.Table:
+    found = list(pieces)
+    return pa.concat_tables(found) if found else Lake.none_of(HISTORY)
+
+
+def _places(rows: pa.Table) -> pa.Array:
+    """The position of each row in the order, as text."""
+    texts = (rows[name].cast(pa.string()) for name in (*ORDER, "cluster"))
+    return pc.binary_join_element_wise(*texts, "\n").combine_chunks()
