@@ -31,7 +31,7 @@ log = getLogger(__name__)
 EXPIRED = "This login has expired, was used before, or was begun in another browser. Log in again."
 _ANSWERS = {
     "access_denied": "you, or the provider, did not allow the login",
-    "login_required": "the provider needs your consent or your password to log you in",
+    "login_required": "the provider requires you to log in there first",
     "temporarily_unavailable": "the provider is overloaded; try again later",
     "server_error": "the provider has a problem; try again later",
 }
