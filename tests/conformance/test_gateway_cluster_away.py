@@ -34,7 +34,7 @@ def kafka() -> Iterator[KafkaBroker]:
 def health(port: int) -> tuple[str, str | None]:
     with urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
         found = json.load(answer)
-    return found["status"], found.get(GONE)
+    return found["status"], found.get("stale")
 
 
 GONE = ("stale", "this gateway cannot read the state of the cluster now")
