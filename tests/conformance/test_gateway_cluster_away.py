@@ -21,7 +21,7 @@ from tests.support.process import free_port
 
 ORDERS = Resource.topic("orders")
 
-pytestmark = pytest.mark.faults  # unmarked: tests/unit/store/upstream/test_log_thread.py and test_polled_store.py
+pytestmark = pytest.mark.faults  # without a mark: tests/unit/store/upstream/test_log_thread.py
 
 
 @pytest.fixture(scope="module")
