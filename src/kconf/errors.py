@@ -372,11 +372,8 @@ class StoreUnavailable(StoreError):
 class StaleState(StoreUnavailable):
     """The cluster behind a gateway does not respond, or its journal cannot be written. A change was not sent."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "this gateway cannot read the state of the cluster or write its journal now; the request was not sent; try"
-            " again later"
-        )
+    def __init__(self, why: str | None = None) -> None:
+        super().__init__(f"{why or 'the state of the cluster is unknown'}; the request was not sent; try again later")
 
 
 class StoreReadOnly(StoreError):

@@ -56,12 +56,13 @@ _SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to appear in th
 _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the next time
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
+_CANNOT_WRITE: Final = "this gateway cannot write its journal now"
 _NOT_WRITTEN: Final = ApiError(
-    ErrorCode.REQUEST_TIMED_OUT, "the gateway cannot write its journal now; the request was not sent; try again later"
+    ErrorCode.REQUEST_TIMED_OUT, f"{_CANNOT_WRITE}; the request was not sent; try again later"
 )
 _UNRECORDED: Final = ApiError(
     ErrorCode.REQUEST_TIMED_OUT,
-    "the cluster accepted the change, but the gateway cannot write its journal now; check before you try again",
+    "the cluster accepted the change, but this gateway cannot write its journal now; check before you try again",
 )
 
 OpenSource = Callable[[GatewayJournal, str], StateSource]
@@ -214,7 +215,13 @@ class UpstreamStore:
         """Whether the state is up to date, everything that was read is in the journal, and the brokers belong to the
         cluster.
         """
-        return self._is_followed and self._brokers.problem is None
+        return self.stale_reason is None
+
+    @property
+    def stale_reason(self) -> str | None:
+        if not self._source.is_current:
+            return "this gateway cannot read the state of the cluster now"
+        return _CANNOT_WRITE if self._journal.is_behind else self._brokers.problem
 
     @property
     def _is_followed(self) -> bool:
@@ -252,7 +259,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StaleState
+            raise StaleState(self.stale_reason)
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()

@@ -190,7 +190,7 @@ def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> No
 def test_nothing_is_sent_to_another_cluster(gateway: Gateway) -> None:
     with gateway.open() as store:
         gateway.brokers.problem = "the brokers belong to another cluster"
-        with pytest.raises(StaleState):
+        with pytest.raises(StaleState, match="belong to another cluster; the request was not sent"):
             store.commit([setting("2")])
         assert (gateway.sent, store.is_reachable) == ([], False)
 
@@ -233,7 +233,7 @@ def test_a_change_that_was_made_is_not_reported_as_refused_if_the_journal_cannot
         assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
         assert "accepted the change" in str(result)
         assert not store.is_reachable
-        with pytest.raises(StaleState):
+        with pytest.raises(StaleState, match="cannot write its journal now; the request was not sent"):
             store.commit([setting("3")])
         repair()
         store.poll_remote()
