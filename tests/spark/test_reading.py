@@ -303,7 +303,7 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("blame", "--cluster", "cluster"), "is a prefix of 2 cluster IDs"),
         (("compare", ONE, "nobody"), "the lake has no cluster 'nobody'"),
         (("what-if", "--set", "topic:x", "a=1"), "what-if supports broker:default only"),
-        (("history", "--user", "anne"), "the lake has no data on quota:user=anne"),
+        (("history", "--user", "anne"), "the lake has no data on quota:user=anne\n"),
         (("what-if", "--set", "broker:default", "no.such.key=1"), "unknown broker key no.such.key"),
         (("what-if", "--set", "broker:default", "log.retention.sm=1"), "did you mean log.retention.ms?"),
         (("what-if", "--set", "broker:default", "log.dirs=/x"), "log.dirs cannot be set at broker:default, only in"),
