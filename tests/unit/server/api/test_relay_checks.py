@@ -92,7 +92,7 @@ def handled(handler: Any, request: Any, caller: ApiRequest) -> Any:
     return asyncio.run(handler(CONTEXT, request, caller, 1))
 
 
-def codes(results: Iterable[Any], name: str) -> list[tuple[str, int]]:
+def codes(results: Iterable[Any], name: str) -> list[tuple[Any, int]]:
     return [(getattr(each, name), each.error_code) for each in results]
 
 
