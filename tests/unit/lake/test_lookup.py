@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kconf.lake.lookup import LakeTables, LookupFilter, Pair, Row, shown
+from kconf.lake.lookup import LakeTables, LookupFilter, Pair, shown
 from kconf.lake.schemas import HISTORY, TOPICS
-from tests.support.small_lake import SmallLake, value
+from tests.support.small_lake import Row, SmallLake, value
 
 
 def at(hour: int) -> datetime:
