@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.lines.journal import change_lines
 from kconf.model.resource import Resource
@@ -59,5 +61,5 @@ def test_a_line_of_a_clients_journal_becomes_an_entry_with_all_its_fields() -> N
 
     plain = HistoryEntry(1000, 7, 0, change, caller, "client")
     assert entry_of_line(line) == plain
-    more = {"os_user": "ana", "outcome": "unknown", "answered": 1500, "log_begin": 40, "log_end": 44}
+    more: dict[str, Any] = {"os_user": "ana", "outcome": "unknown", "answered": 1500, "log_begin": 40, "log_end": 44}
     assert entry_of_line(line | more) == plain._replace(**more)

@@ -174,6 +174,7 @@ def test_only_own_values_are_overrides_and_secrets_are_hidden(script: Scripted, 
         entry("num.io.threads", "8", 3, ("16 ", 3), ("8", 5)),
         entry("ssl.key.password", None, 3, secret=True),
         entry("my.own.key", "a", 3, (" b", 3)),
+        entry("my.other.key", "c", 3, ("d", 5)),
         entry("background.threads", "10", 5),
         entry("log.retention.ms", "7", 4),
     ]
@@ -181,7 +182,12 @@ def test_only_own_values_are_overrides_and_secrets_are_hidden(script: Scripted, 
     found = reader.kind(1, ResourceType.BROKER, [], CLUSTER)
 
     assert found.configs == {
-        Resource.brokers(): {"num.io.threads": "16", "ssl.key.password": HIDDEN, "my.own.key": " b"}
+        Resource.brokers(): {
+            "num.io.threads": "16",
+            "ssl.key.password": HIDDEN,
+            "my.own.key": " b",
+            "my.other.key": "c",
+        }
     }
 
 
