@@ -152,7 +152,7 @@ def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPa
     careless = Careless(open_store(f"{LAKE}-careless"))
     monkeypatch.setattr("kconf.lake.lock.open_store", lambda _: careless)
 
-    with pytest.raises(LakeError, match="ignores conditions of writes"):
+    with pytest.raises(LakeError, match="does not support conditional writes"):
         LakeLock(f"{LAKE}-careless").take()
 
 
