@@ -126,7 +126,7 @@ def test_all_eight_levels_are_shown_the_strongest_first() -> None:
     assert outcomes == [*["not set"] * 2, "applies", "not set", "not set", "overridden", "overridden", "not set"]
 
 
-def test_an_address_is_limited_by_itself() -> None:
+def test_each_address_has_its_own_quota() -> None:
     found = page(console(), user="alice", ip="10.0.0.7")
     assert [each["title"] for each in found["explanations"]] == ["user alice", "ip 10.0.0.7"]
     rate = verdicts(found, 1)["connection_creation_rate"]

@@ -76,7 +76,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("group.streams.max.heartbeat.interval.ms", INT, "15000", AT_LEAST_1, MEDIUM, READ_ONLY, "Upper bound for the streams heartbeat period."),
     broker("group.streams.max.session.timeout.ms", INT, "60000", AT_LEAST_1, MEDIUM, READ_ONLY, "Upper bound for the streams session timeout."),
     broker("group.streams.max.size", INT, MOST, AT_LEAST_1, MEDIUM, READ_ONLY, "Maximum number of members of a streams group."),
-    broker("group.streams.max.standby.replicas", INT, "2", AT_LEAST_0, MEDIUM, READ_ONLY, "Upper bound for standby tasks per task."),
+    broker("group.streams.max.standby.replicas", INT, "2", AT_LEAST_0, MEDIUM, READ_ONLY, "Upper bound for the standby replicas of a streams task."),
     broker("group.streams.min.assignment.interval.ms", INT, "0", AT_LEAST_0, MEDIUM, READ_ONLY, "Lower bound for the streams assignment interval."),
     broker("group.streams.min.heartbeat.interval.ms", INT, "5000", AT_LEAST_1, MEDIUM, READ_ONLY, "Lower bound for the streams heartbeat period."),
     broker("group.streams.min.session.timeout.ms", INT, "45000", AT_LEAST_1, MEDIUM, READ_ONLY, "Lower bound for the streams session timeout."),
