@@ -137,7 +137,7 @@ def test_changes_of_all_tools_are_journalled_and_ours_have_an_author(
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
     topic = a_name("gw")
     with SyncAdminClient(kafka.bootstrap) as direct:

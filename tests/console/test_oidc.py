@@ -165,7 +165,7 @@ def test_the_server_decides_what_the_person_may_do(visits: Visits, world: World)
     expect(page.locator("main")).to_contain_text("TOPIC_AUTHORIZATION_FAILED")
 
 
-def test_elsewhere_people_look_and_there_is_no_form(visits: Visits, world: World, looking: RunningConsole) -> None:
+def test_other_clusters_are_read_only_and_have_no_form(visits: Visits, world: World, looking: RunningConsole) -> None:
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer, expected=REFUSED)
     log_in(page, "bo")
     rows(page, "orders", "payments")

@@ -69,9 +69,9 @@ def cli_page() -> str:
     top, *commands = _commands(parser())
     parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` prints the same.\n", *_overview(top)]
     for command in commands:
-        parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
-        parts.append(f"| {_heading(command)} | description |\n|---|---|\n")
-        parts += [row for action in command._actions for row in _action_rows(action)]
+        parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n")
+        rows = [row for action in command._actions for row in _action_rows(action)]
+        parts += [f"\n| {_heading(command)} | description |\n|---|---|\n", *rows] if rows else []
         if command.epilog:
             parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
         parts.append("\n" + "  \n".join(ends_of(command)) + "\n")

@@ -190,7 +190,7 @@ def test_violations_exit_with_3_if_one_is_an_error(place: Path) -> None:
     assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).err
 
 
-def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSession, tmp_path: Path) -> None:
+def test_integrity_exits_with_3_if_it_finds_an_inconsistency(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), spark)
     put(lake, HISTORY, INTERVALS)
     gap = {"kind": "gap", "first_sequence": 5, "last_sequence": 49, "found": "difference", "time": at(1)}

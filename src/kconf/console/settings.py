@@ -85,7 +85,7 @@ class ConsoleSettings:
             )
         if not self.has_tls:
             raise ConfigurationError(
-                f"{self.listen} can be reached from other machines: without TLS, passwords could be read on the way; "
+                f"{self.listen} can be reached from other machines: without TLS, passwords can be read on the network; "
                 "pass --tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has TLS"
             )
 

@@ -138,7 +138,7 @@ FILES: Final = Table(
 SNAPSHOT: Final = Table(
     "bronze",
     "snapshot",
-    "A fact that is new in a snapshot, or no longer in it. For the state at a time, take the last row of each fact.",
+    "What differs from the previous snapshot. The state at a time is the last row of each kind, resource and key.",
     (
         *_CLUSTER,
         *_columns("""
@@ -154,7 +154,7 @@ SNAPSHOT: Final = Table(
             value      string   the value; null if sensitive; for topics, partitions as JSON; for snapshots, the start
             source     string   Kafka's name of the config source
             sensitive  boolean  whether the value is hidden
-            gone       boolean  the previous snapshot showed the fact, and this one does not
+            gone       boolean  true: it was in the previous snapshot and is not in this one
             missing    array<string>  for snapshots: what it could not read; null if taken by an older version
         """),
         *_FROM,
@@ -232,7 +232,7 @@ STATE: Final = Table(
             revision  bigint     revision of that line; without a journal, the time of the last snapshot
             line      int        position of that line within the revision
             time      timestamp  the latest time of a line or snapshot; older lines that arrive later count as late
-            began     timestamp  first line with a server's revision; later snapshots do not change the history
+            began     timestamp  first line with a server's revision; snapshots after its time do not change the history
             recorded  boolean    whether clients recorded changes
             looked    boolean    whether there are snapshots
             followed  boolean    whether a metadata log was followed
@@ -287,8 +287,8 @@ EFFECTIVE_QUOTA: Final = Table(
     (
         *_CLUSTER,
         *_columns("""
-            user       string  the user; empty for the client ID alone, whatever the user
-            client_id  string  the client ID; empty for the user alone, without quotas of client IDs
+            user       string  the user; empty: only quotas without a user are considered
+            client_id  string  the client ID; empty: only quotas without a client ID are considered
             key        string  the quota key
             value      double  the quota that applies
             source     string  the level of that quota, named as in KIP-248 (QuotaSource)
@@ -415,7 +415,7 @@ INTEGRITY: Final = Table(
         *_columns("""
             key       string     the key
             expected  string     value in the journal
-            found     string     value in the snapshot, or in the next change; for a gap: `difference` if it is known
+            found     string     value in the snapshot or next change; `difference`: the state after a gap is known
             time      timestamp  when it was noticed
         """),
     ),
@@ -434,7 +434,7 @@ RUNS: Final = Table(
         journal      bigint               lines added to the journal
         attempts     bigint               attempts added
         quarantined  bigint               lines rejected
-        facts        bigint               facts added by snapshots
+        facts        bigint               rows added to `bronze/snapshot`
         inputs       map<string,string>   fingerprint of each input file: declared, policy, owners, usage
         versions     map<string,bigint>   the version of each table
     """),

@@ -172,7 +172,7 @@ def _is_set(configs: Mapping[str, str], name: str) -> bool:
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
     if not reads_log:
         raise ConfigurationError(
-            f"{what}: without --controllers a gateway cannot log in the cluster's users by SCRAM, since only the"
+            f"{what}: without --controllers a gateway cannot log in the cluster's users with SCRAM, since only the"
             " metadata log contains their keys; use the gateway's own users: PLAIN, OAUTHBEARER or TLS client"
             " certificates"
         )

@@ -84,7 +84,7 @@ def test_a_name_before_its_type_is_pointed_out() -> None:
     clear = read("--describe --entity-type users --entity-type clients --entity-name A --entity-name B")
 
     assert "users" in (paired_with_a_later_type(swapped) or "")
-    assert "'A' is taken for clients" in (paired_with_a_later_type(short) or "")
+    assert "'A' is assigned to clients" in (paired_with_a_later_type(short) or "")
     assert paired_with_a_later_type(clear) is None
 
 

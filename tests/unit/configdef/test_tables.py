@@ -92,7 +92,7 @@ def test_internal_keys_are_20_at_brokers_and_1_at_topics() -> None:
     assert sum(not key.internal for key in TOPIC.values()) == 33
 
 
-def test_sensitive_are_10_broker_keys_and_the_credentials() -> None:
+def test_10_broker_keys_and_the_credentials_are_sensitive() -> None:
     assert sum(key.sensitive for key in BROKER.values()) == 10
     assert all(key.sensitive for key in SCRAM.values())
     assert not any(key.sensitive for table in (TOPIC, GROUP, CLIENT_METRICS) for key in table.values())

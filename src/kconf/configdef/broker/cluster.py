@@ -40,7 +40,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("controller.quorum.election.timeout.ms", INT, "1000", AT_LEAST_0, HIGH, READ_ONLY, "How long a voter without a leader, or without enough votes, waits before the next election."),
     broker("controller.quorum.fetch.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, "Maximum bytes of the metadata log per Raft fetch."),
     broker("controller.quorum.fetch.snapshot.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, "Maximum bytes per snapshot fetch."),
-    broker("controller.quorum.fetch.timeout.ms", INT, "2000", AT_LEAST_0, HIGH, READ_ONLY, "Time without a successful fetch after which a voter starts an election, and without fetches after which a leader resigns."),
+    broker("controller.quorum.fetch.timeout.ms", INT, "2000", AT_LEAST_0, HIGH, READ_ONLY, "A voter starts an election when it could not fetch from the leader for this time; a leader resigns when it received no fetch from a majority of voters for this time."),
     broker("controller.quorum.request.timeout.ms", INT, "2000", AT_LEAST_0, MEDIUM, READ_ONLY, "Time without a response after which a quorum request fails."),
     broker("controller.quorum.retry.backoff.ms", INT, "20", AT_LEAST_0, LOW, READ_ONLY, "Pause before a failed quorum request is sent again."),
     broker("controller.quorum.voters", LIST, "", VOTERS, HIGH, READ_ONLY, "The fixed set of metadata voters, each as id@host:port."),

@@ -64,12 +64,12 @@ REQUEST: Final = (
     _optional(
         "log_begin",
         "bigint",
-        "offset in the metadata log: for a client, its end before the request; for a gateway, that of the change",
+        "offset in the metadata log: for a client, the end of the log before the request; for a gateway, the change",
     ),
     _optional(
         "log_end",
         "bigint",
-        "offset in the metadata log: for a client, its end after the request; for a gateway, the one after the change",
+        "offset in the metadata log: for a client, the end of the log after the request; for a gateway, one more",
     ),
 )
 """The range of times, and of offsets in a KRaft cluster's metadata log, in which a client's change was committed."""
@@ -80,7 +80,7 @@ CHANGE_LINE: Final = (
     LineField(
         "epoch",
         "bigint",
-        "identifies the store, a copy gets the next number; for a followed log, its epoch; 0 in a client's journal",
+        "number of the store (a copy gets the next one); for a followed log, its epoch; 0 in a client's journal",
     ),
     LineField(
         "revision",

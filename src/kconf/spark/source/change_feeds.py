@@ -193,7 +193,7 @@ class LogFeed:
         count = 0
         for event in follow.step():
             if isinstance(event, LogReset):
-                raise ConfigurationError(f"cluster {self.cluster} was reformatted: its log begins anew")
+                raise ConfigurationError(f"cluster {self.cluster} was reformatted: its log is a new one")
             if isinstance(event, LogGap):  # only the difference is known, and another reader would not get it
                 raise JournalTrimmed(event.end)
             if isinstance(event, LogChanges):

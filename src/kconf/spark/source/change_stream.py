@@ -100,7 +100,7 @@ class ChangePages:
         if self._fail_on_loss:
             raise ConfigurationError(
                 f"cluster {self._feed.cluster} deleted the changes {begin} to {end} before they were read. Set "
-                "failOnDataLoss to false to go on, with a row of the kind gap for them, or begin with a new checkpoint"
+                "failOnDataLoss to false to continue with a row of kind gap for them, or begin with a new checkpoint"
             )
         self.position = end
         where = {"cluster": self._feed.cluster, "epoch": self._feed.epoch}

@@ -117,7 +117,7 @@ class GatewayJournal:
         self._unclosed: dict[int, IntentOutcome] = {}
         self._can_read_again = numbering is Numbering.LOG
         if not url.startswith(SCHEME):
-            raise ConfigurationError(f"the journal of a gateway is a file of its own: use sqlite:///FILE, not {url!r}")
+            raise ConfigurationError(f"the journal of a gateway must be a SQLite file: use sqlite:///FILE, not {url!r}")
         path = self._path = path_of(url)
         with self._errors(), ExitStack() as opened:
             check_location(path)

@@ -336,7 +336,7 @@ class UpstreamStore:
         try:
             kept = self._keep(found, outcomes)
         except StoreError as error:
-            log.error("cannot write the changes that the cluster has made to the journal: %s", error)
+            log.error("cannot write changes of the cluster to the journal: %s", error)
             return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept

@@ -41,7 +41,7 @@ def test_a_server_that_is_no_gateway_takes_no_options_of_gateways(
     assert f"{option} is for gateways: also pass --upstream" in capsys.readouterr().err
 
 
-def test_a_host_without_a_port_is_taken_for_a_context(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_without_a_port_is_interpreted_as_a_context(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--upstream", "kafka"]) == 1
     assert "--upstream takes a context or HOST:PORT: no context 'kafka'" in capsys.readouterr().err
 

@@ -100,7 +100,7 @@ def test_a_login_opens_a_new_session_and_ends_the_old_one() -> None:
 
 
 @pytest.mark.parametrize("to", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/\t/evil"])
-def test_a_login_never_leads_elsewhere(to: str) -> None:
+def test_a_login_never_redirects_to_another_address(to: str) -> None:
     assert Browser(HOME).log_in(to).headers["location"] == "/"
 
 
@@ -305,7 +305,7 @@ def test_a_cluster_that_refuses_the_token_is_read_with_the_credential_of_the_con
     assert browser.console.cluster("home", session).target.credential is None
 
 
-def test_a_user_of_the_cluster_can_change_what_an_account_only_looks_at() -> None:
+def test_a_user_of_the_cluster_can_change_what_is_read_only_for_an_account() -> None:
     browser = Browser(HOME, takes_tokens=False, login=True)
     browser.console.login = OnlyAna()
     browser.log_in()

@@ -148,7 +148,7 @@ def test_a_credential_is_known_by_its_iterations() -> None:
     assert new.trouble == "the file has no passwordFrom for this credential"
 
 
-def test_an_acl_exists_or_not() -> None:
+def test_only_missing_acls_are_added() -> None:
     reading = ClusterState(acls=[AclBinding(AclType.TOPIC, "orders", "User:alice", Operation.READ)])
     text = "acls: [{principal: User:alice, resource: topic:orders, operations: [READ, WRITE]}]"
 

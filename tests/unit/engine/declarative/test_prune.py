@@ -145,7 +145,7 @@ def test_a_mechanism_that_someone_adds_to_a_declared_user_drifts() -> None:
         "topics: {orders: {unmanaged: ['*']}}",
     ],
 )
-def test_keys_that_others_manage_neither_drift_nor_go(text: str) -> None:
+def test_keys_that_others_manage_are_neither_drift_nor_pruned(text: str) -> None:
     whole = text if text.startswith("topics") else f"{text}\ntopics: {{orders: }}"
 
     assert drifting(whole) == []

@@ -62,7 +62,7 @@ def numbers(source: ChangeStreamReader, start: int, end: int) -> list[tuple[int,
     return [(row["revision"], row.get("line", -1)) for row in rows]
 
 
-def test_a_stream_begins_where_it_is_told() -> None:
+def test_a_stream_begins_at_its_starting_offsets() -> None:
     feed = Feed(9)
     feed.oldest = 4
 

@@ -37,7 +37,9 @@ def url(tmp_path: Path) -> str:
 
 
 def test_gateways_share_no_store() -> None:
-    with pytest.raises(ConfigurationError, match="a file of its own: use sqlite:///FILE, not 'zookeeper://zk/kconf'"):
+    with pytest.raises(
+        ConfigurationError, match="must be a SQLite file: use sqlite:///FILE, not 'zookeeper://zk/kconf'"
+    ):
         GatewayJournal("zookeeper://zk/kconf", "one")
 
 
