@@ -180,7 +180,7 @@ def test_an_interrupted_copy_is_not_a_store_and_the_next_one_replaces_it(
     assert state(target)[0].topics == state(left.store)[0].topics
 
 
-def test_there_and_back_again(left: KconfProcess, zookeeper_url: str, file: str) -> None:
+def test_a_store_copied_to_zookeeper_and_back_is_the_same(left: KconfProcess, zookeeper_url: str, file: str) -> None:
     copy(left.store, zookeeper_url, left)
     done = copy(zookeeper_url, file, left)
 

@@ -21,7 +21,8 @@ from tests.support.process import free_port
 
 ORDERS = Resource.topic("orders")
 
-pytestmark = pytest.mark.faults  # without a mark: tests/unit/store/upstream/test_log_thread.py
+# Unmarked: tests/unit/store/upstream/test_log_thread.py, tests/unit/store/upstream/polling/test_polled_store.py
+pytestmark = pytest.mark.faults
 
 
 @pytest.fixture(scope="module")

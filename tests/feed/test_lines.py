@@ -174,7 +174,7 @@ def test_from_now_on_needs_no_revision(admin: Admin, topic: str) -> None:
     assert answer.next_after == answer.current > 0
 
 
-def test_a_revision_that_is_not_there_yet_is_out_of_range(admin: Admin) -> None:
+def test_a_revision_that_does_not_exist_yet_is_out_of_range(admin: Admin) -> None:
     """A reader of another cluster, or of a restored older store, must get an error instead of waiting."""
     current = changes(admin).current
     answer = changes(admin, current + 1, wait=20_000)

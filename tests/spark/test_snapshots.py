@@ -194,7 +194,7 @@ def test_brokers_that_differ_are_reported_except_where_they_must_differ(lake: La
 
 
 @pytest.mark.full
-def test_a_snapshot_beside_a_servers_journal_does_not_make_its_changes_late(lake: Lake, tmp_path: Path) -> None:
+def test_a_snapshot_of_a_cluster_with_a_server_journal_does_not_make_changes_late(lake: Lake, tmp_path: Path) -> None:
     """It adds no events, and the new lines are in order: only open rows are replaced, and nothing is merged."""
     journal = Journal(CLUSTER, Random(1), time=START)
     archive, looks = tmp_path / "archive", tmp_path / "looks"

@@ -130,7 +130,9 @@ def test_the_journal_can_be_read_in_one_batch_too(spark: SparkSession, cluster: 
     assert [row["after"] for row in read.collect()][-2:] == ["200", "201"]
 
 
-def test_a_mistake_is_one_sentence_of_the_query(spark: SparkSession, cluster: KconfProcess, tmp_path: Path) -> None:
+def test_a_wrong_option_is_reported_in_one_sentence_by_the_query(
+    spark: SparkSession, cluster: KconfProcess, tmp_path: Path
+) -> None:
     options = {"bootstrap.servers": cluster.address("PLAINTEXT"), "startingOffsets": "999999"}
     with pytest.raises(StreamingQueryException) as raised:
         run_once(stream(spark, **options), tmp_path)

@@ -57,7 +57,7 @@ def test_a_stopped_server_is_unregistered_at_once_and_registers_again(serve: Ser
         until(lambda: brokers(admin).keys() == {1, 2}, SOON)
 
 
-def test_a_broker_answers_for_itself_only_and_everyone_for_the_rest(serve: Serve) -> None:
+def test_requests_about_a_broker_are_answered_by_that_broker_and_all_others_by_any(serve: Serve) -> None:
     """As in Kafka: only N responds for BROKER N, and others return INVALID_REQUEST."""
     one, other = serve(1), serve(2)
     with Admin(one.bootstrap) as first, Admin(other.bootstrap) as second:

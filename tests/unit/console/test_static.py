@@ -22,7 +22,7 @@ def test_vendored_files_have_the_hash_that_is_noted(place: Path, count: int) -> 
     assert {name: sha256((place / name).read_bytes()).hexdigest() for name in noted} == noted
 
 
-def test_a_static_file_may_be_stored_for_ever_only_under_its_digest() -> None:
+def test_a_static_file_may_be_cached_forever_only_under_its_digest() -> None:
     browser = client({"home": snapshot(topics({}))})
     current = browser.get(static_path("console.css"))
     assert (current.status_code, "immutable" in current.headers["cache-control"]) == (200, True)

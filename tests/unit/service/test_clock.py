@@ -28,7 +28,7 @@ async def started(path: Path, clock: Clock) -> tuple[Service, SqliteStore]:
     return service, store
 
 
-def test_a_clock_that_jumped_leaves_one_jump_and_not_the_future_in_the_journal(tmp_path: Path) -> None:
+def test_after_the_clock_jumped_ahead_and_back_only_the_revisions_in_between_have_a_wrong_time(tmp_path: Path) -> None:
     """A query at the current time returns the current state, and old revisions are trimmed."""
 
     async def scene() -> None:

@@ -24,7 +24,7 @@ def test_text_that_does_not_fit_wraps() -> None:
     assert lines == ["KEY  VALUE", "k    " + "x" * 20, "     " + "x" * 10]
 
 
-def test_a_value_cannot_give_orders_to_a_terminal() -> None:
+def test_control_characters_in_a_value_are_escaped() -> None:
     assert table(["A"], [["\x1b[31mred\nbell\x07"]]) == ["A", r"\u001b[31mred\nbell\u0007"]
 
 

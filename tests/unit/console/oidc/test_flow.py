@@ -279,7 +279,9 @@ def test_a_kconf_server_that_accepts_the_token_is_changed_with_it() -> None:
     ],
     ids=["no tokens", "refused", "not kconf", "unknown"],
 )
-def test_elsewhere_people_look(snapshots: dict[str, ClusterSnapshot], takes_tokens: bool, why: str) -> None:
+def test_clusters_that_do_not_accept_the_token_are_read_only(
+    snapshots: dict[str, ClusterSnapshot], takes_tokens: bool, why: str
+) -> None:
     browser = Browser(snapshots, takes_tokens=takes_tokens)
     browser.log_in()
     assert f"You can look at this cluster, but not change it: {why}" in browser.client.get("/home/topics").text

@@ -39,7 +39,7 @@ def applied(snapshot: Snapshot, requests: list[ClientQuotaAlteration], index: Qu
     return after
 
 
-def test_the_levels_are_kip_248s_and_the_first_one_holds() -> None:
+def test_the_levels_are_those_of_kip_248_and_the_first_one_applies() -> None:
     state, index = Snapshot.EMPTY, QuotaIndex()
     for number, entity in enumerate(LADDER):
         state = applied(state, [setting(entity, 100.0 + number)], index)

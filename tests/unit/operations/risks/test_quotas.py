@@ -64,7 +64,7 @@ def test_the_usage_of_another_cluster_does_not_count() -> None:
     assert whys({}, change(ALICE, "6"), [each._replace(cluster="here") for each in USAGE]) != []
 
 
-def test_a_file_is_read_and_its_mistakes_have_a_place(tmp_path: Path) -> None:
+def test_a_file_is_read_and_its_errors_name_the_line(tmp_path: Path) -> None:
     file = tmp_path / "usage.csv"
     file.write_text("user,client_id,key,rate\nalice,,producer_byte_rate,1.5\n")
     assert read_usage(str(file)) == [UsageRow("alice", "", KEY, 1.5)]

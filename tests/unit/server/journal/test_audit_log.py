@@ -129,7 +129,7 @@ def test_they_are_written_soon_by_themselves(monkeypatch: pytest.MonkeyPatch) ->
     asyncio.run(scenario())
 
 
-def test_nothing_is_taken_after_the_end() -> None:
+def test_attempts_after_closing_are_only_counted() -> None:
     async def scenario() -> None:
         async with scene() as s:
             s.refuse()

@@ -334,7 +334,7 @@ def test_a_stopping_feed_answers_all_readers_and_lets_none_wait() -> None:
     run(scene())
 
 
-def test_a_secret_is_sealed_before_anyone_can_ask() -> None:
+def test_a_secret_is_hashed_before_anyone_can_read_it() -> None:
     async def scene() -> None:
         async with world() as w:
             await w.put(ORDERS, value="hunter2", sensitive=True)

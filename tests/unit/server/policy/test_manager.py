@@ -522,7 +522,9 @@ class Growing:
 
 
 @pytest.mark.parametrize(("policy", "outcome"), [(Growing, refused("large enough")), (lambda: Both(), None)])
-def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicPolicy], outcome: ApiError) -> None:
+def test_a_class_with_check_growth_checks_added_partitions(
+    policy: Callable[[], CreateTopicPolicy], outcome: ApiError
+) -> None:
     old, new = (Topic("t", UUID(int=1), ((1,),) * count) for count in (2, 5))
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:

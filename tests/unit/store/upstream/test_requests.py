@@ -104,7 +104,7 @@ def test_unanswered_requests_are_unknown_and_unsent_ones_are_not(was_sent: bool)
     assert ("was not sent" in str(answers.refused[Resource.topic("t0")])) is not was_sent
 
 
-def test_kinds_go_into_requests_of_their_own() -> None:
+def test_changes_of_several_kinds_are_separate_requests() -> None:
     cluster = Cluster()
     send(cluster, [[altered(0), NewTopic("new", 1, 1)]])
     assert [each.name for each in cluster.calls] == ["CreateTopics", "IncrementalAlterConfigs"]

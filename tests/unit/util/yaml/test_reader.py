@@ -18,7 +18,7 @@ def test_only_comments_are_no_document() -> None:
     assert compose("# nothing but words\n", "f.yaml") is None
 
 
-def test_scalars_stay_what_was_written_and_only_nothing_is_null() -> None:
+def test_scalars_are_read_as_written_and_nulls_are_recognized() -> None:
     root = compose("[yes, 007, 1_000, ~, null, '', \"null\", !!str null]", "f.yaml")
 
     assert root is not None
@@ -26,7 +26,7 @@ def test_scalars_stay_what_was_written_and_only_nothing_is_null() -> None:
     assert [each.is_null for each in root.value] == [False, False, False, True, True, False, False, False]
 
 
-def test_marks_cut_a_node_out_of_its_text() -> None:
+def test_the_marks_of_a_node_are_positions_in_its_text() -> None:
     """Positions count characters, not bytes; editing a file depends on that."""
     text = "größe: [ä, {b: c}]\nname: |\n  lines\n  # no comment\nlast: 'x'  # a comment\n"
     root = compose(text, "f.yaml")
