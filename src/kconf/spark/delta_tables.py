@@ -37,6 +37,8 @@ SMALL: Final = 4 * 1024 * 1024
 """Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
 _MEDIUM: Final = 8
 """Times as much: what is updated file by file."""
+_ROWS: Final = 2_000_000
+"""Rows of that, each of which takes 160 to 300 bytes in memory."""
 _FILES: Final = 32  # Spark lists more paths in a job
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
@@ -327,7 +329,8 @@ class Lake:
             return None
         found = self._tables.files(table)
         folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
-        if found is None or found.below(folder).size > _MEDIUM * self._small:
+        part = found.below(folder) if found is not None else None
+        if part is None or part.size > _MEDIUM * self._small or part.count > _ROWS:
             return None
         return self._tables.pieces(table, partition=partition)
 
