@@ -109,15 +109,21 @@ class LocalTables:
             return self._open(table).to_pyarrow_dataset().to_table(names and list(names), filter=wanted)
 
     def pieces(
-        self, table: Table, *, partition: Mapping[str, bool] | None = None, paths: Collection[str] | None = None
+        self,
+        table: Table,
+        *,
+        names: Sequence[str] | None = None,
+        partition: Mapping[str, bool] | None = None,
+        paths: Collection[str] | None = None,
     ) -> Iterator[Piece]:
-        """The rows of each file, one after the other; only of one partition, or of some files, if given."""
+        """The rows of each file, one after the other; only some columns, one partition or some files, if given."""
         folder = "".join(f"{name}={as_text(value)}/" for name, value in (partition or {}).items())
         with self._checked():
             whole = self._open(table).to_pyarrow_dataset()
             for fragment in whole.get_fragments():
                 if fragment.path.startswith(folder) and (paths is None or fragment.path in paths):
-                    yield Piece(fragment.path, fragment.to_table(schema=whole.schema).select(table.names))
+                    columns = list(names or table.names)
+                    yield Piece(fragment.path, fragment.to_table(schema=whole.schema, columns=columns))
 
     def replace(
         self,

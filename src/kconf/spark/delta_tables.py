@@ -323,7 +323,7 @@ class Lake:
         new = _collected(rows, table)
         self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
 
-    def pieces(self, table: Table, **partition: bool) -> Iterator[Piece] | None:
+    def pieces(self, table: Table, names: Sequence[str] | None = None, **partition: bool) -> Iterator[Piece] | None:
         """The rows of each file of a table of medium size, or of one partition; None: only Spark can read it."""
         if not self._small or not self.exists(table):
             return None
@@ -332,7 +332,7 @@ class Lake:
         part = found.below(folder) if found is not None else None
         if part is None or part.size > _MEDIUM * self._small or part.count > _ROWS:
             return None
-        return self._tables.pieces(table, partition=partition)
+        return self._tables.pieces(table, names=names, partition=partition)
 
     def pieces_of(self, table: Table, paths: Collection[str]) -> Iterator[Piece]:
         """The rows of some files."""
