@@ -18,6 +18,7 @@ from kconf.lake.store_errors import store_error
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable
+    from pyarrow.compute import Expression
 
     from kconf.lake.schemas import Table
 
@@ -124,6 +125,22 @@ class LocalTables:
                 if fragment.path.startswith(folder) and (paths is None or fragment.path in paths):
                     columns = list(names or table.names)
                     yield Piece(fragment.path, fragment.to_table(schema=whole.schema, columns=columns))
+
+    def matching(self, table: Table, where: Expression) -> pa.Table:
+        """The rows that meet a condition. Of files without any, few columns are read."""
+        import pyarrow as pa
+
+        with self._checked():
+            whole = self._open(table).to_pyarrow_dataset()
+            one = table.names[:1]
+            found = [
+                each
+                for each in whole.get_fragments()
+                if each.to_table(schema=whole.schema, columns=one, filter=where).num_rows
+            ]
+            rows = (each.to_table(schema=whole.schema, columns=table.names, filter=where) for each in found)
+            empty = whole.schema.empty_table().select(table.names)
+            return pa.concat_tables([empty, *rows])
 
     def replace(
         self,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kconf.lake.local_tables import Files, LocalTables, Mode, Piece
 from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
@@ -333,6 +334,11 @@ class Lake:
         if part is None or part.size > _MEDIUM * self._small or part.count > _ROWS:
             return None
         return self._tables.pieces(table, names=names, partition=partition)
+
+    def matching(self, table: Table, where: pc.Expression) -> pa.Table | None:
+        """The rows of a table of any size that meet a condition, which must be few; None: only Spark can read it."""
+        there = self._small and self.exists(table) and self._tables.files(table) is not None
+        return self._tables.matching(table, where) if there else None
 
     def pieces_of(self, table: Table, paths: Collection[str]) -> Iterator[Piece]:
         """The rows of some files."""

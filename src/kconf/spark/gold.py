@@ -301,6 +301,16 @@ class Gold:
     def history(self) -> DataFrame:
         return self._history(self.part)
 
+    @property
+    def _history_of_topics(self) -> DataFrame:
+        """The history of topics themselves, not of their keys."""
+        part = self.part.of_topics if self.part is not None else None
+        if part is None or self._here is not None or self._recent is None:
+            return self._history(part)
+        names = sorted({name for _, _, name in part.names})
+        rows = self.lake.matching(HISTORY, (pc.field("kind") == "topic") & pc.field("resource_name").isin(names))
+        return self._history(part) if rows is None else self.lake.in_spark(HISTORY, part.within(rows))
+
     def _history(self, part: Part | None) -> DataFrame:
         if self._here is not None and part is not None:
             return self.lake.in_spark(HISTORY, part.within(self._here))
@@ -407,7 +417,7 @@ class Gold:
 
     def topics(self) -> DataFrame:
         snapshots = self.snapshots.select("cluster", F.col("taken").alias("previous"))
-        return topics(self._history(self.part and self.part.of_topics), snapshots, self.inputs.owner_map)
+        return topics(self._history_of_topics, snapshots, self.inputs.owner_map)
 
     def effective(self) -> DataFrame:
         return self._mine(effective.effective(self.current, self.inherited))
