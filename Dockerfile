@@ -1,5 +1,7 @@
 # An example: the server alone, on Python's own slim image, as a user without rights.
 #   docker build -t kconf . && docker run -p 9092:9092 -v kconf:/var/lib/kconf kconf
+# A gateway in front of a Kafka cluster, with one address for all brokers:
+#   docker run -p 9192:9192 -v gateway:/var/lib/kconf kconf serve --upstream kafka:9092 --controllers controller:9093 --listen 0.0.0.0:9192 --override gateway.broker.ports=none --store sqlite:////var/lib/kconf/gateway.db
 FROM python:3.13-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./

@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-LISTEN ?= 127.0.0.1:9092
-STORE  ?= sqlite:///.run/kconf.db
+LISTEN ?= 127.0.0.1:$(if $(UPSTREAM),9192,9092)
+STORE  ?= sqlite:///.run/$(if $(UPSTREAM),gateway,kconf).db
 SHELL  := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help install run check format test conformance conformance-full faults bench docs jdk browser ready clean
@@ -48,10 +48,10 @@ else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## run a demo; STORE=zookeeper: on 3; UPSTREAM=: a gateway
+run: $(RUNS_ON) ## run a demo (STORE=zookeeper: 3 servers) or a gateway (UPSTREAM=HOST:PORT)
 ifdef UPSTREAM
 	@mkdir -p .run
-	@$(BIN)/kconf serve --upstream $(UPSTREAM) --controllers $(CONTROLLERS) --listen $(LISTEN) --store sqlite:///.run/gateway.db
+	@$(BIN)/kconf serve --upstream $(UPSTREAM) $(if $(CONTROLLERS),--controllers $(CONTROLLERS)) --listen $(LISTEN) --store $(STORE)
 else
 	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
 endif

@@ -8,6 +8,7 @@ from bench import (
     bulk,
     cli,
     client,
+    commands,
     console,
     describe,
     fairness,
@@ -17,7 +18,6 @@ from bench import (
     growth,
     memory,
     mixed,
-    people,
     quotas,
     start,
     zookeeper,
@@ -26,4 +26,4 @@ from bench.arena import main
 
 if __name__ == "__main__":
     servers = (describe, alter, mixed, bulk, memory, start, growth, feed, fairness, quotas, zookeeper)
-    main(*(each.rows for each in (*servers, client, cli, people, follow, gateway, console)))
+    main(*(each.rows for each in (*servers, client, cli, commands, follow, gateway, console)))

@@ -25,7 +25,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
 
 CLIENT_ID = "bench"
 TOPIC, SET = 2, 0
-TOPIC_KEYS = len(TOPIC_CONFIGS)  # the keys of a topic in Kafka 4.3
+TOPIC_KEYS = sum(not key.internal for key in TOPIC_CONFIGS.values())  # the keys of a topic in Kafka 4.3
 VERSIONS = {"ApiVersions": 3, "DescribeConfigs": 4, "IncrementalAlterConfigs": 1, "CreateTopics": 7}
 
 # Three overrides for topics that need some.

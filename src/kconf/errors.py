@@ -244,17 +244,17 @@ class NotAuthorized(KafkaError):
     """29, 30, 31: the principal is not authorized. `stock` is the only message an unauthorized caller gets."""
 
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    stock: ClassVar[str] = "The principal may not do this to the cluster."
+    stock: ClassVar[str] = "The principal is not authorized for this operation on the cluster."
 
 
 class TopicNotAuthorized(NotAuthorized):
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    stock = "The principal may not do this to the topic."
+    stock = "The principal is not authorized for this operation on the topic."
 
 
 class GroupNotAuthorized(NotAuthorized):
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    stock = "The principal may not do this to the group."
+    stock = "The principal is not authorized for this operation on the group."
 
 
 class UnsupportedVersion(KafkaError):
@@ -370,7 +370,10 @@ class StoreUnavailable(StoreError):
 
 
 class StaleState(StoreUnavailable):
-    """The cluster behind a gateway does not respond, so that nothing can be changed now."""
+    """The cluster behind a gateway does not respond, or its journal cannot be written. A change was not sent."""
+
+    def __init__(self, why: str | None = None) -> None:
+        super().__init__(f"{why or 'the state of the cluster is unknown'}; the request was not sent; try again later")
 
 
 class StoreReadOnly(StoreError):

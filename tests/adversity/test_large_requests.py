@@ -28,7 +28,7 @@ def server() -> Iterator[KconfProcess]:
         yield process
 
 
-def test_a_small_question_is_answered_while_a_large_one_is_worked_on(server: KconfProcess) -> None:
+def test_a_small_request_is_answered_while_a_large_one_is_processed(server: KconfProcess) -> None:
     """Checked by order: the small request is sent last, and its response arrives before the first byte of the large
     one.
     """

@@ -50,7 +50,7 @@ print("whole")
 
 
 @pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.faults)])
-def test_a_process_killed_before_any_of_its_steps_leaves_the_truth(tmp_path: Path, stride: int) -> None:
+def test_a_process_killed_before_any_of_its_steps_leaves_a_correct_record(tmp_path: Path, stride: int) -> None:
     """A process is killed at each call that writes to the disk; the next process continues."""
     url = f"sqlite:///{tmp_path}/kconf.db"
     store = open_store(url)

@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from uuid import uuid4
 
@@ -93,8 +94,13 @@ def the_ladder(quotas: Quotas) -> None:
     assert [each[1] for each in quotas.rungs(f"--user {user} {key}")] == ["user", "default user"]
     assert [each[1] for each in quotas.rungs(f"--client-id {client} {key}")] == ["client", "default client"]
     assert [each[1] for each in quotas.rungs(f"--user-default {key}")] == ["default user"]
-    shifts = quotas.items(f"what-if --user {user} --client-id {client} {key}=none")
-    assert {(each["old"], each["new"], each["new_source"]) for each in shifts} <= {("1", "2", words[1])}
+    with NamedTemporaryFile("w", suffix=".csv") as pairs:
+        pairs.write(f"user,client-id\n{user},{client}\n{user},other\n")
+        pairs.flush()
+        shifts = quotas.items(f"what-if --user {user} --client-id {client} {key}=none --pairs {pairs.name}")
+    assert [(each["client_id"], each["old"], each["new"], each["new_source"]) for each in shifts] == [
+        (client, "1", "2", words[1])
+    ]
     for place in places:
         assert quotas(f"unset {place} {key} --yes").status == 0
     until(lambda: quotas.rungs(f"--user {user} --client-id {client} {key}"), [(None, None, "no limit")])

@@ -183,7 +183,7 @@ def test_no_command_lets_a_server_act_on_the_terminal(run: Callable[..., Ran], l
     "line", [each for each in (*SHOWING, *OTHERS) if "--bootstrap" not in each and "HERE" not in each]
 )
 @pytest.mark.parametrize("output", [each for each in FORMATS if each != "table"])
-def test_nor_in_another_format(run: Callable[..., Ran], line: str, output: str) -> None:
+def test_other_formats_contain_no_control_characters_either(run: Callable[..., Ran], line: str, output: str) -> None:
     if line.startswith("completion"):
         return
     ran = run(line, "-o", output)

@@ -100,7 +100,7 @@ def test_no_server_at_the_address() -> None:
     assert json.loads(done.out)["error"] == "NETWORK_EXCEPTION"
 
 
-def test_a_read_only_context_is_not_even_dialled(tmp_path: Path) -> None:
+def test_a_read_only_context_refuses_before_it_connects(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("contexts:\n  prod: {bootstrap: '127.0.0.1:1', read_only: true}\n")
     environment = {"KCONF_CONFIG": str(tmp_path / "config.yaml")}
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -39,6 +40,7 @@ from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
 from tests.cli.commands.scenarios import a_name, until
+from tests.support.process import free_port
 
 KEY = "retention.ms"
 
@@ -98,15 +100,28 @@ def topic(kafka_431: KafkaBroker) -> Iterator[str]:
         direct.delete_topics([name]).raise_for_failures()
 
 
+def metrics_of(port: int) -> dict[str, float]:
+    """The metrics without labels, by name."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        lines = [each.split() for each in answer.read().decode().splitlines() if not each.startswith("#")]
+    return {name: float(value) for name, value in lines if "{" not in name}
+
+
+OUTSIDE = "kconf_outside_revisions_total"
+
+
 def test_changes_of_all_tools_are_journalled_and_ours_have_an_author(
     kafka_431: KafkaBroker, tools: ToolServer, topic: str, tmp_path: Path
 ) -> None:
-    resource = Resource.topic(topic)
-    with gateway(kafka_431, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+    resource, port = Resource.topic(topic), free_port()
+    metrics = ("--metrics", f"127.0.0.1:{port}")
+    with gateway(kafka_431, tmp_path / "gw.db", *metrics) as (address, _), SyncAdminClient(address) as admin:
         admin.incremental_alter_configs({resource: setting(1)}, reason="ours").raise_for_failures()
+        before = metrics_of(port)[OUTSIDE]
         where = ("--alter", "--entity-type", "topics", "--entity-name", topic)
         assert tools.kafka_configs(kafka_431.bootstrap, *where, "--add-config", f"{KEY}=2").returncode == 0
         admin.incremental_alter_configs({resource: setting(3)}, reason="ours again").raise_for_failures()
+        assert metrics_of(port)[OUTSIDE] == before + 1
         with SyncAdminClient(kafka_431.bootstrap) as direct:
             assert direct.describe_configs([resource])[resource][KEY].value == "3"
         found = [
@@ -122,7 +137,7 @@ def test_changes_of_all_tools_are_journalled_and_ours_have_an_author(
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
     topic = a_name("gw")
     with SyncAdminClient(kafka.bootstrap) as direct:
@@ -238,6 +253,23 @@ def begin(admin: SyncAdminClient) -> int:
 
 def revision(admin: SyncAdminClient) -> int:
     return admin.list_changes(begin(admin)).current
+
+
+def test_a_client_that_sends_its_revision_sees_its_change_through_another_gateway(
+    kafka_431: KafkaBroker, topic: str, tmp_path: Path
+) -> None:
+    resource = Resource.topic(topic)
+    with (
+        gateway(kafka_431, tmp_path / "one.db") as (one, _),
+        gateway(kafka_431, tmp_path / "two.db") as (two, _),
+        SyncAdminClient(one) as writer,
+        SyncAdminClient(two) as reader,
+    ):
+        for value in map(str, range(1000, 1020)):
+            writer.incremental_alter_configs({resource: setting(value)}).raise_for_failures()
+            reader.required_revision = writer.required_revision
+            assert reader.describe_configs([resource])[resource][KEY].value == value
+        assert revision(reader) == revision(writer)
 
 
 def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_path: Path) -> None:

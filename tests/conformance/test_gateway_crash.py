@@ -21,16 +21,19 @@ from lab.broker import KafkaBroker
 from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import KEY, begin, gateway, setting, topic  # noqa: F401
 from tests.support.crashing_gateway import STEPS
+from tests.support.targets import marked
 
 ARRIVES = STEPS[STEPS.index("sent") :]
 """The steps at which the cluster has got the request."""
 
 
 @contextmanager
-def crashing(kafka: KafkaBroker, store: Path, step: str) -> Iterator[tuple[SyncAdminClient, subprocess.Popen[str]]]:
+def crashing(
+    kafka: KafkaBroker, store: Path, step: str, *, polls: bool
+) -> Iterator[tuple[SyncAdminClient, subprocess.Popen[str]]]:
     program = ("tests.support.crashing_gateway", step)
     with (
-        gateway(kafka, store, program=program) as (address, process),
+        gateway(kafka, store, program=program, polls=polls) as (address, process),
         SyncAdminClient(address, connect_attempts=1) as admin,
     ):
         yield admin, process
@@ -61,13 +64,19 @@ def age(store: Path) -> None:
         )
 
 
-def test_killed_between_every_two_steps_of_a_change(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:  # noqa: F811
+@pytest.mark.parametrize("polls", [False, marked(True, pytest.mark.faults)], ids=["log", "polls"])
+def test_killed_between_every_two_steps_of_a_change(
+    polls: bool,
+    kafka_431: KafkaBroker,
+    topic: str,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     """Each intent gets its true outcome, each acknowledged change is in the journal once with its author, and nothing
     is sent twice.
     """
     store, resource = tmp_path / "gw.db", Resource.topic(topic)
     for step in STEPS:
-        with crashing(kafka_431, store, step) as (admin, process):
+        with crashing(kafka_431, store, step, polls=polls) as (admin, process):
             admin.incremental_alter_configs({resource: setting(value(step, 1))}, reason=step).raise_for_failures()
             seen = {resource: admin.required_revision}  # a client does not repeat such a request
             second = {resource: setting(value(step, 2))}
@@ -79,7 +88,7 @@ def test_killed_between_every_two_steps_of_a_change(kafka_431: KafkaBroker, topi
         with SyncAdminClient(kafka_431.bootstrap) as direct:
             last = value(step, 2 if step in ARRIVES else 1)
             until(lambda: direct.describe_configs([resource])[resource][KEY].value == last, True)  # noqa: B023
-    with gateway(kafka_431, store) as (address, _), SyncAdminClient(address) as admin:
+    with gateway(kafka_431, store, polls=polls) as (address, _), SyncAdminClient(address) as admin:
         until(lambda: None in intents(store).values(), False)
         found = [
             (change.after, each.caller.principal, each.caller.reason, each.origin)

@@ -264,7 +264,7 @@ def test_a_broker_that_is_not_there_has_nothing_to_describe(beside: Pair, tools:
     assert said.status == 0
 
 
-def test_a_tool_in_its_own_process_leaves_with_the_same_status(beside: Pair) -> None:
+def test_a_tool_in_its_own_process_exits_with_the_same_status(beside: Pair) -> None:
     good = fresh.kafka_configs(beside.kconf.bootstrap, "--describe", "--broker-defaults")
     bad = fresh.kafka_configs(beside.kconf.bootstrap, "--alter", "--broker", "1", "--add-config", "broker.id=5")
 

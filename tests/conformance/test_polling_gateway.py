@@ -17,11 +17,14 @@ from kconf.model.journal import ChangeKind
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
+from kconf.store.sqlite.rows import read_revision
 from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
 from tests.cli.commands.scenarios import a_name, until
-from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, kconf, setting
+from tests.conformance.test_gateway import AUTHORIZER, KEY, OUTSIDE, begin, gateway, kconf, metrics_of, setting
+from tests.docs.test_dashboard import OF_GATEWAYS
+from tests.support.process import free_port
 
 Line = tuple[str, str | None, str | None, str, str | None]
 
@@ -38,23 +41,25 @@ def journal(admin: SyncAdminClient, *resources: Resource) -> list[Line]:
 def test_changes_of_all_tools_are_seen_and_ours_have_an_author(
     kafka_431: KafkaBroker, tools: ToolServer, tmp_path: Path
 ) -> None:
-    topic = a_name("polled")
+    topic, port = a_name("polled"), free_port()
     resource = Resource.topic(topic)
     with (
         SyncAdminClient(kafka_431.bootstrap) as direct,
-        gateway(kafka_431, tmp_path / "gw.db", polls=True) as (address, _),
+        gateway(kafka_431, tmp_path / "gw.db", "--metrics", f"127.0.0.1:{port}", polls=True) as (address, _),
         SyncAdminClient(address) as admin,
     ):
         direct.create_topics([NewTopic(topic, 2, 1)]).raise_for_failures()
         until(lambda: topic in admin.list_topics(), True)
         admin.incremental_alter_configs({resource: setting("0010")}, reason="ours").raise_for_failures()
         assert admin.describe_configs([resource])[resource][KEY].value == "10"
-        seen = admin.required_revision
+        seen, before = admin.required_revision, metrics_of(port)
+        assert before.keys() >= OF_GATEWAYS
         where = ("--alter", "--entity-type", "topics", "--entity-name", topic)
         assert tools.kafka_configs(kafka_431.bootstrap, *where, "--add-config", f"{KEY}=20").returncode == 0
         with pytest.raises(InvalidUpdateVersion):  # whether or not a poll has seen the change
             admin.incremental_alter_configs({resource: setting(30)}, expected={resource: seen})[resource]
         until(lambda: admin.describe_configs([resource])[resource][KEY].value, "20")
+        assert metrics_of(port)[OUTSIDE] == before[OUTSIDE] + 1
         direct.incremental_alter_configs({resource: setting(25)}).raise_for_failures()
         until(lambda: direct.describe_configs([resource])[resource][KEY].value, "25")
         admin.incremental_alter_configs({resource: setting(20)}, reason="as seen").raise_for_failures()
@@ -83,7 +88,7 @@ def test_changes_of_all_tools_are_seen_and_ours_have_an_author(
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
     topic, other, user = a_name("polled"), a_name("made"), a_name("user")
     quota = QuotaEntity.of({"user": user})
@@ -179,7 +184,10 @@ def test_kill_nine_loses_nothing_and_what_changed_meanwhile_is_seen(kafka_431: K
         assert revision.not_before is not None
         direct.delete_topics(topics).raise_for_failures()
     with sqlite3.connect(store) as db:
-        assert not db.execute("SELECT count(*) FROM intents WHERE outcome IS NULL").fetchone()[0]
+        rows = db.execute("SELECT record FROM intents WHERE outcome IS NULL").fetchall()
+    # a request that was killed before it was sent stays open for as long as it may arrive
+    still_open = [str(change.after) for (record,) in rows for change in read_revision(0, record).changes]
+    assert set(still_open) <= set(sent[len(values) :])
 
 
 def test_what_the_account_may_not_describe_is_unknown_and_not_empty(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_the_server_decides_what_the_person_may_do(visits: Visits, world: World)
     expect(page.locator("main")).to_contain_text("TOPIC_AUTHORIZATION_FAILED")
 
 
-def test_elsewhere_people_look_and_there_is_no_form(visits: Visits, world: World, looking: RunningConsole) -> None:
+def test_other_clusters_are_read_only_and_have_no_form(visits: Visits, world: World, looking: RunningConsole) -> None:
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer, expected=REFUSED)
     log_in(page, "bo")
     rows(page, "orders", "payments")
@@ -248,7 +248,7 @@ def test_no_secret_is_in_the_log(visits: Visits, world: World) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Logged out")
 
     log = world.server.log()
-    assert "User:ana logged in at" in log
+    assert "User:ana logged in with" in log
     assert SECRET not in log
     assert "eyJ" not in log  # how every token begins
     assert "code=" not in log

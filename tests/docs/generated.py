@@ -69,13 +69,19 @@ def cli_page() -> str:
     top, *commands = _commands(parser())
     parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` prints the same.\n", *_overview(top)]
     for command in commands:
-        parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
-        parts.append("| subcommand | description |\n|---|---|\n")
-        parts += [row for action in command._actions for row in _action_rows(action)]
+        parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n")
+        rows = [row for action in command._actions for row in _action_rows(action)]
+        parts += [f"\n| {_heading(command)} | description |\n|---|---|\n", *rows] if rows else []
         if command.epilog:
             parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
         parts.append("\n" + "  \n".join(ends_of(command)) + "\n")
     return "".join(parts)
+
+
+def _heading(command: argparse.ArgumentParser) -> str:
+    """What the table of a command lists."""
+    has_subcommands = any(isinstance(each, argparse._SubParsersAction) for each in command._actions)
+    return "subcommand" if has_subcommands else "argument"
 
 
 def _overview(top: argparse.ArgumentParser) -> Iterator[str]:

@@ -40,7 +40,7 @@ def test_the_bytes_of_the_page_are_those_of_the_codec(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_every_piece_is_named_as_it_is_declared(name: str) -> None:
+def test_the_page_names_every_field_as_it_is_declared(name: str) -> None:
     """`python -m tests.docs.extensions` rewrites the page."""
     version, _ = MESSAGES[name]
 

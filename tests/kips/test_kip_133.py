@@ -130,7 +130,7 @@ def test_topic_keys_are_never_read_only(admin: Admin, topic: str) -> None:
     """Describe 5: there are no read-only topic keys."""
     admin.create(topic)
 
-    assert not any(each.read_only for each in admin.entries((TOPIC, topic)).values())
+    assert {each.read_only for each in admin.entries((TOPIC, topic)).values()} == {False}
 
 
 def test_a_broker_key_is_read_only_unless_it_became_dynamic(admin: Admin) -> None:

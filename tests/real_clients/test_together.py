@@ -89,7 +89,7 @@ def test_concurrently_created_topics_all_exist(server: KconfProcess, topic: str)
     codes = asyncio.run(create_all())
 
     with Admin(server.bootstrap) as admin:
-        known = {each.name for each in admin.ask("Metadata", 13, topics=None).topics}
+        known = {each.name for each in admin.ask("Metadata", 12, topics=None).topics}
     assert sorted(codes) == [0] + [36] * 9
     assert {f"{topic}-{number}" for number in range(10)} <= known
 
@@ -108,14 +108,14 @@ def killed(server: KconfProcess) -> None:
 
 @pytest.mark.parametrize("restart", [killed, pytest.param(stopped, marks=pytest.mark.faults)])
 def test_clients_find_the_server_again_with_all_that_was_acknowledged(
-    own_server: KconfProcess, restart: Restart
+    own_server: KconfProcess, topic: str, restart: Restart
 ) -> None:
     """The same client objects, port and store, but a new process."""
     python: Any = KafkaAdminClient(bootstrap_servers=own_server.bootstrap)
     confluent: Any = AdminClient({"bootstrap.servers": own_server.bootstrap, "reconnect.backoff.max.ms": 200})
     with Admin(own_server.bootstrap) as admin:
-        admin.create("kept", partitions=3, configs={"segment.ms": "5"})
-        before = admin.describe((TOPIC, "kept"))
+        admin.create(topic, partitions=3, configs={"segment.ms": "5"})
+        before = admin.describe((TOPIC, topic))
     cluster = python.describe_cluster()["cluster_id"]
     confluent.list_topics(timeout=20)
     pid = own_server.pid
@@ -123,14 +123,14 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
     restart(own_server)
 
     assert own_server.pid != pid
-    found = confluent.describe_configs([ConfluentResource("topic", "kept")], request_timeout=30)
+    found = confluent.describe_configs([ConfluentResource("topic", topic)], request_timeout=30)
     (entries,) = [future.result(40) for future in found.values()]
     assert entries["segment.ms"].value == "5"
     assert _once_connected(python.describe_cluster)["cluster_id"] == cluster
-    assert len(python.describe_topics(["kept"])[0]["partitions"]) == 3
+    assert len(python.describe_topics([topic])[0]["partitions"]) == 3
     with Admin(own_server.bootstrap) as admin:
-        assert admin.describe((TOPIC, "kept")) == before
-        assert admin.alter((TOPIC, "kept"), ("segment.ms", SET, "6")).error_code == 0
+        assert admin.describe((TOPIC, topic)) == before
+        assert admin.alter((TOPIC, topic), ("segment.ms", SET, "6")).error_code == 0
     python.close()
 
 

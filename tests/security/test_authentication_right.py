@@ -126,7 +126,7 @@ def test_a_caller_without_rights_learns_nothing_about_values(
     async def scenario(server: Server) -> None:
         refused = await change(server, BOB, set_to(key, value), resource=resource)
         assert refused == ApiError(
-            ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "The principal may not do this to the cluster."
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "The principal is not authorized for this operation on the cluster."
         )
 
     played(tmp_path, scenario)

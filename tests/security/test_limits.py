@@ -85,13 +85,13 @@ def nobody_left(server: KconfProcess) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("source", "most"), [("127.0.0.1", 10), ("127.0.0.2", 3), ("127.0.0.9", 0)])
-def test_one_address_may_have_so_many(server: KconfProcess, source: str, most: int) -> None:
+def test_the_connections_of_one_address_are_limited(server: KconfProcess, source: str, most: int) -> None:
     with ExitStack() as stack:
         opened = [opens(server, stack, "PLAINTEXT", source=source) for _ in range(most + 2)]
     assert opened == [True] * most + [False] * 2
 
 
-def test_a_listener_may_have_so_many_and_the_next_waits_for_one_to_go(server: KconfProcess) -> None:
+def test_the_connections_of_a_listener_are_limited_and_the_next_waits_until_one_is_closed(server: KconfProcess) -> None:
     with ExitStack() as stack:
         first, second = (come(server, stack, "SMALL") for _ in range(2))
         assert is_answered(first)
@@ -103,7 +103,7 @@ def test_a_listener_may_have_so_many_and_the_next_waits_for_one_to_go(server: Kc
         assert is_answered(third)
 
 
-def test_all_together_may_be_so_many_and_the_next_waits_for_one_to_go(server: KconfProcess) -> None:
+def test_all_connections_are_limited_and_the_next_waits_until_one_is_closed(server: KconfProcess) -> None:
     with ExitStack() as stack:
         lines = [come(server, stack, "PLAINTEXT", source=f"127.0.1.{number}") for number in range(1, 13)]
         assert all(map(is_answered, lines))

@@ -32,7 +32,7 @@ def test_listeners_of_the_file_and_their_advertised_addresses() -> None:
             socket.create_connection((HOST, controller), timeout=2)
 
 
-def test_a_plain_listener_that_may_be_reached_by_others_is_warned_of() -> None:
+def test_the_log_warns_about_a_plaintext_listener_that_others_can_reach() -> None:
     """127.1 is also this machine, but kconf does not recognize it."""
     with KconfProcess(
         args=["--listen", "SSL2://127.1:0"], properties={"listener.security.protocol.map": "SSL2:PLAINTEXT"}

@@ -290,7 +290,7 @@ def test_frames_of_a_wrong_size_before_a_login(line: Line, size: int) -> None:
     assert line.is_closed()
 
 
-def test_a_token_as_large_as_may_be(line: Line) -> None:
+def test_a_token_of_the_maximum_size(line: Line) -> None:
     line.shake(version=0)
     line.send(LENGTH.pack(524288) + b"x" * 524288)
     assert line.is_closed()

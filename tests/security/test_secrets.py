@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import urllib.request
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -125,9 +125,9 @@ def test_no_stored_value_can_be_used_as_a_password(planted: KconfProcess) -> Non
         (info,) = admin.describe_user_scram_credentials(["bob"])["bob"]
     text = next(planted.directory.glob("kconf.db")).read_bytes() + next(planted.directory.glob("*-wal")).read_bytes()
     salt = text.partition(b"salt=")[2].partition(b",")[0]
-    from base64 import b64decode
-
     salted = salted_password(Mechanism.SCRAM_SHA_256, secret("scram"), b64decode(salt), info.iterations)
+    stored = credential(Mechanism.SCRAM_SHA_256, salted, b64decode(salt), info.iterations)
+    assert b64encode(stored.stored_key) in text
     assert b64encode(salted) not in text
 
 

@@ -159,7 +159,7 @@ def test_the_principal_of_a_certificate(
     assert last_author(mutual) == principal
 
 
-def test_a_certificate_that_no_rule_knows_does_not_get_in(mutual: KconfProcess, certificates: Certificates) -> None:
+def test_a_certificate_that_no_rule_matches_is_refused(mutual: KconfProcess, certificates: Certificates) -> None:
     with (
         pytest.raises((ssl.SSLError, ConnectionError)),
         connect(mutual, context(certificates, client=True), "STRICT") as line,

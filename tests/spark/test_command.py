@@ -44,7 +44,7 @@ def test_a_run_prints_a_summary(pipeline: Pipeline, tmp_path: Path) -> None:
     told = kconf("pipeline", "status", "--lake", tmp_path / "lake")
 
     assert done.status == 0, done.err
-    assert done.out.startswith(f"run 1: {len(lines)} changes, 0 attempts, 0 facts of snapshots, 0 lines quarantined")
+    assert done.out.startswith(f"run 1: {len(lines)} changes, 0 attempts, 0 snapshot rows, 0 lines quarantined")
     assert f"{JOURNAL.path:<24}{0:>8}{len(lines):>12}" in told.stdout
     history = DeltaTable(tmp_path / "lake" / HISTORY.path).to_pyarrow_table().to_pylist()
     assert len(history) == len(fold(lines))

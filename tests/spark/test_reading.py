@@ -184,11 +184,13 @@ def test_violations_exit_with_3_if_one_is_an_error(place: Path) -> None:
     ever = items(place, "violations", "--between", at(0).isoformat(), at(9).isoformat(), status=3)
     assert [each["resource"] for each in ever] == ["topic:t0", "topic:t1", "topic:t2"]
     assert items(place, "violations", "--between", at(3).isoformat(), at(9).isoformat(), "--owner", "search") == now[:1]
-    assert "no violations found" in ask(place, "violations", "topic:payments", "--all").err
+    assert ask(place, "violations", "topic:payments", "--all").err == "no violations found\n"
+    older = "no violations found; the lake does not show whether the policy has a rule another\n"
+    assert ask(place, "violations", "--rule", "another", "--all").err == older
     assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).err
 
 
-def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSession, tmp_path: Path) -> None:
+def test_integrity_exits_with_3_if_it_finds_an_inconsistency(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), spark)
     put(lake, HISTORY, INTERVALS)
     gap = {"kind": "gap", "first_sequence": 5, "last_sequence": 49, "found": "difference", "time": at(1)}
@@ -301,7 +303,7 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("blame", "--cluster", "cluster"), "is a prefix of 2 cluster IDs"),
         (("compare", ONE, "nobody"), "the lake has no cluster 'nobody'"),
         (("what-if", "--set", "topic:x", "a=1"), "what-if supports broker:default only"),
-        (("history", "--user", "anne"), "the lake has no data on quota:user=anne"),
+        (("history", "--user", "anne"), "the lake has no data on quota:user=anne\n"),
         (("what-if", "--set", "broker:default", "no.such.key=1"), "unknown broker key no.such.key"),
         (("what-if", "--set", "broker:default", "log.retention.sm=1"), "did you mean log.retention.ms?"),
         (("what-if", "--set", "broker:default", "log.dirs=/x"), "log.dirs cannot be set at broker:default, only in"),

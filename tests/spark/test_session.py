@@ -40,7 +40,7 @@ def test_the_jvm_maps_the_class_archive_of_this_user_if_there_is_one(spark: Spar
         ("[DIVIDE] no.\n== SQL ==\nselect", "Spark failed: [DIVIDE] no."),
     ],
 )
-def test_an_error_of_spark_is_a_sentence(lake: Lake, message: str, sentence: str) -> None:
+def test_an_error_of_spark_is_reported_in_one_sentence(lake: Lake, message: str, sentence: str) -> None:
     """A real full disk: test_full_disk.py."""
     with pytest.raises(LakeError) as raised, runner.plain_errors(lake):
         raise PySparkException(message)
@@ -49,7 +49,9 @@ def test_an_error_of_spark_is_a_sentence(lake: Lake, message: str, sentence: str
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("no answer")])
-def test_a_jvm_that_has_ended_is_a_sentence(lake: Lake, error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_jvm_that_has_ended_is_reported_in_one_sentence(
+    lake: Lake, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     """A real one that is killed: test_follow_command.py."""
     with pytest.raises(LakeError, match=r"^Spark's JVM ended unexpectedly\. .*Run again"), runner.plain_errors(lake):
         raise error

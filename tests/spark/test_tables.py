@@ -241,7 +241,7 @@ def test_a_backtest_with_the_same_rules_finds_the_same_violations(world: World) 
     assert found.found == len(found.findings) == table.total()
 
 
-def test_drift_is_one_of_meaning(world: World) -> None:
+def test_drift_compares_values_by_meaning(world: World) -> None:
     told = {(row["resource_name"], row["key"]): row for row in world.rows("drift")}
 
     assert told["orders", "retention.ms"]["kind"] == "differs"

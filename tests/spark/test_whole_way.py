@@ -125,7 +125,7 @@ def _scenario(admin: SyncAdminClient) -> None:
 
 
 def test_a_run_in_a_new_process_prints_a_summary_and_no_noise(way: Way) -> None:
-    assert re.match(r"run 1: \d+ changes, \d+ attempts?, \d+ facts of snapshots, 1 line quarantined", way.run.stdout)
+    assert re.match(r"run 1: \d+ changes, \d+ attempts?, \d+ snapshot rows, 1 line quarantined", way.run.stdout)
     steps = way.run.stderr.splitlines()
     assert steps[0] == "starting Spark …"
     assert [line for line in steps if not line.endswith("…") and not line.startswith("skipped ")] == []

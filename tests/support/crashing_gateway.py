@@ -4,7 +4,7 @@ planned    before the intent is written
 intended   after the intent is written, before the request is sent
 sent       after the request is sent, before its response is read
 answered   after the response was read, before the log is
-logged     after the record was read from the log, before it is in the journal
+logged     after the record was read from the log, or the change by a poll, before it is in the journal
 closed     after record and outcome are in the journal, before the client gets its response
 """
 
@@ -20,6 +20,7 @@ from kconf.cli.main import main
 from kconf.client.transport.selector.connection import SyncNodeConnection
 from kconf.store.upstream.journal import GatewayJournal
 from kconf.store.upstream.log_thread import LogThread
+from kconf.store.upstream.polling.poller import Poller
 from kconf.store.upstream.sender import Sender
 
 STEPS: Final = ("planned", "intended", "sent", "answered", "logged", "closed")
@@ -65,7 +66,8 @@ def _install(step: str) -> None:
 
     SyncNodeConnection.send = sent  # type: ignore[assignment,method-assign]
     crash.around(Sender, "send", None, "answered")
-    crash.around(LogThread, "wait_for", None, "logged")
+    for source in (LogThread, Poller):
+        crash.around(source, "wait_for", None, "logged")
     crash.around(GatewayJournal, "append", None, "closed")
 
 

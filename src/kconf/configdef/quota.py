@@ -20,7 +20,7 @@ USER_QUOTA: ConfigDef = config_def(
     (
         ConfigKey(name="consumer_byte_rate", type=LONG, default=LONG_MAX, validator=_BYTES, about="Bytes per second a user may fetch from one broker."),
         ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a user may request."),
-        ConfigKey(name="producer_byte_rate", type=LONG, default=LONG_MAX, validator=_BYTES, about="Produce bytes per second a user may send to one broker."),
+        ConfigKey(name="producer_byte_rate", type=LONG, default=LONG_MAX, validator=_BYTES, about="Bytes per second a user may produce to one broker."),
         ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a user may use, in percent."),
     )
 )
@@ -29,7 +29,7 @@ CLIENT_QUOTA: ConfigDef = config_def(
     (
         ConfigKey(name="consumer_byte_rate", type=LONG, default=LONG_MAX, validator=_BYTES, about="Bytes per second a client ID may fetch from one broker."),
         ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a client ID may request."),
-        ConfigKey(name="producer_byte_rate", type=LONG, default=LONG_MAX, validator=_BYTES, about="Produce bytes per second a client ID may send to one broker."),
+        ConfigKey(name="producer_byte_rate", type=LONG, default=LONG_MAX, validator=_BYTES, about="Bytes per second a client ID may produce to one broker."),
         ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a client ID may use, in percent."),
     )
 )

@@ -61,7 +61,7 @@ class OidcSettings:
             raise ConfigurationError("--oidc-scope must contain openid: without it the provider sends no ID token")
         for name in self.parameters:
             if name in _OWN_PARAMETERS:
-                raise ConfigurationError(f"--oidc-parameter {name} is not possible: the console sets it")
+                raise ConfigurationError(f"--oidc-parameter cannot set {name}: the console sets it itself")
         if self.ca_file is not None and not Path(self.ca_file).is_file():
             raise ConfigurationError(f"--oidc-ca-file: there is no file {self.ca_file}")
 

@@ -33,7 +33,7 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """`login`: people log in with their own Kafka credential. `oidc`: they log in at this provider.
+    """`login`: people log in with their own Kafka credential. `oidc`: they log in with this provider.
 
     `names` are host names by which people reach it, `public_url` is the address that they use.
     """
@@ -85,7 +85,7 @@ class ConsoleSettings:
             )
         if not self.has_tls:
             raise ConfigurationError(
-                f"{self.listen} can be reached from other machines: without TLS, passwords could be read on the way; "
+                f"{self.listen} can be reached from other machines: without TLS, passwords can be read on the network; "
                 "pass --tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has TLS"
             )
 

@@ -85,8 +85,8 @@ class LakeLock:
                 raise LakeBusy(f"Another pipeline run has just begun to use {self._uri}; try again later.")
             if self._create():
                 raise LakeError(
-                    f"The store of {self._uri} ignores conditions of writes (If-None-Match), so two runs could not be"
-                    " kept apart."
+                    f"The store of {self._uri} does not support conditional writes (If-None-Match), so two runs could"
+                    " not be prevented from running at the same time."
                 )
             for each in numbers:
                 self._delete(each)
@@ -143,7 +143,7 @@ class LakeLock:
         except (NotFoundError, FileNotFoundError):  # there is none, or it was deleted by the next holder
             return Holder("", "", 0.0)
         except (ValueError, TypeError):
-            raise LakeError(f"{self._uri}/{self._path(number)} is damaged; delete it if no run is at work.") from None
+            raise LakeError(f"{self._uri}/{self._path(number)} is damaged; delete it if no run is active.") from None
 
     def _create(self) -> bool:
         """Create the object of our number; False if it exists."""

@@ -2,7 +2,7 @@
 
 All tables are read at the versions of the last finished run, because those belong together. A defined column that the
 run's version of kconf did not have yet is null; columns added by a newer version are included. A lookup of one resource
-takes a few tenths of a second from a cold shell. `kconf lake` uses this, and so do `kconf history`, `blame` and `diff`
+takes a few tenths of a second as a new process. `kconf lake` uses this, and so do `kconf history`, `blame` and `diff`
 for contexts with a lake.
 """
 

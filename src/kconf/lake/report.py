@@ -39,7 +39,7 @@ def read_report(uri: str, cluster: str, days: int, today: date) -> LakeReport:
     tables = LakeTables(uri)
     about = LookupFilter([cluster])
     if not tables.knows(about) and not tables.rows(TOPICS, about.conditions(), columns="1 AS one", limit=1):
-        raise LakeError(f"the lake at {tables.uri} has nothing about the cluster {cluster}")
+        raise LakeError(f"the lake at {tables.uri} has no data on the cluster {cluster}")
     only = about.conditions()
     activity = tables.rows(ACTIVITY, only)
     begin = today - timedelta(days=days - 1)

@@ -84,7 +84,7 @@ _CALLER = _of_change(*CALLER_NAMES)
 _ORDER = _of_change("epoch", "revision", "line")
 _FROM = _columns("""
     file   string  the file it was read from; for a metadata log, `log` in its directory
-    round  bigint  the pipeline round that read it; the history records the last round it includes
+    round  bigint  number of the pass over the input files that read it; see `round` of `runs`
 """)
 
 JOURNAL: Final = Table(
@@ -118,7 +118,8 @@ QUARANTINE: Final = Table(
 FILES: Final = Table(
     "bronze",
     "files",
-    "A file of an archive, of snapshots or of a metadata log, as a run found it. The last row of a file counts.",
+    "A file of an archive, of snapshots or of a metadata log, as a run found it. The latest row of a file is the"
+    " valid one.",
     _columns("""
         source    string     `archive`, `snapshots` or `metadata-log`
         file      string     its path
@@ -126,7 +127,7 @@ FILES: Final = Table(
         modified  timestamp  when it was last modified
         read      boolean    whether it was read; rejected lines are in `quarantine`
         reason    string     why it was not read
-        round     bigint     the pipeline round that found it
+        round     bigint     number of the pass over the input files that found it
         cluster       string   for files of a followed log: the cluster ID
         first_offset  bigint   for files of a followed log: the first offset that the file covers
         end_offset    bigint   for files of a followed log: the offset after the last one
@@ -137,7 +138,7 @@ FILES: Final = Table(
 SNAPSHOT: Final = Table(
     "bronze",
     "snapshot",
-    "A fact that is new in a snapshot, or no longer in it. For the state at a time, take the last row of each fact.",
+    "What differs from the previous snapshot. The state at a time is the last row of each kind, resource and key.",
     (
         *_CLUSTER,
         *_columns("""
@@ -153,7 +154,7 @@ SNAPSHOT: Final = Table(
             value      string   the value; null if sensitive; for topics, partitions as JSON; for snapshots, the start
             source     string   Kafka's name of the config source
             sensitive  boolean  whether the value is hidden
-            gone       boolean  the previous snapshot showed the fact, and this one does not
+            gone       boolean  true: it was in the previous snapshot and is not in this one
             missing    array<string>  for snapshots: what it could not read; null if taken by an older version
         """),
         *_FROM,
@@ -196,7 +197,7 @@ HISTORY: Final = Table(
         """),
         *_ORDER,
         *_columns("""
-            origin  string  `kconf`, `outside` (unknown author), `client`, or `snapshot` (found by a snapshot)
+            origin  string  `kconf`, `client`, `outside` (author unknown), or `snapshot` (only a snapshot shows it)
             op      string  requested operation
         """),
         *_CALLER,
@@ -223,7 +224,7 @@ HISTORY: Final = Table(
 STATE: Final = Table(
     "silver",
     "state",
-    "How far the history of a cluster goes. A copy of the commit notes of `history`, rewritten by every run.",
+    "How far the history of a cluster goes. Every run rewrites it from the commit metadata of `history`.",
     (
         *_CLUSTER,
         *_columns("""
@@ -231,11 +232,11 @@ STATE: Final = Table(
             revision  bigint     revision of that line; without a journal, the time of the last snapshot
             line      int        position of that line within the revision
             time      timestamp  the latest time of a line or snapshot; older lines that arrive later count as late
-            began     timestamp  the first line that a server numbered; later snapshots add nothing to the history
+            began     timestamp  first line with a server's revision; snapshots after its time do not change the history
             recorded  boolean    whether clients recorded changes
             looked    boolean    whether there are snapshots
             followed  boolean    whether a metadata log was followed
-            round     bigint     the last round of reading that the history includes, of all clusters
+            round     bigint     the last pass over the input files that the history includes, of all clusters
         """),
     ),
 )
@@ -282,16 +283,16 @@ EFFECTIVE_CONFIG: Final = Table(
 EFFECTIVE_QUOTA: Final = Table(
     "gold",
     "effective_quota",
-    "The quota that applies to a user with a client ID, for all that were seen or have a quota.",
+    "The quota that applies to a user with a client ID, for all pairs that were seen or have a quota.",
     (
         *_CLUSTER,
         *_columns("""
-            user       string  the user; empty for the client ID alone, for any user
-            client_id  string  the client ID; empty for the user alone, without client levels
+            user       string  the user; empty: only quotas without a user are considered
+            client_id  string  the client ID; empty: only quotas without a client ID are considered
             key        string  the quota key
             value      double  the quota that applies
-            source     string  its level: KIP-248's QuotaSource
-            ladder     array<struct<source:string,value:double>>  every level that has one, in order of precedence
+            source     string  the level of that quota, named as in KIP-248 (QuotaSource)
+            ladder     array<struct<source:string,value:double>>  every level that has a quota, in order of precedence
             used       double  the rate in the usage file; null if none
             share      double  used / value
         """),
@@ -311,9 +312,9 @@ DRIFT: Final = Table(
             declared   string     declared value; null if none
             actual     string     effective value; null if none
             source     string     config source of the actual value
-            since      timestamp  since when, if the history shows it
-            principal  string     the author
-            reason     string     why
+            since      timestamp  when the difference began, if the history shows it
+            principal  string     author of the change that caused it
+            reason     string     reason of that change, if given
             place      string     where it is declared: file, line and column
         """),
     ),
@@ -335,7 +336,7 @@ UNEVEN: Final = Table(
 VIOLATIONS: Final = Table(
     "gold",
     "violations",
-    "An interval in which a resource violated a rule: what the policy would have refused, then and now.",
+    "An interval in which a resource violated a rule of the policy, whether or not the rule existed at the time.",
     (
         *_CLUSTER,
         *_columns("rule  string  rule ID\nseverity  string  `error` or `warn`"),
@@ -354,7 +355,7 @@ VIOLATIONS: Final = Table(
             principal         string     author of that change; null if only snapshots show it
             reason            string     reason, if given
             origin            string     origin of that change, as in `history`
-            cause             string     `itself`: the resource was changed; `inherited`: an inherited value was
+            cause             string     `itself`: the resource was changed; `inherited`: an inherited value was changed
             changes           bigint     changes in that interval that the rule would have refused or warned about
             until             timestamp  end of the violation; null if still violated
             until_epoch       bigint     epoch of the change that ended it
@@ -362,7 +363,7 @@ VIOLATIONS: Final = Table(
             until_principal   string     author of that change
             until_reason      string     reason, if given
             until_origin      string     origin of that change
-            ended             string     `mended` (satisfied again), `changed` (another violating value), `gone`
+            ended             string     `mended` (satisfied again), `changed` (other violating value), `gone` (deleted)
             open              boolean    whether it is still violated
         """),
     ),
@@ -380,14 +381,14 @@ ACTIVITY: Final = Table(
         """),
         *_of_change(*COUNTED),
         *_columns("""
-            origin         string     origin of that change
+            origin         string     origin of the changes
             resource_type  string     resource type
             resource_name  string     the flapping resource; null otherwise
             key            string     the key; null for refusals
             error          int        Kafka error code of the refusal
             count          bigint     the count; for flapping keys, how often the value was changed back
-            first          timestamp  the first of them
-            last           timestamp  the last of them
+            first          timestamp  time of the first one
+            last           timestamp  time of the last one
         """),
     ),
 )
@@ -399,9 +400,14 @@ INTEGRITY: Final = Table(
     " contradicts.",
     (
         *_CLUSTER,
+        Column(
+            "kind",
+            "string",
+            "`gap` (missing revisions), `incomplete` (a revision with missing lines), `slipped` (the next change found "
+            "another value), `differs` (from a snapshot), `contradicted` (by the metadata log)",
+        ),
         *_columns("""
-            kind  string  `gap`, `incomplete` (lines are missing), `slipped`, `differs` (snapshot), `contradicted`
-            epoch           bigint     epoch of the gap, or of the change that shows it
+            epoch           bigint     epoch of the missing revisions, or of the change that shows the inconsistency
             first_sequence  bigint     sequence number of the first missing revision; for a followed log, the offset
             last_sequence   bigint     sequence number of the last missing revision
         """),
@@ -409,7 +415,7 @@ INTEGRITY: Final = Table(
         *_columns("""
             key       string     the key
             expected  string     value in the journal
-            found     string     value in the snapshot, or in the next change; for a gap: `difference` if it is known
+            found     string     value in the snapshot or next change; `difference`: the state after a gap is known
             time      timestamp  when it was noticed
         """),
     ),
@@ -424,11 +430,11 @@ RUNS: Final = Table(
         started      timestamp            when it began
         finished     timestamp            when all tables were written
         kconf        string               the version of kconf
-        round        bigint               the last round of reading that the history includes
+        round        bigint               the last pass over the input files that the history includes
         journal      bigint               lines added to the journal
         attempts     bigint               attempts added
         quarantined  bigint               lines rejected
-        facts        bigint               facts added by snapshots
+        facts        bigint               rows added to `bronze/snapshot`
         inputs       map<string,string>   fingerprint of each input file: declared, policy, owners, usage
         versions     map<string,bigint>   the version of each table
     """),
@@ -441,9 +447,9 @@ TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, STATE,
 _NOT_STREAMED: Final = frozenset({"sequence", *(each.name for each in REQUEST)})
 CHANGE_ROW: Final = (
     *(each for each in _line_columns(CHANGE_LINE) if each.name not in _NOT_STREAMED),
-    *_columns("gap_begin  bigint  of a row of the kind `gap`: the first missing revision; `revision` is the last one"),
+    *_columns("gap_begin  bigint  for rows of kind `gap`: the first missing revision; `revision` is the last"),
 )
-"""A row of the stream of changes: a line of the journal, as far as a live cluster tells it."""
+"""A row of the stream of changes: the fields of a journal line that a live cluster provides."""
 
 SNAPSHOT_LINE: Final = _columns("""
     cluster        string              cluster ID

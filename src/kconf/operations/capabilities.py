@@ -56,8 +56,8 @@ def probe_metadata_log(target: Target, cluster: str | None) -> Capability:
         return Capability(name, "unsupported" if error.code in _UNSUPPORTED else "refused", None, error.failure())
     except ConfigurationError as error:
         return Capability(name, "refused", str(error))
-    who = f"User:{user} has CLUSTER_ACTION on the cluster" if user else "CLUSTER_ACTION on the cluster is given"
-    return Capability(name, "yes", f"leader {leader}; {who}, or no authorizer asks for it")
+    who = f"User:{user} has CLUSTER_ACTION on the cluster" if user else "CLUSTER_ACTION on the cluster is granted"
+    return Capability(name, "yes", f"leader {leader}; {who}, or there is no authorizer")
 
 
 def _probes(admin: SyncAdminClient, cluster: ClusterDescription) -> dict[str, Callable[[], object]]:

@@ -29,7 +29,7 @@ class UserCredential(NamedTuple):
 
 
 class TokenCredential(NamedTuple):
-    """A person who is logged in at an OIDC provider. `token` returns an access token that is valid now."""
+    """A person who is logged in with an OIDC provider. `token` returns an access token that is valid now."""
 
     user: str
     token: Callable[[], str]

@@ -128,7 +128,7 @@ def read_client_first(message: bytes) -> ClientFirst:
     if not user or not nonce or list(_attributes(bare))[:2] != ["n", "r"]:
         raise ScramError("the client's first message lacks a name or a nonce")
     if authzid not in ("", user):
-        raise ScramError("a client may not act for another user")
+        raise ScramError("the authorization ID differs from the user name")
     return ClientFirst(user, authzid, nonce, bare, named)
 
 

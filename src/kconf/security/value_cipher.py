@@ -4,7 +4,7 @@ An encrypted value is a JSON array, while a plain one is a string, so they canno
 name of the encryption key, and nonce, ciphertext and tag. HMAC-SHA-512 in counter mode encrypts; HMAC-SHA-256 over
 context, nonce and ciphertext authenticates (encrypt-then-MAC), so a value that was moved to another config key cannot
 be decrypted. The standard library has no block cipher, and a store must not need other packages
-(docs/decisions/0005-locked-values.md).
+(docs/decisions/0005-encrypted-values.md).
 
 The key is derived from `password.encoder.secret` and the store's key file; without a secret, from the file alone.
 """

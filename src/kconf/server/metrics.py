@@ -200,6 +200,7 @@ class MetricsServer:
         context, archiver = self._context, self._archiver
         archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
         problem = context.service.store.problem
+        stale = context.service.store.stale_reason
         return {
             "status": self._status(),
             "version": __version__,
@@ -209,6 +210,7 @@ class MetricsServer:
             "store": context.service.store.url,
             "store_faults": context.service.store.faults,
             **({} if problem is None else {"problem": str(problem)}),
+            **({} if stale is None else {"stale": stale}),
             **self._upstream(),
             **archive,
         }

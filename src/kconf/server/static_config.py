@@ -16,6 +16,7 @@ from kconf.configdef.server_settings import (
     DELEGATION_TOKENS,
     FILE_DIRECTORIES,
     SCRAM_LOGINS,
+    SERVER_SETTINGS,
     check_settings,
     flag_setting,
     text_setting,
@@ -32,6 +33,7 @@ CREATE_POLICY: Final = "create.topic.policy.class.name"
 _PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by policy/loader.py, which loads them
 _MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.topics.policy.class.name": CREATE_POLICY}
 """Misspelled keys, as in KIP-133. They are refused, because ignoring a policy would allow everything."""
+_OF_GATEWAYS: Final = "gateway."
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
 _STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener prefix
 _AUTHORIZER: Final = "authorizer.class.name"
@@ -91,6 +93,7 @@ def check_static(static: Mapping[str, str]) -> None:
     for name, right in _MISSPELLED.items():
         if static.get(name, "").strip():
             raise ConfigurationError(f"{name} is not a Kafka key, so the policy would be disabled; use {right}")
+    _check_gateway_names(static)
     for name, what in _UNSUPPORTED.items():
         if static.get(name, "").strip() not in ("", *_DEFAULT_CLASSES):
             raise ConfigurationError(f"{name} requires {what}, which kconf does not support")
@@ -101,6 +104,14 @@ def check_static(static: Mapping[str, str]) -> None:
                 validate(key, text)
             except InvalidConfig as error:
                 raise ConfigurationError(f"server.properties: {error}") from None
+
+
+def _check_gateway_names(static: Mapping[str, str]) -> None:
+    """Refuse misspelled settings of a gateway: ignoring one of its ACLs or logins could allow everything."""
+    for name in static:
+        if name.startswith(_OF_GATEWAYS) and name not in SERVER_SETTINGS:
+            known = [each for each in SERVER_SETTINGS if each.startswith(_OF_GATEWAYS)]
+            raise ConfigurationError(f"{name} is not a setting; the settings of a gateway are {', '.join(known)}")
 
 
 def check_gateway(
@@ -161,7 +172,7 @@ def _is_set(configs: Mapping[str, str], name: str) -> bool:
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
     if not reads_log:
         raise ConfigurationError(
-            f"{what}: without --controllers a gateway cannot log in the cluster's users by SCRAM, since only the"
+            f"{what}: without --controllers a gateway cannot log in the cluster's users with SCRAM, since only the"
             " metadata log contains their keys; use the gateway's own users: PLAIN, OAUTHBEARER or TLS client"
             " certificates"
         )

@@ -233,9 +233,7 @@ class Service:
     def _check_current(self) -> None:
         """Raise an error if a gateway's state may be stale: it then sends nothing to its cluster."""
         if self.store.brokers_static is not None and not self.store.is_reachable:
-            raise StaleState(
-                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
-            )
+            raise StaleState(self.store.stale_reason)
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:

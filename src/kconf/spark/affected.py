@@ -138,7 +138,7 @@ def in_clusters(rows: pa.Table, clusters: Collection[str]) -> pa.ChunkedArray:
 
 
 def last_round(lake: Lake) -> int:
-    """The last round of reading of which bronze has rows, as far as the commit notes tell."""
+    """The last round of reading of which bronze has rows, according to the commit notes."""
     return max(int(lake.note(table).get("round", 0)) for table in _NOTED)
 
 

@@ -209,7 +209,7 @@ def _settled(lake: Lake) -> Iterator[None]:
 def _there(lake: Lake, tables: Iterable[Table]) -> Lake:
     """The lake, if it has at least one of these tables: maintenance must not create a lake."""
     if not any(map(lake.exists, tables)):
-        raise LakeError(f"No pipeline run on {lake.uri} has got that far yet.")
+        raise LakeError(f"No pipeline run on {lake.uri} has written these tables yet.")
     return lake
 
 

@@ -275,8 +275,8 @@ def _why(error: Exception, log: Path) -> str:
     text = log.read_text(errors="replace")[-20000:]
     if "unresolved dependency" in text or "UNRESOLVED DEPENDENCIES" in text:
         return (
-            f"Spark could not download the jars of Delta Lake {_DELTA}, or those for S3: it needs access to its Maven "
-            f"repository once ({log})."
+            f"Spark could not download the jars of Delta Lake {_DELTA}, or those for S3: it needs access to a Maven "
+            f"repository once (details: {log})."
         )
     if "Master removed our application" in text:
         return f"The Spark master provided no executors; see the workers' logs ({log})."

@@ -205,6 +205,11 @@ class Store(Protocol):
         ...
 
     @property
+    def stale_reason(self) -> str | None:
+        """Why another cluster cannot be changed now, or None. Thread-safe."""
+        ...
+
+    @property
     def outside_revisions(self) -> int:
         """The number of revisions of another cluster that were not made through this server."""
         ...
@@ -294,6 +299,7 @@ class OwnStateMixin:
     brokers_authorizer: str | None = None
     brokers_release: str | None = None
     brokers_keys: Mapping[ResourceType, ConfigDef] = MappingProxyType({})
+    stale_reason: str | None = None
     outside_revisions = 0
     unknown: UnknownParts = NOTHING_UNKNOWN
     polling: Polling | None = None

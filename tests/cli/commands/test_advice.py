@@ -94,6 +94,6 @@ def test_a_listener_that_requires_a_login_or_has_no_tls(tmp_path: Path) -> None:
     assert (encrypted.status, encrypted.err.splitlines()[-1]) == (4, NO_TLS)
 
 
-def test_a_name_without_its_kind_is_taken_for_a_topics(people: People) -> None:
+def test_an_argument_without_a_type_suggests_a_topic(people: People) -> None:
     for command in ("describe orders", "set orders retention.ms=1d", "unset orders retention.ms", "history orders"):
         assert "topic:orders" in people(command, status=2).err

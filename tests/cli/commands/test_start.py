@@ -1,4 +1,4 @@
-"""`kconf describe topic:x` must start quickly: it imports nothing heavy. bench/people.py measures the time."""
+"""`kconf describe topic:x` must start quickly: it imports nothing heavy. bench/commands.py measures the time."""
 
 from __future__ import annotations
 

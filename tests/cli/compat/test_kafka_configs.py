@@ -119,7 +119,7 @@ class TestTopics:
         assert name in by_chance.out
         assert own in named.out
 
-    def test_one_that_is_not_there_fails(self, configs: Command, name: str) -> None:
+    def test_describing_or_altering_a_missing_topic_fails(self, configs: Command, name: str) -> None:
         for more in ((), ("--all",)):
             described = configs("--describe", "--topic", name, *more)
             assert described.status == 1
@@ -261,7 +261,7 @@ class TestUsersAndClients:
         assert after.out.endswith(" are consumer_byte_rate=1.0, request_percentage=5.0E-4\n")
         assert configs("--describe", *words).out == ""
 
-    def test_the_line_names_the_head(self, configs: Command, name: str) -> None:
+    def test_the_printed_line_names_the_first_entity(self, configs: Command, name: str) -> None:
         pair = configs("--alter", "--user", name, "--client", "c1", "--add-config", "producer_byte_rate=1")
         default = configs("--alter", "--user", name, "--client-defaults", "--add-config", "producer_byte_rate=1")
 
@@ -329,7 +329,9 @@ class TestUsersAndClients:
 class TestCredentials:
     """UserScramCredentialsCommandTest's checklist."""
 
-    def test_lines_come_and_go(self, configs: Command, name: str) -> None:
+    def test_quotas_and_credentials_are_listed_after_they_are_set_and_not_after_they_are_deleted(
+        self, configs: Command, name: str
+    ) -> None:
         scram = f"SCRAM credential configs for user-principal '{name}' are SCRAM-SHA-256=iterations=4096"
         quota = f"Quota configs for user-principal '{name}' are consumer_byte_rate=20000.0"
         add = ("--alter", "--user", name, "--add-config")
@@ -436,7 +438,7 @@ class TestBrokersAndTheRest:
 
 
 class TestTheProgram:
-    def test_help_teaches_and_leaves_with_0(self) -> None:
+    def test_help_has_examples_and_exits_with_0(self) -> None:
         done = run_program("kafka-configs", "--help")
 
         assert (done.status, done.err) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_name_before_its_type_is_pointed_out() -> None:
     clear = read("--describe --entity-type users --entity-type clients --entity-name A --entity-name B")
 
     assert "users" in (paired_with_a_later_type(swapped) or "")
-    assert "'A' is taken for clients" in (paired_with_a_later_type(short) or "")
+    assert "'A' is assigned to clients" in (paired_with_a_later_type(short) or "")
     assert paired_with_a_later_type(clear) is None
 
 
@@ -248,12 +249,16 @@ class TestCredentials:
                 parse_credential("SCRAM-SHA-256", text, strict=strict)
             assert "hush" not in str(refused.value)
 
-    def test_a_password_may_be_in_a_file_or_a_variable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_password_may_be_in_a_file_a_variable_or_stdin(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / "secret").write_text("from a file\n")
         monkeypatch.setenv("ALICE", "from the environment")
 
         assert parse_credential("SCRAM-SHA-256", f"password=@{tmp_path}/secret").password == "from a file"
         assert parse_credential("SCRAM-SHA-256", "password=env:ALICE").password == "from the environment"
+        monkeypatch.setattr("sys.stdin", StringIO("from stdin\nanother line\n"))
+        assert parse_credential("SCRAM-SHA-256", "password=-").password == "from stdin"
         for missing in ("password=@/no/such/file", "password=env:NOBODY"):
             with pytest.raises(InvalidArguments):
                 parse_credential("SCRAM-SHA-256", missing)

@@ -53,7 +53,7 @@ def test_describe_without_a_name_lists_all(command: Run, user: str) -> None:
     assert any(f"'{user}'" in line for line in command("--describe").lines)
 
 
-def test_both_mechanisms_go_together(command: Run, user: str) -> None:
+def test_both_mechanisms_are_added_and_deleted_by_one_command(command: Run, user: str) -> None:
     command(f"--add SCRAM-SHA-256=[password=x],SCRAM-SHA-512=[password=a,b=]c] --username {user}")
 
     assert command(f"--delete SCRAM-SHA-256,SCRAM-SHA-512 --username {user}").status == 0

@@ -36,7 +36,7 @@ def test_topics_take_28_defaults_from_dynamic_broker_keys() -> None:
     assert len(dynamic.LOG_DEFAULTS) == 28
 
 
-def test_seven_dynamic_keys_are_passwords_wherever_their_names_end() -> None:
+def test_seven_dynamic_keys_are_passwords_also_with_a_prefix() -> None:
     assert len(dynamic.PASSWORDS) == 7
     assert is_password_name("listener.name.x.plain.sasl.jaas.config")
     assert is_password_name("my.ssl.key.password")

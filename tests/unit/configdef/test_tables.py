@@ -92,7 +92,7 @@ def test_internal_keys_are_20_at_brokers_and_1_at_topics() -> None:
     assert sum(not key.internal for key in TOPIC.values()) == 33
 
 
-def test_sensitive_are_10_broker_keys_and_the_credentials() -> None:
+def test_10_broker_keys_and_the_credentials_are_sensitive() -> None:
     assert sum(key.sensitive for key in BROKER.values()) == 10
     assert all(key.sensitive for key in SCRAM.values())
     assert not any(key.sensitive for table in (TOPIC, GROUP, CLIENT_METRICS) for key in table.values())
@@ -185,12 +185,14 @@ def test_equal_bounds_are_one_check() -> None:
     found = [key.validator for _, key in EVERY if key.validator is not None]
     ranges = {str(each): each for each in found if str(each).startswith(("at", "from"))}
 
+    assert {"at least 0", "at least 1"} <= ranges.keys()
     assert all(key.validator is ranges[str(key.validator)] for _, key in EVERY if str(key.validator) in ranges)
 
 
 def test_every_class_default_is_loadable() -> None:
     defaults = {key.default for _, key in EVERY if key.type is ValueType.CLASS and key.default}
 
+    assert "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder" in defaults
     assert defaults <= KNOWN_CLASSES
 
 

@@ -28,7 +28,7 @@ def test_a_value_that_was_edited_is_set_with_its_unit_converted() -> None:
     assert read(fields) == [AlterConfigOp(OpType.SET, "retention.ms", "604800000")]
 
 
-def test_a_field_that_was_left_alone_is_no_change() -> None:
+def test_an_unmodified_field_is_not_a_change() -> None:
     untouched = {"key.0": "retention.ms", "op.0": "leave", "was.0": "3d", "value.0": "3d"}
     fields = {**untouched, "key.1": "flush.ms", "op.1": "unset", "value.1": "", "was.1": ""}
     assert read(fields) == [AlterConfigOp(OpType.DELETE, "flush.ms", "")]

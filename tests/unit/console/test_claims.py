@@ -169,7 +169,7 @@ def test_people_see_only_the_changes_of_what_the_cluster_shows_them(monkeypatch:
     assert [each.change.resource.name for each in watched.snapshot.history.latest(9)] == ["mine"]
 
 
-def test_a_log_that_was_followed_without_a_gap_stays_the_record_and_one_with_a_gap_begins_anew(
+def test_a_log_followed_without_a_gap_remains_the_record_and_one_with_a_gap_starts_a_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nothing(_: Target) -> HistoryIndex:

@@ -126,11 +126,11 @@ def test_all_eight_levels_are_shown_the_strongest_first() -> None:
     assert outcomes == [*["not set"] * 2, "applies", "not set", "not set", "overridden", "overridden", "not set"]
 
 
-def test_an_address_is_limited_by_itself() -> None:
+def test_each_address_has_its_own_quota() -> None:
     found = page(console(), user="alice", ip="10.0.0.7")
     assert [each["title"] for each in found["explanations"]] == ["user alice", "ip 10.0.0.7"]
     rate = verdicts(found, 1)["connection_creation_rate"]
-    assert (rate["value"], rate["level"], rate["shared"]) == ("100", "default ip", "each address for itself")
+    assert (rate["value"], rate["level"], rate["shared"]) == ("100", "default ip", "each address separately")
 
 
 def test_usage_is_that_of_everybody_who_shares_the_quota() -> None:

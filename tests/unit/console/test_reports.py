@@ -114,7 +114,7 @@ def test_a_person_who_has_logged_in_sees_what_the_cluster_shows_them(lake: str) 
 
 def test_a_lake_that_does_not_know_the_cluster_has_no_report(lake: str, tmp_path: Path) -> None:
     unknown = page(console(lake, cluster="never-seen"))
-    assert (unknown["finished"], "has nothing about the cluster never-seen" in unknown["error"]) == (None, True)
+    assert (unknown["finished"], "has no data on the cluster never-seen" in unknown["error"]) == (None, True)
     absent = page(console(str(tmp_path / "absent")))
     assert (absent["finished"], "The lake cannot be read" in absent["error"]) == (None, True)
 

@@ -113,7 +113,7 @@ def test_a_form_without_the_token_or_from_another_site_is_refused(browser: TestC
 
 
 @pytest.mark.parametrize("to", ["//evil.example", "https://evil.example", "/\\evil.example", "evil"])
-def test_a_login_never_leads_elsewhere(browser: TestClient, to: str) -> None:
+def test_a_login_never_redirects_to_another_address(browser: TestClient, to: str) -> None:
     form = browser.get("/-/login", params={"context": "home", "to": to}).text
     fields = {"token": token(form), "context": "home", "user": "ana", "password": "secret", "to": to}
     assert browser.post("/-/login", data=fields).headers["location"] == "/"

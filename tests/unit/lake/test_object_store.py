@@ -84,7 +84,7 @@ def test_of_several_processes_that_take_a_lock_at_once_one_gets_it() -> None:
     assert sorted(won) == ["0", "1", "2", "3", "4"]
 
 
-def test_a_second_run_is_told_who_has_the_lock(store: dict[str, str]) -> None:
+def test_the_error_of_a_second_run_names_the_run_that_has_the_lock(store: dict[str, str]) -> None:
     uri = f"{LAKE}-held"
     told = r"Another pipeline run \(process \d+ on .*\) is using s3://"
     with LakeLock(uri).held() as lock:
@@ -152,7 +152,7 @@ def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPa
     careless = Careless(open_store(f"{LAKE}-careless"))
     monkeypatch.setattr("kconf.lake.lock.open_store", lambda _: careless)
 
-    with pytest.raises(LakeError, match="ignores conditions of writes"):
+    with pytest.raises(LakeError, match="does not support conditional writes"):
         LakeLock(f"{LAKE}-careless").take()
 
 
@@ -173,7 +173,7 @@ def test_a_lake_in_a_bucket_that_does_not_exist_cannot_be_locked() -> None:
         ("s3://bucket/lake?x=1", "must not contain ? or #"),
     ],
 )
-def test_a_uri_that_cannot_be_used_has_a_sentence(uri: str, sentence: str) -> None:
+def test_an_unusable_uri_is_reported_in_one_sentence(uri: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         located(uri)
 

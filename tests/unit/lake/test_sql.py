@@ -107,7 +107,7 @@ def test_two_columns_of_one_name_are_both_returned(lake: LakeSql) -> None:
         ("ATTACH '/tmp/kconf-attached.db'", "only queries are allowed, not ATTACH"),
     ],
 )
-def test_a_mistake_has_a_sentence(lake: LakeSql, text: str, sentence: str) -> None:
+def test_an_invalid_query_is_reported_in_one_sentence(lake: LakeSql, text: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         lake.query(text)
 
@@ -154,7 +154,7 @@ def test_a_query_that_needs_too_much_memory_fails_with_advice(uri: str) -> None:
     assert "the query needs more than 20MB of memory" in str(raised.value)
 
 
-def test_a_size_that_is_none_is_refused(uri: str) -> None:
+def test_an_invalid_memory_size_is_refused(uri: str) -> None:
     with pytest.raises(ConfigurationError, match="invalid memory size 'much'"):
         LakeSql(uri, memory="much")
 

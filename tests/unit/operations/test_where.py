@@ -110,7 +110,7 @@ def test_a_key_that_only_the_cluster_knows_has_the_type_that_it_says() -> None:
         matching("new.word>on", word)
 
 
-def test_a_key_that_not_even_the_cluster_knows_is_misspelled() -> None:
+def test_a_key_that_the_cluster_does_not_have_either_is_misspelled() -> None:
     here = {Resource.topic("a"): Entry("retention.ms", "1", Source.TOPIC, ValueType.LONG)}
 
     with pytest.raises(ConfigurationError, match=r"retention\.mss is not a key of a topic; did you mean retention\.ms"):

@@ -146,7 +146,7 @@ def test_challenges_that_a_client_refuses(message: bytes) -> None:
 
 
 @pytest.mark.parametrize("message", [b"v=AAAA", b"e=invalid-proof", b"", b"x"])
-def test_a_server_that_does_not_know_the_password_is_found_out(message: bytes) -> None:
+def test_a_server_that_does_not_know_the_password_is_detected(message: bytes) -> None:
     client = ScramClient(SHA_256, "user", "pencil", NONCE)
     client.final(SERVER_FIRST)
 

@@ -49,6 +49,16 @@ def test_modified_bytes_are_not_decrypted() -> None:
             assert cipher.decrypt("p", spoiled) is None
 
 
+def test_only_a_value_that_the_current_key_encrypted_is_current() -> None:
+    """Others are encrypted again when a store is opened."""
+    first, rotated = ValueCipher(STORE_KEY, Secrets("first")), ValueCipher(STORE_KEY, Secrets("second", "first"))
+    encrypted = first.encrypt("p", SECRET)
+    assert first.is_current(encrypted)
+    assert not rotated.is_current(encrypted)
+    assert not first.is_current(ValueCipher(STORE_KEY).encrypt("p", SECRET))
+    assert rotated.is_current(rotated.encrypt("p", SECRET))
+
+
 def test_secret_keys() -> None:
     assert is_broker_secret(KEY)
     assert is_broker_secret("my.own.key")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from kconf.errors import ConfigurationError
-from kconf.server.static_config import check_gateway
+from kconf.server.static_config import check_gateway, check_static
 from kconf.store.base import UNNAMED_AUTHORIZER
 
 KAFKAS = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -79,3 +79,9 @@ def test_mapping_rules_matter_only_for_certificates_and_acls_of_the_cluster(
     own: dict[str, str], authorizer: str | None, brokers: dict[str, str]
 ) -> None:
     check_gateway(own, authorizer, brokers=brokers)
+
+
+@pytest.mark.parametrize("name", ["gateway.acl.files", "gateway.delegation.token", "gateway.poll.interval"])
+def test_a_misspelled_setting_of_a_gateway_stops_the_start(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is not a setting; .* gateway.acl.file"):
+        check_static({name: "true"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import count
 from typing import Any
@@ -86,7 +87,7 @@ def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatc
 
 
 @pytest.mark.parametrize("is_own", [True, False], ids=["another request", "another process"])
-def test_slices_rest_while_other_requests_are_at_work(is_own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_pause_while_other_requests_are_processed(is_own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What other processes do with the processor takes time, but nobody in this one waits for it."""
     rests: list[float] = []
     now = used = 0.0
@@ -130,6 +131,7 @@ def test_the_connections_of_an_owner_take_turns() -> None:
         await asyncio.gather(*(scheduler.run("ada", work(name, 9 * STEP, log)) for name in "xyz"))
 
     asyncio.run(scene())
+    assert Counter(log) == dict.fromkeys("xyz", 9)
     for length in range(len(log)):
         done = [log[:length].count(name) for name in "xyz"]
         assert max(done) - min(done) <= 2, "".join(log)
@@ -161,7 +163,7 @@ def test_an_exception_of_the_work_is_raised_and_the_next_work_has_its_turn() -> 
 
 
 @pytest.mark.parametrize("turns", range(1, 9))
-def test_work_that_is_cancelled_at_any_time_lets_the_next_have_its_turn(turns: int) -> None:
+def test_work_that_is_cancelled_at_any_time_does_not_block_the_next(turns: int) -> None:
     begun: list[str] = []
     ended: list[str] = []
 

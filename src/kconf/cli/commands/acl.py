@@ -93,15 +93,25 @@ def _add_who_can(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.set_defaults(run=command("acl who-can", show_who_can))
 
 
+_OF_NEW_ACL = (
+    "only from this address (default: any)",
+    "allow the operation (default)",
+    "deny the operation, even if another ACL allows it",
+)
+_OF_FILTER = ("only ACLs with this host", "only ACLs that allow an operation", "only ACLs that deny an operation")
+"""The help of --host, --allow and --deny."""
+
+
 def _add_filter(parser: argparse.ArgumentParser, *, required: bool) -> None:
     add = parser.add_argument
     add("--principal", metavar="TYPE:NAME", required=required, help="for example User:alice")
     add("--operation", metavar="NAME,…", required=required, help=", ".join(OPERATIONS))
     add("--on", metavar="RESOURCE", action="append", required=required, help=f"{':NAME, '.join(RESOURCE_TYPES)}:NAME")
-    add("--host", metavar="ADDRESS", default="*" if required else None, help="only from this host")
+    host, allow, deny = _OF_NEW_ACL if required else _OF_FILTER
+    add("--host", metavar="ADDRESS", default="*" if required else None, help=host)
     either = parser.add_mutually_exclusive_group()
-    either.add_argument("--allow", action="store_true", help="allow the operation" + (" (default)" if required else ""))
-    either.add_argument("--deny", action="store_true", help="deny the operation, even if another ACL allows it")
+    either.add_argument("--allow", action="store_true", help=allow)
+    either.add_argument("--deny", action="store_true", help=deny)
 
 
 def list_acls(options: argparse.Namespace, result: CommandResult) -> None:

@@ -31,10 +31,15 @@ _VERBS: Final = {
     "append": (
         OpType.APPEND,
         "append items to a list config",
-        "KEY=ITEM,…",
+        "KEY=ITEM[,ITEM]",
         "Append items to list configs. Items already in the list are kept.",
     ),
-    "subtract": (OpType.SUBTRACT, "remove items from a list config", "KEY=ITEM,…", "Remove items from list configs."),
+    "subtract": (
+        OpType.SUBTRACT,
+        "remove items from a list config",
+        "KEY=ITEM[,ITEM]",
+        "Remove items from list configs.",
+    ),
 }
 EXAMPLES: Final = {
     "set": """\

@@ -33,9 +33,9 @@ examples:
 
 Without logins, everybody who can reach the address uses the credentials of the contexts, so the console then listens
 only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply. With
---oidc-issuer, they log in at an OIDC provider: contexts with sasl.mechanism=OAUTHBEARER get their access token, and
-people change what a kconf server or gateway allows them to. Other clusters they can only look at. Both can be combined.
-Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
+--oidc-issuer, they log in with an OIDC provider: contexts with sasl.mechanism=OAUTHBEARER get their access token, and
+people change what a kconf server or gateway allows them to. Other clusters are read-only for them. Both options can be
+combined. Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
 

@@ -91,7 +91,7 @@ def run_run(options: argparse.Namespace) -> int:
     numbers = (
         (done.read.journal, "change"),
         (done.read.attempts, "attempt"),
-        (done.read.facts, "fact", " of snapshots"),
+        (done.read.facts, "snapshot row"),
         (done.read.quarantined, "line", " quarantined"),
     )
     counts = ", ".join(f"{count} {what}{'' if count == 1 else 's'}{''.join(more)}" for count, what, *more in numbers)

@@ -169,6 +169,7 @@ async def _serve(options: argparse.Namespace) -> None:
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
+    _check_options_of_gateways(options)
     upstream = None if options.upstream is None else _upstream(options)
     if upstream is not None and (options.recover or options.read_only):
         raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
@@ -229,6 +230,14 @@ async def _serve(options: argparse.Namespace) -> None:
     print("kconf stopped", flush=True)
 
 
+def _check_options_of_gateways(options: argparse.Namespace) -> None:
+    """Raise an error if an option of gateways would have no effect: the server would not govern the cluster."""
+    names = ("controllers", "controller_properties", "upstream_properties")
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+    if options.upstream is None and given:
+        raise ConfigurationError(f"{given[0]} is for gateways: also pass --upstream with the cluster's brokers")
+
+
 def _upstream(options: argparse.Namespace) -> UpstreamSettings:
     """The cluster behind a gateway: a context, or an address."""
     from kconf.client.contexts.context import Context
@@ -238,7 +247,11 @@ def _upstream(options: argparse.Namespace) -> UpstreamSettings:
 
     name = options.upstream
     contexts = load_contexts()
-    context = Context("", name) if ":" in name and name not in contexts.contexts else contexts.named(name)
+    is_address = ":" in name and name not in contexts.contexts
+    try:
+        context = Context("", name) if is_address else contexts.named(name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--upstream takes a context or HOST:PORT: {error}") from None
     target = with_controllers(Target(context, options.upstream_properties), options)
     if not target.has_controllers:
         with target.open() as brokers:

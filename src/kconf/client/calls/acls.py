@@ -47,6 +47,7 @@ class CreateAcls(PerItemCall[AclBinding, None]):
 
     name = "CreateAcls"
     hint = _PATTERNS
+    is_change = True
 
     def __init__(self, bindings: Iterable[AclBinding], *, reason: str | None = None) -> None:
         super().__init__(distinct(items_of("bindings", bindings, AclBinding), "an ACL"))

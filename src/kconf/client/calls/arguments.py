@@ -41,10 +41,10 @@ def item_of(argument: str, given: T, kind: type) -> T:
 def mapping_of(argument: str, given: Mapping[Any, T], kind: type) -> Mapping[Any, T]:
     """An argument that must be a mapping with keys of a required type."""
     if not isinstance(given, Mapping):
-        raise InvalidRequest(f"{argument} must be a mapping from {kind.__name__}, not {_described(given)}")
+        raise InvalidRequest(f"{argument} must be a mapping with keys of type {kind.__name__}, not {_described(given)}")
     for each in given:
         if not isinstance(each, kind):
-            raise InvalidRequest(f"{argument} must be a mapping from {kind.__name__}, but contains {_described(each)}")
+            raise InvalidRequest(f"{argument} must have keys of type {kind.__name__}, but contains {_described(each)}")
     if kind is Resource:
         resources_of(argument, given)
     return given

@@ -63,8 +63,9 @@ class CallResult(NamedTuple):
 class Call(ABC, Generic[K, V, T]):
     """`min_version` is the lowest version that supports the call. `hint` is added to the error if a broker is older.
 
-    A call that is not `repeatable` is not retried if its request may have arrived and the response was lost. With
-    `node`, every request goes to this broker.
+    A call that is not `repeatable` is not retried if its request may have arrived and the response was lost. If it
+    `is_change`, a later error mentions such a request, since it may have been executed. With `node`, every request goes
+    to this broker.
     """
 
     name: ClassVar[str]
@@ -72,6 +73,7 @@ class Call(ABC, Generic[K, V, T]):
     min_version: int = 0
     hint: str = ""
     repeatable: bool = True
+    is_change: bool = False
     batch_factor: int = 1  # multiplies the batch size of the settings
     node: int | None = None
 

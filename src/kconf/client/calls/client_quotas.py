@@ -62,6 +62,7 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
         )
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
+        self.is_change = not validate_only
 
     def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp

@@ -222,6 +222,7 @@ class AlterConfigs(PerItemCall[Resource, None]):
             for resource, each in configs.items()
         }
         self.validate_only = validate_only
+        self.is_change = not validate_only
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
@@ -266,6 +267,7 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:
             raise InvalidRequest(f"`expected` contains resources that are not altered: {', '.join(sorted(stray))}")
+        self.is_change = not validate_only
         # A retry after success would fail, since the revision has changed.
         self.repeatable = not self._expected
         self.min_version = 1 if self._expected else 0

@@ -163,6 +163,7 @@ class AlterQuotas(_PrecheckedCall):
         self.alterations = {entity: _without_nan(each) for entity, each in plain.items()}
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
+        self.is_change = not validate_only
         # Kafka's API for the same, without a reason.
         self._fallback = AlterClientQuotas(
             {each: self.alterations[each] for each in self.items}, validate_only=validate_only

@@ -113,6 +113,7 @@ class AlterUserScramCredentials(Call[CredentialKey, None, Results[str, None]]):
         if len(self.alterations) < len(given):
             raise DuplicateResource("a credential is altered twice")
         super().__init__(self.alterations)
+        self.is_change = True
         self.repeatable = not any(isinstance(each, UserScramCredentialDeletion) for each in given)
 
     def conflict_key(self, item: CredentialKey) -> Hashable:

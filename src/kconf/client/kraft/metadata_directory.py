@@ -100,7 +100,9 @@ class MetadataDirectory:
                     if batch.next_offset <= self.end:
                         continue
                     if batch.base_offset > self.end:
-                        raise ConfigurationError(f"the log has no offsets {self.end} to {batch.base_offset - 1}")
+                        raise ConfigurationError(
+                            f"offsets {self.end} to {batch.base_offset - 1} are missing from the log"
+                        )
                     revisions = image.apply(batch)
                     self.end = batch.next_offset
                     if revisions:

@@ -9,7 +9,7 @@ If no request of a call was answered, the call raises an error. If some were, th
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from kconf.client.calls.base import ANY, CONTROLLER, EVERY, RETRIABLE, Call, CallResult, K, V
 from kconf.client.transport.batching import batches
@@ -26,6 +26,8 @@ from kconf.errors import (
 )
 
 T = TypeVar("T")
+
+_UNANSWERED: Final = "an earlier attempt got no response, so the change may have been made"
 
 CallSteps = Generator[SendBatch | Backoff, Sequence[Reply], T]
 
@@ -58,6 +60,7 @@ class _CallRunner(Generic[K, V, T]):
         self.attempts = 0
         self.throttle = 0.0
         self.may_be_done = False  # a request was sent and not answered, so it may have been executed
+        self.unanswered: set[K] = set()  # the items of such requests
         self.out_of_time = False
 
     def run(self) -> CallSteps[T]:
@@ -169,7 +172,9 @@ class _CallRunner(Generic[K, V, T]):
             raise reply
         if isinstance(reply, ConnectionFailed | RequestTimedOut):
             self.cluster.mark_failed(request.address)
-            self.may_be_done = self.may_be_done or reply.sent
+            if reply.sent:
+                self.may_be_done = True
+                self.unanswered.update(request.items)
             if (self.call.repeatable or not reply.sent) and not _is_final(reply):
                 self.errors.update(dict.fromkeys(request.items, reply))
                 return
@@ -188,7 +193,13 @@ class _CallRunner(Generic[K, V, T]):
                 else:
                     self.cluster.invalidate()
             else:
-                self._finish(item, outcome)
+                self._finish(item, self._with_unanswered(item, outcome))
+
+    def _with_unanswered(self, item: K, outcome: V | ApiError) -> V | ApiError:
+        """An error does not mean that nothing was changed, if an earlier attempt may have been executed."""
+        if not isinstance(outcome, ApiError) or not self.call.is_change or item not in self.unanswered:
+            return outcome
+        return outcome._replace(message="; ".join(filter(None, (outcome.message, _UNANSWERED))))
 
     def _finish(self, item: K, outcome: V | ApiError) -> None:
         self.outcomes[item] = outcome

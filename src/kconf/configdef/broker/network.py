@@ -25,7 +25,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("connection.failed.authentication.delay.ms", INT, "100", AT_LEAST_0, LOW, READ_ONLY, "Pause before a connection that failed to authenticate is closed."),
     broker("connections.max.idle.ms", LONG, "600000", None, MEDIUM, READ_ONLY, "Time without contact after which the server closes a connection."),
     broker("connections.max.reauth.ms", LONG, "0", None, MEDIUM, READ_ONLY, "Maximum lifetime of a SASL session before the client has to authenticate again; 0 turns this off."),
-    broker("early.start.listeners", LIST, None, ANY_LIST, HIGH, READ_ONLY, "Listeners that open before the authorizer is ready; unset means the controllers' own."),
+    broker("early.start.listeners", LIST, None, ANY_LIST, HIGH, READ_ONLY, "Listeners that open before the authorizer is ready; unset means those in controller.listener.names."),
     broker("inter.broker.listener.name", STRING, None, None, MEDIUM, READ_ONLY, "Listener that brokers use among themselves; not together with security.inter.broker.protocol."),
     broker("listener.security.protocol.map", STRING, "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", None, LOW, PER_BROKER, "Security protocol of each listener name."),
     broker("listeners", LIST, "PLAINTEXT://:9092", FILLED_LIST, HIGH, PER_BROKER, "Sockets to bind, each as NAME://host:port."),

@@ -82,7 +82,7 @@ def read_fields(form: QueryParams, resources: Sequence[Resource]) -> Assignments
         if word not in OPS:
             raise BadRequest(f"{word!r} is not an operation")
         if key in ops:
-            raise ConfigurationError(f"{key} is there twice")
+            raise ConfigurationError(f"{key} occurs twice")
         ops[key] = _op(kind, key, OPS[word], value)
     if not ops:
         raise ConfigurationError("nothing was changed in the form")

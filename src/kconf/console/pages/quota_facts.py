@@ -114,7 +114,7 @@ def _shared(entity: QuotaEntity, winner: QuotaLevel) -> str:
     """Which clients share a quota."""
     source = _SOURCES.get(winner.name)
     if source is None:
-        return "each address for itself"
+        return "each address separately"
     user, client_id = bucket(source, *who(entity))
     if user and client_id:
         return "this user with this client ID"

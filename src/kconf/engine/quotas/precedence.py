@@ -47,7 +47,7 @@ class QuotaResolver(Protocol):
 
 
 def levels(user: Name, client_id: Name) -> dict[QuotaEntity, QuotaSource]:
-    """The entities that apply, the strongest first. To a default only defaults apply."""
+    """The entities that apply, in order of precedence. Only defaults apply to a default."""
     absent = {kind for kind, name in ((USER, user), (CLIENT_ID, client_id)) if name == ""}
     found: dict[QuotaEntity, QuotaSource] = {}
     for source in PRECEDENCE:

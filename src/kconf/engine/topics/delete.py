@@ -40,7 +40,9 @@ class Deleted:
 _UNKNOWN_NAME = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server has no such topic.")
 _UNKNOWN_ID = ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no topic with this id.")
 _TOO_FAST = ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-_REFUSED = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The principal may not do this to the topic.")
+_REFUSED = ApiError(
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The principal is not authorized for this operation on the topic."
+)
 
 
 def plan_delete_topics(

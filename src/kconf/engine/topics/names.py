@@ -19,7 +19,7 @@ def name_problem(name: str) -> str | None:
     if name in (".", ".."):
         return "a topic's name must not be '.' or '..'"
     if len(name) > LONGEST:
-        return f"a topic's name may have {LONGEST} characters, and this one has {len(name)}"
+        return f"a topic's name may have at most {LONGEST} characters; this one has {len(name)}"
     return f"a topic's name may have letters, digits, '.', '_' and '-' only: {name!r}"
 
 

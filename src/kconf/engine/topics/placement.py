@@ -34,7 +34,7 @@ def repeated_names(names: Iterable[str]) -> set[str]:
 
 
 def too_many_partitions() -> PolicyViolation:
-    return PolicyViolation(f"one request may create {MOST_PARTITIONS} partitions")
+    return PolicyViolation(f"one request may create at most {MOST_PARTITIONS} partitions")
 
 
 def spread_replicas(first: int, count: int, factor: int, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:

@@ -61,9 +61,15 @@ CLIENT_ONLY: Final = (
 
 REQUEST: Final = (
     _optional("answered", "bigint", "in a client's journal: time of the response"),
-    _optional("log_begin", "bigint", "the end of the metadata log before a client's request; of a gateway: the offset"),
     _optional(
-        "log_end", "bigint", "the end of the metadata log after a client's request; of a gateway: the next offset"
+        "log_begin",
+        "bigint",
+        "offset in the metadata log: for a client, the end of the log before the request; for a gateway, the change",
+    ),
+    _optional(
+        "log_end",
+        "bigint",
+        "offset in the metadata log: for a client, the end of the log after the request; for a gateway, one more",
     ),
 )
 """The range of times, and of offsets in a KRaft cluster's metadata log, in which a client's change was committed."""
@@ -74,12 +80,12 @@ CHANGE_LINE: Final = (
     LineField(
         "epoch",
         "bigint",
-        "counts the stores of the cluster; 0 if no server numbers the changes",
+        "number of the store (a copy gets the next one); for a followed log, its epoch; 0 in a client's journal",
     ),
     LineField(
         "revision",
         "bigint",
-        "revision of the change; microseconds since 1970 if no server numbers the changes",
+        "revision of the change; for a followed log, the offset; in a client's journal, microseconds since 1970",
     ),
     LineField("line", "int", "position of this line within the revision"),
     LineField("sequence", "bigint", "counts the revisions of an epoch, without gaps"),
@@ -88,7 +94,7 @@ CHANGE_LINE: Final = (
     LineField(
         "origin",
         "string",
-        "`kconf`, `outside` (observed, not made by kconf), `client`, `log` (followed), `snapshot` (a gap in it)",
+        "`kconf`, `outside` (not made through kconf), `client`, `log` (metadata log), `snapshot` (gap in that log)",
     ),
     *CALLER,
     LineField(

@@ -36,8 +36,8 @@ def read_metadata_log(
     begin = max((each.end for each in events if isinstance(each, LogGap)), default=0)
     notes = [f"the log starts at offset {begin}; values set before that have no time and no author"] if begin else []
     notes.append(
-        f"the log ends at offset {log.end}; its last records may not be committed, which one controller's files "
-        "cannot show"
+        f"the log ends at offset {log.end}; the last records may not be committed yet: the files of one controller "
+        "do not show this"
     )
     requests = _requests(journal, log.cluster) if journal is not None and log.cluster else []
     segments = [LogSegment(log.folder, begin, log.end, False)]

@@ -18,9 +18,10 @@ _BROKERS, _CONTROLLERS = 1, 2
 def handle(context: ServerContext, request: DescribeClusterRequest, call: ApiRequest) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKERS:
         known = request.endpoint_type == _CONTROLLERS
+        problem = "this server is not a controller" if known else f"unknown endpoint type {request.endpoint_type}"
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="this is a broker endpoint" if known else f"unknown endpoint type {request.endpoint_type}",
+            error_message=problem,
         )  # the endpoint type stays 1, as in Kafka
     return DescribeClusterResponse(
         endpoint_type=_BROKERS,

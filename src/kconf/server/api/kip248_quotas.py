@@ -97,7 +97,7 @@ def _parts(resources: Sequence[QuotaResource]) -> dict[str, Name]:
         if kind is None:
             raise InvalidRequest(f"there are no quotas for resources of type {each.type}")
         if kind in parts:
-            raise InvalidRequest(f"a resource has the type {kind} more than once")
+            raise InvalidRequest(f"a quota cannot have two resources of type {kind}")
         parts[kind] = each.name or None
     if not parts:
         raise InvalidRequest("a quota needs a resource: a user, a client, or both")

@@ -119,7 +119,7 @@ class JournalFeed:
         page = self._page(after, max(1, min(limit, PAGE)))
         if page.epoch != self.epoch:
             raise ConfigurationError(
-                f"the store of cluster {self.cluster} was replaced: its epoch was {self.epoch} and is {page.epoch}"
+                f"the store of cluster {self.cluster} was replaced: its epoch was {self.epoch} and is now {page.epoch}"
             )
         revisions = [FeedRevision(page.epoch, each) for each in page.revisions]
         return FeedPage(revisions, page.next_after, page.next_after >= page.current)
@@ -193,7 +193,7 @@ class LogFeed:
         count = 0
         for event in follow.step():
             if isinstance(event, LogReset):
-                raise ConfigurationError(f"cluster {self.cluster} was reformatted: its log begins anew")
+                raise ConfigurationError(f"cluster {self.cluster} was reformatted: its log is a new one")
             if isinstance(event, LogGap):  # only the difference is known, and another reader would not get it
                 raise JournalTrimmed(event.end)
             if isinstance(event, LogChanges):

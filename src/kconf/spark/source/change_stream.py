@@ -100,7 +100,7 @@ class ChangePages:
         if self._fail_on_loss:
             raise ConfigurationError(
                 f"cluster {self._feed.cluster} deleted the changes {begin} to {end} before they were read. Set "
-                "failOnDataLoss to false to go on, with a row of the kind gap for them, or begin with a new checkpoint"
+                "failOnDataLoss to false to continue with a row of kind gap for them, or begin with a new checkpoint"
             )
         self.position = end
         where = {"cluster": self._feed.cluster, "epoch": self._feed.epoch}
@@ -138,7 +138,8 @@ class ChangeReader(DataSourceReader):
                 before = pages.position
                 rows = pages.next_page()
                 if pages.position == before:
-                    raise RequestTimedOut(f"cluster {feed.cluster} was read up to {before} only, not {partition.until}")
+                    reached = f"only up to {before}, not up to {partition.until}"
+                    raise RequestTimedOut(f"cluster {feed.cluster} was read {reached}")
                 yield change_batch(rows)
         finally:
             feed.close()
@@ -241,7 +242,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if until is None:
                 break
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"cluster {self._feed.cluster} was read up to {before} only, not {until}")
+                raise RequestTimedOut(f"cluster {self._feed.cluster} was read only up to {before}, not up to {until}")
             time.sleep(_PAUSE)
         return rows, pages.position
 

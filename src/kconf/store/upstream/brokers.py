@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from logging import getLogger
-from typing import Final
+from typing import Final, NoReturn
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.configdef.learned import learn_keys
@@ -25,6 +25,11 @@ _AUTHORIZER: Final = "authorizer.class.name"
 _NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # an ACL filter that matches nothing
 
 
+def other_cluster(found: str | None, wanted: str) -> str:
+    """The error for an address that leads to another cluster."""
+    return f"the brokers belong to cluster {found}, not to {wanted}, which this gateway serves"
+
+
 class UpstreamBrokers:
     """Reads the brokers when created and on `read`. `static` has the static configs of the first broker."""
 
@@ -37,6 +42,9 @@ class UpstreamBrokers:
         self.authorizer: str | None = None
         self._acl_failure: ApiError | None = None
         self.keys: OtherKeys = NO_OTHER_KEYS
+        self.cluster_id = ""
+        self.problem: str | None = None
+        """Set while the addresses lead to another cluster."""
         self.cluster_id = self.read()
         self.release, self._is_exact = self._read_release()
 
@@ -45,6 +53,9 @@ class UpstreamBrokers:
         found = self._client.describe_cluster(timeout=timeout)
         if found.cluster_id is None:
             raise StoreUnavailable("the cluster did not report its ID")
+        if self.cluster_id and found.cluster_id != self.cluster_id:
+            self._found_problem(other_cluster(found.cluster_id, self.cluster_id))
+        self.problem = None
         if not found.nodes:
             raise StoreUnavailable("the cluster has no brokers at the moment")
         static = self._read_static(Resource.broker(min(found.nodes)), timeout)
@@ -59,6 +70,12 @@ class UpstreamBrokers:
         }
         self.members = ClusterMembers({}, brokers)
         return found.cluster_id
+
+    def _found_problem(self, problem: str) -> NoReturn:
+        if problem != self.problem:
+            log.error("changes are refused: %s", problem)
+        self.problem = problem
+        raise StoreUnavailable(problem)
 
     def _read_static(self, broker: Resource, timeout: float | None) -> Overrides:
         """Read the static configs of a broker. They are required, since topics inherit most values from the broker."""

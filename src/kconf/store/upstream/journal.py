@@ -114,9 +114,10 @@ class GatewayJournal:
     def __init__(self, url: str, cluster: str, numbering: Numbering = Numbering.LOG) -> None:
         self.url = url
         self._unwritten: list[Revision] = []
+        self._unclosed: dict[int, IntentOutcome] = {}
         self._can_read_again = numbering is Numbering.LOG
         if not url.startswith(SCHEME):
-            raise ConfigurationError(f"the journal of a gateway is a file of its own: use sqlite:///FILE, not {url!r}")
+            raise ConfigurationError(f"the journal of a gateway must be a SQLite file: use sqlite:///FILE, not {url!r}")
         path = self._path = path_of(url)
         with self._errors(), ExitStack() as opened:
             check_location(path)
@@ -204,8 +205,8 @@ class GatewayJournal:
 
     @property
     def is_behind(self) -> bool:
-        """Whether some revisions could not be written yet. Safe to call from any thread, also during a write."""
-        return bool(self._unwritten)
+        """Whether something could not be written yet. Safe to call from any thread, also during a write."""
+        return bool(self._unwritten or self._unclosed)
 
     def append(
         self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None
@@ -215,15 +216,16 @@ class GatewayJournal:
         What cannot be written is kept for the next call, because it is not read again.
         """
         waiting = [*self._unwritten, *revisions]
+        closed = {**self._unclosed, **(outcomes or {})}
         try:
             with self._writing(), self._without_sync(), transaction(self._db):
                 written = self._insert(waiting)
-                for id_, outcome in (outcomes or {}).items():
+                for id_, outcome in closed.items():
                     self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
         except BaseException:
-            self._unwritten = waiting
+            self._unwritten, self._unclosed = waiting, closed
             raise
-        self._unwritten = []
+        self._unwritten, self._unclosed = [], {}
         return written
 
     @contextmanager
@@ -346,7 +348,20 @@ class GatewayJournal:
             raise StoreMismatch(
                 f"{path} is damaged; delete it to start from the current state of the cluster"
             ) from None
+        self._check_is_complete(int(facts.get("offset", 0)))
         return facts
+
+    def _check_is_complete(self, imaged: int) -> None:
+        """Raise an error if the journal ends before the image: the changes between them would be missing.
+
+        Older gateways have written only the last revision (`imaged`), which is not compared.
+        """
+        known = dict(self._db.execute("SELECT key, value FROM meta WHERE key IN ('image', 'imaged')"))
+        if imaged > int(known.get("image", 0)) and ("image" in known or "imaged" not in known):
+            raise StoreMismatch(
+                f"{beside(self._path, IMAGE)} is newer than the journal {self._path}, which was deleted or restored"
+                " from a backup; delete the image to start a journal from the current state of the cluster"
+            )
 
     def checkpoint(self, facts: Mapping[str, Any], cluster: str) -> Checkpoint:
         """Parse an image. Raises StoreMismatch if it belongs to another cluster."""
@@ -359,7 +374,7 @@ class GatewayJournal:
     def write_image(self, image: Mapping[str, Any]) -> None:
         """Write an image (a Checkpoint as JSON), after all revisions up to it are on disk."""
         with self._writing(), transaction(self._db):
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('imaged', ?)", (str(self.last),))
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('image', ?)", (str(image.get("offset", 0)),))
         with self._errors(), PartialFile(self._path.absolute().parent) as file:
             file.write(to_json(image).encode())
             file.publish(beside(self._path, IMAGE).name)

@@ -3,6 +3,10 @@
 A change is ours if the cluster acknowledged it and it is the only one with the same resource, key and value since the
 request was sent. If there are several, another client made the same change at the same time, and the authors cannot be
 determined.
+
+Kafka writes the config keys that a request changes in one resource together, at consecutive offsets, without those that
+have the requested value already. If the candidates are in several places of the log, at most one of these can be ours:
+where the other keys had the requested values.
 """
 
 from __future__ import annotations
@@ -12,11 +16,23 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
+from kconf.client.kraft.image import ORIGIN as LOG
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 
 ORIGIN: Final = "kconf"
+
+_WRITTEN_TOGETHER: Final = frozenset(
+    {
+        ResourceType.TOPIC,
+        ResourceType.BROKER,
+        ResourceType.GROUP,
+        ResourceType.CLIENT_METRICS,
+        ResourceType.QUOTA,
+    }
+)
+"""The types of resources whose keys are in one request, one after the other."""
 
 _Candidate = tuple[int, int]  # the position of a revision, and of the change in it
 
@@ -84,9 +100,15 @@ class ExpectedChanges:
                 if self.is_candidate(change):
                     candidates[change.kind, change.resource, change.key].append((place, index))
         ours: dict[int, RequestContext] = {}
+        places: dict[Resource, list[int]] = defaultdict(list)
         for name, found in candidates.items():
             if len(found) == 1:
                 ours[found[0][0]] = self._expected[name][0]
+                places[name[1]].append(found[0][0])
+        for resource, of_one in places.items():
+            if resource.type in _WRITTEN_TOGETHER:
+                for place in self._not_ours(revisions, resource, sorted(set(of_one))):
+                    del ours[place]
         missing = {resource for _, resource, _ in self._required - candidates.keys()}
         done = {resource for _, resource, _ in self._expected} - missing
         attributed = [
@@ -105,3 +127,48 @@ class ExpectedChanges:
         if change.sensitive or expected[1].sensitive:
             return (change.after is None) == (expected[1].after is None)
         return change.after == self._shown(expected[1])
+
+    def _not_ours(self, revisions: Sequence[Revision], resource: Resource, places: Sequence[int]) -> Collection[int]:
+        """The places of candidates for a resource that other requests have written."""
+        writes = _writes(revisions, places)
+        if len(writes) == 1:
+            return ()
+        possible = [each for each in writes if self._is_complete(revisions, resource, each)]
+        return set(places).difference(possible[0] if len(possible) == 1 else ())
+
+    def _is_complete(self, revisions: Sequence[Revision], resource: Resource, write: Sequence[int]) -> bool:
+        """Whether our request could have written just these records: the other keys had their values already."""
+        written = {(each.resource, each.key) for place in write for each in revisions[place].changes}
+        for (_, about, key), (_, change) in self._expected.items():
+            if about == resource and (about, key) not in written and not change.sensitive:
+                is_known, value = _value_at(revisions, about, key, write[0])
+                if is_known and value != self._shown(change):
+                    return False
+        return True
+
+
+def _writes(revisions: Sequence[Revision], places: Sequence[int]) -> list[list[int]]:
+    """The places, by the request that wrote them. Changes found by polls have no known order."""
+    writes = [[places[0]]]
+    for place in places[1:]:
+        earlier, later = revisions[writes[-1][-1]], revisions[place]
+        is_logged = earlier.origin == later.origin == LOG
+        has_topic = any(each.kind is ChangeKind.TOPIC for one in (earlier, later) for each in one.changes)
+        is_next = later.number - earlier.number == 1 and later.time == earlier.time
+        if is_next or has_topic or not is_logged:  # a new topic has other records between itself and its configs
+            writes[-1].append(place)
+        else:
+            writes.append([place])
+    return writes
+
+
+def _value_at(revisions: Sequence[Revision], resource: Resource, key: str, place: int) -> tuple[bool, str | None]:
+    """Whether the value of a key before a place is known, and the value."""
+    found: tuple[bool, str | None] = (False, None)
+    for index, revision in enumerate(revisions):
+        for change in revision.changes:
+            if (change.resource, change.key) == (resource, key):
+                if index >= place:
+                    return found if found[0] else (True, change.before)
+                found = True, change.after
+    return found

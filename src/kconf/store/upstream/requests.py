@@ -40,12 +40,14 @@ if TYPE_CHECKING:
 
 MAX_RESOURCES: Final = 1000
 MAX_OPERATIONS: Final = 5000  # keys or partitions
-TIMEOUT: Final = 30.0  # seconds
+TIMEOUT: Final = 25.0
+"""Seconds to wait for the cluster. Clients usually give up on a request after 30 s; before that, they should learn that
+the outcome is unknown."""
 
 _UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
 _OF_WHOLE: Final = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR})
 """Errors with which the controller refuses a whole request, such as one with too many records."""
-_UNAVAILABLE: Final = "the cluster is unavailable; nothing was changed; try again later"
+_UNAVAILABLE: Final = "the cluster is unavailable; the request was not sent to it; try again later"
 UNAVAILABLE: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNAVAILABLE)
 """The error for a change that was not sent."""
 _UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"

@@ -56,6 +56,15 @@ _SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to appear in th
 _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the next time
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
+_CANNOT_WRITE: Final = "this gateway cannot write its journal now"
+_NOT_WRITTEN: Final = ApiError(
+    ErrorCode.REQUEST_TIMED_OUT, f"{_CANNOT_WRITE}; the request was not sent; try again later"
+)
+_UNRECORDED: Final = ApiError(
+    ErrorCode.REQUEST_TIMED_OUT,
+    "the cluster accepted the change, but this gateway cannot write its journal now; check before you try again",
+)
+
 OpenSource = Callable[[GatewayJournal, str], StateSource]
 """Opens the source of the state, from the journal and the cluster id."""
 
@@ -203,7 +212,19 @@ class UpstreamStore:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the state is up to date and everything that was read is in the journal."""
+        """Whether the state is up to date, everything that was read is in the journal, and the brokers belong to the
+        cluster.
+        """
+        return self.stale_reason is None
+
+    @property
+    def stale_reason(self) -> str | None:
+        if not self._source.is_current:
+            return "this gateway cannot read the state of the cluster now"
+        return _CANNOT_WRITE if self._journal.is_behind else self._brokers.problem
+
+    @property
+    def _is_followed(self) -> bool:
         return self._source.is_current and not self._journal.is_behind
 
     @property
@@ -238,9 +259,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StaleState(
-                "this gateway cannot read the state of the cluster now; nothing was changed; try again later"
-            )
+            raise StaleState(self.stale_reason)
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
@@ -255,6 +274,12 @@ class UpstreamStore:
                 continue
             try:
                 results |= self._commit_round({each: batch[each] for each in positions}, own, refused)
+            except StoreError as error:
+                if not results:
+                    raise
+                log.error("cannot write to the journal: %s; some changes were not sent", error)
+                for position in positions:
+                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), _NOT_WRITTEN))
             finally:
                 self._source.end_requests(names)
         return [results[position] for position in range(len(batch))]
@@ -262,6 +287,7 @@ class UpstreamStore:
     def _commit_round(
         self, pending: dict[int, PendingCommit], own: set[int], refused: set[Resource]
     ) -> dict[int, RevisionConflict | PassedOn]:
+        """Send changes without repeated resources. Raises StoreError if nothing was sent."""
         self._waiting += self._keep(self._source.take())
         results: dict[int, RevisionConflict | PassedOn] = {}
         for position, each in pending.items():
@@ -307,7 +333,11 @@ class UpstreamStore:
                 self._open_intents.add([Intent(id_, sent_after, planned)])
             else:
                 outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
-        kept = self._keep(found, outcomes)
+        try:
+            kept = self._keep(found, outcomes)
+        except StoreError as error:
+            log.error("cannot write changes of the cluster to the journal: %s", error)
+            return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused
         own.update(each.number for each in kept if each.origin == "kconf")
         self._waiting += kept
         return sent.refused
@@ -368,20 +398,20 @@ class UpstreamStore:
         if self._journal.is_behind:
             self._waiting += self._keep(())
             self._source.on_change()
-        if not self.is_reachable:
+        if not self._is_followed:
             return False
         if self._open_intents:
             is_read = self._source.is_read  # before the image is taken
             self._waiting += self._keep(self._source.take(), is_all=is_read)
             self._source.on_change()
         self._note_poll()
-        static = self.brokers_static
+        static, problem = self.brokers_static, self._brokers.problem
         try:
             self._brokers.read(_HOUSEKEEPING)
             learned = self._brokers.learn_keys(self._source.hidden, _HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"cannot read the brokers: {error}") from None
-        if learned or self.brokers_static is not static:
+        if learned or problem is not None or self.brokers_static is not static:
             self._source.on_change()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()

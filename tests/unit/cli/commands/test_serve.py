@@ -31,6 +31,21 @@ def test_a_gateway_refuses(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("option", ["--controllers", "--controller-properties", "--upstream-properties"])
+def test_a_server_that_is_no_gateway_takes_no_options_of_gateways(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Someone who forgets --upstream would get a server that governs nothing."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "--store", "sqlite:///missing/kconf.db", option, "127.0.0.1:1"]) == 1
+    assert f"{option} is for gateways: also pass --upstream" in capsys.readouterr().err
+
+
+def test_a_host_without_a_port_is_interpreted_as_a_context(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--upstream", "kafka"]) == 1
+    assert "--upstream takes a context or HOST:PORT: no context 'kafka'" in capsys.readouterr().err
+
+
 def test_a_provider_of_logins_is_for_the_console_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--oidc-issuer", "https://idp.test", "--oidc-client-id", "console"]) == 1
     assert "--oidc-issuer needs --console" in capsys.readouterr().err

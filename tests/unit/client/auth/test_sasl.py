@@ -29,7 +29,16 @@ def test_a_server_that_fails_the_proof_is_refused() -> None:
         exchange.send(b"v=AAAA")
 
 
-@pytest.mark.parametrize("make", [lambda: Plain("", "x"), lambda: Plain("x", ""), lambda: Scram("x", "y", "MD5")])
-def test_required_properties_of_a_login(make: Any) -> None:
-    with pytest.raises(ConfigurationError):
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Plain("", "x"), "PLAIN needs a username and a password"),
+        (lambda: Plain("x", ""), "PLAIN needs a username and a password"),
+        (lambda: Scram("", "x"), "SCRAM-SHA-512 needs a username and a password"),
+        (lambda: Scram("x", "", "SCRAM-SHA-256"), "SCRAM-SHA-256 needs a username and a password"),
+        (lambda: Scram("x", "y", "MD5"), "MD5 is not a SCRAM mechanism"),
+    ],
+)
+def test_required_properties_of_a_login(make: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         make()

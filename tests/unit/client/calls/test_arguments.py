@@ -47,10 +47,10 @@ def any_of(value: object) -> Any:
             "the name of a resource must be a string",
         ),
         (lambda: DescribeConfigs([ORDERS], keys=any_of([1])), "keys must be a list of str, but contains an int"),
-        (lambda: DescribeConfigs([ORDERS], keys=any_of({"topic:orders": []})), "keys must be a mapping from Resource"),
+        (lambda: DescribeConfigs([ORDERS], keys=any_of({"topic:orders": []})), "keys must have keys of type Resource"),
         (lambda: DescribeConfigs([ORDERS], keys={ORDERS: "retention.ms"}), "keys[topic:orders] must be a list of str"),
-        (lambda: IncrementalAlterConfigs(any_of([ORDERS])), "alterations must be a mapping from Resource"),
-        (lambda: IncrementalAlterConfigs({any_of("topic:orders"): []}), "alterations must be a mapping from Resource"),
+        (lambda: IncrementalAlterConfigs(any_of([ORDERS])), "alterations must be a mapping with keys of type Resource"),
+        (lambda: IncrementalAlterConfigs({any_of("topic:orders"): []}), "alterations must have keys of type Resource"),
         (
             lambda: IncrementalAlterConfigs({ORDERS: any_of({"retention.ms": "1"})}),
             "alterations[topic:orders] must be a list of AlterConfigOp, not a dict",
@@ -66,7 +66,7 @@ def any_of(value: object) -> Any:
             "alterations[topic:orders]: a must be a string or a number, not a list",
         ),
         (lambda: IncrementalAlterConfigs({ORDERS: []}, expected=any_of([1])), "expected must be a mapping"),
-        (lambda: AlterConfigs({ORDERS: any_of([("a", "1")])}), "configs[topic:orders] must be a mapping from str"),
+        (lambda: AlterConfigs({ORDERS: any_of([("a", "1")])}), "configs[topic:orders] must be a mapping with keys of"),
         (
             lambda: ListConfigResources(any_of(["topic"])),
             "types must be a list of ResourceType, but contains the string 'topic'",
@@ -82,7 +82,7 @@ def any_of(value: object) -> Any:
         (lambda: CreateTopics([NewTopic("a", any_of("3"))], timeout_ms=1), "topics: a: a number of partitions"),
         (lambda: DeleteTopics(any_of("orders"), timeout_ms=1), "topics must be a list of str or UUID, not the string"),
         (lambda: DescribeTopics(any_of(UUID(int=1))), "topics must be a list of str or UUID, not a UUID"),
-        (lambda: CreatePartitions(any_of([("a", 3)]), timeout_ms=1), "counts must be a mapping from str"),
+        (lambda: CreatePartitions(any_of([("a", 3)]), timeout_ms=1), "counts must be a mapping with keys of type str"),
         (lambda: CreatePartitions({"a": any_of("3")}, timeout_ms=1), "counts[a] must be an int, not the string '3'"),
         (lambda: DescribeUserScramCredentials(any_of("alice")), "users must be a list of str, not the string 'alice'"),
         (lambda: AlterUserScramCredentials(any_of([("alice", SECRET)])), "but contains a tuple"),
@@ -95,13 +95,13 @@ def any_of(value: object) -> Any:
         (lambda: DescribeClientQuotas(any_of("alice")), "wanted must be a QuotaFilter, not the string 'alice'"),
         (
             lambda: AlterClientQuotas(any_of({"alice": {}})),
-            "alterations must be a mapping from QuotaEntity, but contains the string",
+            "alterations must have keys of type QuotaEntity, but contains the string",
         ),
         (
             lambda: AlterQuotas(any_of({"alice": {}})),
-            "alterations must be a mapping from QuotaEntity, but contains the string",
+            "alterations must have keys of type QuotaEntity, but contains the string",
         ),
-        (lambda: AlterClientQuotas({ALICE: any_of([1])}), "must be a mapping from str"),
+        (lambda: AlterClientQuotas({ALICE: any_of([1])}), "must be a mapping with keys of type str"),
         (lambda: AlterClientQuotas({ALICE: {"producer_byte_rate": any_of([1])}}), "must be a number"),
         (
             lambda: DescribeQuotas(any_of(["alice"])),

@@ -111,7 +111,7 @@ def test_an_invalid_line_is_named(tmp_path: Path, text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", ["../elsewhere", "/elsewhere", "..", ".", ".hidden", "a/b", "a\0b", "a b"])
-def test_a_server_cannot_send_the_journal_elsewhere_by_its_cluster_id(tmp_path: Path, cluster: str) -> None:
+def test_a_cluster_id_with_a_path_cannot_move_the_journal_to_another_directory(tmp_path: Path, cluster: str) -> None:
     journal = ClientJournal(tmp_path / "journal")
 
     with pytest.raises(StoreMismatch, match="not a cluster ID that can be a directory name"):

@@ -254,6 +254,37 @@ def test_a_lost_response_is_not_forgotten_when_a_later_attempt_is_not_sent() -> 
     assert raised.value.sent, "the first request may have been carried out"
 
 
+SETTING = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "1")]}
+
+
+def refused(request: NodeRequest) -> Reply:
+    failure = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the request was not sent to the cluster")
+    return CallResult(dict.fromkeys(request.items, failure))
+
+
+def test_a_refusal_does_not_hide_that_an_earlier_attempt_may_have_changed_something() -> None:
+    """The first attempt reaches a gateway whose cluster does not respond, the second one finds it unavailable."""
+    result = World(in_turn(lost, refused)).run(IncrementalAlterConfigs(SETTING))
+
+    assert result.failures[ORDERS].message == (
+        "the request was not sent to the cluster; an earlier attempt got no response, so the change may have been made"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "first"),
+    [
+        (IncrementalAlterConfigs(SETTING), lambda request: ConnectionFailed("refused")),
+        (IncrementalAlterConfigs(SETTING, validate_only=True), lost),
+        (DescribeConfigs([ORDERS]), lost),
+    ],
+)
+def test_a_refusal_stays_as_it_is_if_nothing_can_have_been_changed(call: Call[Any, Any, Any], first: Script) -> None:
+    result = World(in_turn(first, refused)).run(call)
+
+    assert result.failures[ORDERS].message == "the request was not sent to the cluster"
+
+
 def test_the_deadline_may_end_while_another_connection_is_opened_after_a_silence() -> None:
     world = World(in_turn(lost, lambda request: ConnectionFailed("no response in time")))
 

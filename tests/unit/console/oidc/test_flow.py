@@ -100,7 +100,7 @@ def test_a_login_opens_a_new_session_and_ends_the_old_one() -> None:
 
 
 @pytest.mark.parametrize("to", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/\t/evil"])
-def test_a_login_never_leads_elsewhere(to: str) -> None:
+def test_a_login_never_redirects_to_another_address(to: str) -> None:
     assert Browser(HOME).log_in(to).headers["location"] == "/"
 
 
@@ -160,6 +160,23 @@ def test_a_code_that_the_provider_refuses_is_a_page() -> None:
     browser.http.answer = ProviderRefused(f"{ISSUER} refused the request: invalid_grant", "invalid_grant")
     answer = browser.log_in()
     assert (answer.status_code, shown(answer.text)) == (403, f"{ISSUER} refused the request: invalid_grant")
+
+
+@pytest.mark.parametrize(
+    ("code", "logged"),
+    [
+        ("invalid_client", [f"{ISSUER} does not accept this console as a client: invalid_client"]),
+        ("unauthorized_client", [f"{ISSUER} does not accept this console as a client: unauthorized_client"]),
+        ("invalid_grant", []),
+    ],
+)
+def test_a_wrong_client_secret_is_logged_for_the_operator_and_a_wrong_code_is_not(
+    caplog: pytest.LogCaptureFixture, code: str, logged: list[str]
+) -> None:
+    browser = Browser(HOME)
+    browser.http.answer = ProviderRefused(f"{ISSUER} refused the request: {code}", code)
+    assert browser.log_in().status_code == 403
+    assert [each.message for each in caplog.records if each.levelname == "ERROR"] == logged
 
 
 def test_logins_are_limited() -> None:
@@ -226,7 +243,7 @@ def test_no_token_and_no_secret_is_in_a_page_a_cookie_or_the_log(caplog: pytest.
     (_, form, headers) = browser.http.posted[0]
     for secret in (ACCESS, REFRESH, SECRET, "eyJ", form["code_verifier"], headers["Authorization"]):
         assert [each for each in said if secret in each] == []
-    assert "User:id-1 logged in at https://idp.test" in caplog.text
+    assert "User:id-1 logged in with https://idp.test" in caplog.text
     assert "the ID token of the provider is not valid: its nonce" in caplog.text
 
 
@@ -288,7 +305,7 @@ def test_a_cluster_that_refuses_the_token_is_read_with_the_credential_of_the_con
     assert browser.console.cluster("home", session).target.credential is None
 
 
-def test_a_user_of_the_cluster_can_change_what_an_account_only_looks_at() -> None:
+def test_a_user_of_the_cluster_can_change_what_is_read_only_for_an_account() -> None:
     browser = Browser(HOME, takes_tokens=False, login=True)
     browser.console.login = OnlyAna()
     browser.log_in()

@@ -56,6 +56,13 @@ def test_a_differing_inherited_value_is_shown_as_newly_set() -> None:
     assert str(one.place) == "f.yaml:1:35"
 
 
+def test_a_throttle_that_a_file_declares_is_managed() -> None:
+    """An undeclared one belongs to a partition reassignment."""
+    key = "leader.replication.throttled.replicas"
+
+    assert told(f"topics: {{orders: {{configs: {{{key}: '0:1'}}}}}}", orders({key: "*"})) == [("set", key, "*", "0:1")]
+
+
 def test_undeclared_values_stay() -> None:
     assert found("topics: {orders: {}}", orders({"tags": "x"})) == []
 
@@ -141,7 +148,7 @@ def test_a_credential_is_known_by_its_iterations() -> None:
     assert new.trouble == "the file has no passwordFrom for this credential"
 
 
-def test_an_acl_exists_or_not() -> None:
+def test_only_missing_acls_are_added() -> None:
     reading = ClusterState(acls=[AclBinding(AclType.TOPIC, "orders", "User:alice", Operation.READ)])
     text = "acls: [{principal: User:alice, resource: topic:orders, operations: [READ, WRITE]}]"
 

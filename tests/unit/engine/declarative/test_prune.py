@@ -80,12 +80,6 @@ def test_each_kind_is_pruned_only_by_name_and_operators_are_spared(word: str, al
     assert gone(EVERYTHING + NAMED, word) == [*without, also]
 
 
-def test_a_throttle_that_a_file_declares_is_managed() -> None:
-    text = EVERYTHING + "topics: {other: {configs: {leader.replication.throttled.replicas: '*', tags: y}}}"
-
-    assert ("topic:other", "leader.replication.throttled.replicas") not in gone(text)
-
-
 def test_ignored_values_stay() -> None:
     assert gone(EVERYTHING + NAMED + "ignore: [topic:other, key:consumer_byte_rate, acl:User:bob]", *PRUNABLE) == [
         ("topic:orders", "tags"),
@@ -151,7 +145,7 @@ def test_a_mechanism_that_someone_adds_to_a_declared_user_drifts() -> None:
         "topics: {orders: {unmanaged: ['*']}}",
     ],
 )
-def test_keys_that_others_manage_neither_drift_nor_go(text: str) -> None:
+def test_keys_that_others_manage_are_neither_drift_nor_pruned(text: str) -> None:
     whole = text if text.startswith("topics") else f"{text}\ntopics: {{orders: }}"
 
     assert drifting(whole) == []

@@ -99,7 +99,7 @@ def test_a_key_without_a_value_breaks_nothing_and_a_value_that_cannot_be_read_ev
     assert not holds("min.insync.replicas", condition, "garbage")
 
 
-def test_required_and_forbidden_look_at_what_is_set_at_the_resource_itself() -> None:
+def test_required_and_forbidden_check_what_is_set_on_the_resource_itself() -> None:
     value = {"retention.ms": "1"}
     required, forbidden = rule("retention.ms", "{required: true}"), rule("retention.ms", "{forbidden: true}")
 
@@ -138,7 +138,7 @@ def test_a_relation_converts_units() -> None:
     assert ids(evaluate(subject({"log.retention.hours": "1", "log.roll.ms": "3600001"}, broker))) == ["r"]
 
 
-def test_facts_of_a_topic() -> None:
+def test_rules_about_the_name_partitions_and_replication_factor_of_a_topic() -> None:
     found = rules("""
 rules:
   - {id: name, selector: topic, key: name, condition: {matches: "[a-z]+"}}

@@ -25,7 +25,7 @@ def test_a_name_with_an_id_does_not_repeat_the_name_alone() -> None:
     assert {(each.name, each.failure is None) for each in results} == {("a", False), ("a", True)}
 
 
-def test_well_formed_are_those_that_name_one_topic_once() -> None:
+def test_a_deletion_is_well_formed_if_it_names_one_topic_once() -> None:
     requests = [
         TopicDeletion("a"),
         TopicDeletion("b"),

@@ -8,7 +8,7 @@ from kconf.model.alteration import NewPartitions
 from tests.unit.engine.topics.topics import CLUSTER, snapshot
 
 
-def test_growth_by_too_much_fails_that_topic_and_leaves_room_for_the_others() -> None:
+def test_adding_too_many_partitions_fails_only_that_topic() -> None:
     requests = [NewPartitions("a", 9_000), NewPartitions("b", 9_000), NewPartitions("c", 2)]
 
     outcomes = plan_create_partitions(snapshot("a", "b", "c"), requests, CLUSTER).outcome

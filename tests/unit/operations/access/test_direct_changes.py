@@ -52,7 +52,9 @@ def test_changes_by_others_than_the_gateway_are_found() -> None:
 def test_each_command_deletes_its_acl_and_no_other() -> None:
     everything = [*ALLOWED, *OTHERS]
     cluster: Any = Cluster(everything)
-    for binding, cure in direct_rights(cluster, GATEWAY) or ():
+    found = direct_rights(cluster, GATEWAY)
+    assert found
+    for binding, cure in found:
         options = parser().parse_args(split(cure)[1:])
         filters = _filters(options)
         assert [each for each in everything if any(matches(each, one) for one in filters)] == [binding]

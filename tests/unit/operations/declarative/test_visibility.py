@@ -77,7 +77,7 @@ def waited(
     return wait_until_visible(brokers[0], found, limit, clock=time, sleep=time.sleep), time.now
 
 
-def test_what_is_shown_at_once_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_that_are_visible_at_once_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited(monkeypatch, {"a:1": [ClusterState(**EVERYTHING)]}) == ([], 0.0)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from kconf.model.journal import Change, ChangeKind, RequestContext
+from typing import Any
+
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.lines.journal import change_lines
 from kconf.model.resource import Resource
-from kconf.operations.history.sources import HistoryEntry, without_steps
+from kconf.operations.history.sources import HistoryEntry, entry_of_line, without_steps
 
 HOUR = 3_600_000
 
@@ -49,3 +52,14 @@ def test_each_clock_jump_has_a_note_but_a_small_step_does_not() -> None:
 
 def test_an_empty_journal_stays_empty() -> None:
     assert without_steps([]) == ([], [])
+
+
+def test_a_line_of_a_clients_journal_becomes_an_entry_with_all_its_fields() -> None:
+    change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", "1", "2", "set")
+    caller = RequestContext("User:ana", reason="ticket 12")
+    (line,) = change_lines("C", 1, Revision(7, 1000, caller, (change,), "client"))
+
+    plain = HistoryEntry(1000, 7, 0, change, caller, "client")
+    assert entry_of_line(line) == plain
+    more: dict[str, Any] = {"os_user": "ana", "outcome": "unknown", "answered": 1500, "log_begin": 40, "log_end": 44}
+    assert entry_of_line(line | more) == plain._replace(**more)

@@ -59,5 +59,5 @@ def test_addresses_that_are_already_blocked_need_no_confirmation() -> None:
     assert risks(change(OVERRIDES, "localhost:0,10.9.9.9:1", old="localhost:0")) == []
 
 
-def test_an_address_with_a_limit_of_its_own_is_not_shut_out() -> None:
+def test_an_address_with_its_own_limit_is_not_locked_out() -> None:
     assert risks(change("max.connections.per.ip", "0"), change(OVERRIDES, "127.0.0.1:100")) == []

@@ -166,7 +166,7 @@ def test_elements_that_take_no_bytes_are_counted_too() -> None:
         decode(Nothings, 0, False, b"\x7f\xff\xff\xff")
 
 
-def test_an_array_of_structs_that_hold_a_null_struct_is_not_taken_for_cut_off() -> None:
+def test_an_array_of_structs_with_null_structs_is_not_reported_as_truncated() -> None:
     @struct
     class Maybe:
         leaf: Leaf | None = f(Leaf, nullable=0)

@@ -33,7 +33,7 @@ def shapes(dummies: DummyCredentials, names: range = range(1000)) -> Counter[tup
     return Counter((len(each.salt), each.iterations) for each in made)
 
 
-def test_a_store_without_users_shows_what_ours_would_have() -> None:
+def test_without_users_unknown_names_get_the_salt_size_and_iterations_of_new_users() -> None:
     assert shapes(DummyCredentials(KEY)) == {(20, 4096): 1000}
 
 
@@ -78,7 +78,7 @@ def test_they_follow_what_is_set_and_removed() -> None:
     assert shapes(dummies) == {(20, 4096): 1000}
 
 
-def test_most_names_keep_their_kind_when_others_come() -> None:
+def test_most_unknown_names_keep_their_salt_when_users_are_added() -> None:
     dummies = DummyCredentials(KEY)
     commit(dummies, *(set_(f"a{number}", bytes(20)) for number in range(50)))
     commit(dummies, *(set_(f"b{number}", bytes(32)) for number in range(50)))
@@ -98,7 +98,7 @@ def test_unreadable_and_weak_keys_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 50])
-def test_a_kind_of_its_own_for_everyone_does_not_cost_more_and_more(number: int) -> None:
+def test_the_number_of_salt_shapes_is_bounded(number: int) -> None:
     dummies = DummyCredentials(KEY)
     commit(dummies, *(set_(f"u{each}", bytes(8 + each)) for each in range(number)))
     assert 1 <= len(shapes(dummies)) <= 16

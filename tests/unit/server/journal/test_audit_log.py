@@ -64,7 +64,7 @@ def test_a_refusal_and_a_dry_run_are_written_and_a_success_is_not() -> None:
     asyncio.run(scenario())
 
 
-def test_so_many_at_once_and_so_many_a_second_the_rest_is_counted() -> None:
+def test_attempts_beyond_the_burst_and_the_rate_are_only_counted() -> None:
     async def scenario() -> None:
         async with scene() as s:
             s.refuse(BURST + 500)

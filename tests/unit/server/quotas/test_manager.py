@@ -91,7 +91,7 @@ def test_a_restart_finds_the_quotas_again() -> None:
     assert other.record_request("alice", "app", 1.0) == 1000
 
 
-def test_mutations_are_refused_or_waited_for() -> None:
+def test_mutations_are_refused_or_delayed() -> None:
     world = World()
     world.put({"user": "alice"}, controller_mutation_rate=2.0)
     manager = world.manager
@@ -152,7 +152,7 @@ def test_measured_clients_are_bounded_and_throttle_times_are_remembered() -> Non
     assert (len(measures), measures.throttles, measures.throttled_ms) == (2, 1, 70)
 
 
-def test_those_seen_are_bounded_and_the_latest_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_seen_clients_is_bounded_and_sorted_by_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota_manager, "MAX_SEEN_BYTES", 10_000)
     manager = QuotaManager(lambda: 0.0)
     for number in range(100):

@@ -64,7 +64,7 @@ def test_an_authorizer_on_one_broker_is_enough(monkeypatch: pytest.MonkeyPatch) 
     assert stopped(monkeypatch, {}, None, on_one_broker=True) is not None
 
 
-def test_a_gateway_with_the_settings_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_with_the_settings_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stopped(monkeypatch, SETTINGS, STANDARD) is None
 
 

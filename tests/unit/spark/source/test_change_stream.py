@@ -62,7 +62,7 @@ def numbers(source: ChangeStreamReader, start: int, end: int) -> list[tuple[int,
     return [(row["revision"], row.get("line", -1)) for row in rows]
 
 
-def test_a_stream_begins_where_it_is_told() -> None:
+def test_a_stream_begins_at_its_starting_offsets() -> None:
     feed = Feed(9)
     feed.oldest = 4
 
@@ -100,7 +100,7 @@ def test_a_batch_that_cannot_be_read_again_completely_is_an_error(monkeypatch: p
         def read(self, after: int, limit: int) -> FeedPage:
             return FeedPage([], after, False) if after >= 4 else super().read(after, 2)
 
-    with pytest.raises(RequestTimedOut, match="was read up to 4 only, not 6"):
+    with pytest.raises(RequestTimedOut, match="was read only up to 4, not up to 6"):
         numbers(reader(Stuck(9)), 2, 6)
     assert reader(Stuck(9)).latestOffset(at(4), ReadMaxRows(5)) == at(4)
 

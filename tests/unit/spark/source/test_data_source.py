@@ -30,7 +30,7 @@ CHANGES = {**SERVER, "rows": "changes"}
         ({**CHANGES, "partitions": "3"}, "has no option partitions"),
     ],
 )
-def test_wrong_options_of_a_stream_have_a_sentence(options: Mapping[str, str], sentence: str) -> None:
+def test_wrong_options_of_a_stream_are_reported_in_one_sentence(options: Mapping[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence) as raised:
         KconfSource(dict(options)).streamReader(StructType())
 

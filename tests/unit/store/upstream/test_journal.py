@@ -37,7 +37,9 @@ def url(tmp_path: Path) -> str:
 
 
 def test_gateways_share_no_store() -> None:
-    with pytest.raises(ConfigurationError, match="a file of its own: use sqlite:///FILE, not 'zookeeper://zk/kconf'"):
+    with pytest.raises(
+        ConfigurationError, match="must be a SQLite file: use sqlite:///FILE, not 'zookeeper://zk/kconf'"
+    ):
         GatewayJournal("zookeeper://zk/kconf", "one")
 
 
@@ -186,6 +188,51 @@ def test_the_image_is_private_and_of_this_cluster(url: str, tmp_path: Path) -> N
     (tmp_path / "gw.db.image").write_text("{")
     with pytest.raises(StoreMismatch, match="damaged"):
         journal.read_image("one")
+    journal.close()
+
+
+def image_at(offset: int) -> dict[str, Any]:
+    return Checkpoint("one", offset, 0, MetadataImage.restore([], {}, {}, {})).to_json()
+
+
+def test_an_image_without_its_journal_is_refused(url: str, tmp_path: Path) -> None:
+    """Otherwise the changes before the image would be missing, and the journal would claim to be complete."""
+    journal = GatewayJournal(url, "one")
+    journal.append([revision(5)])
+    journal.write_image(image_at(9))
+    journal.close()
+    (tmp_path / "gw.db").unlink()
+    journal = GatewayJournal(url, "one")
+    with pytest.raises(StoreMismatch, match=r"gw.db.image is newer than the journal .*; delete the image"):
+        journal.read_image_facts()
+    journal.close()
+
+
+def test_an_image_with_a_journal_from_a_backup_is_refused(url: str, tmp_path: Path) -> None:
+    journal = GatewayJournal(url, "one")
+    journal.write_image(image_at(9))
+    journal.close()
+    backup = (tmp_path / "gw.db").read_bytes()
+    journal = GatewayJournal(url, "one")
+    journal.append([revision(12)])
+    journal.write_image(image_at(20))
+    journal.close()
+    (tmp_path / "gw.db").write_bytes(backup)
+    journal = GatewayJournal(url, "one")
+    with pytest.raises(StoreMismatch, match="is newer than the journal"):
+        journal.read_image("one")
+    journal.close()
+
+
+def test_an_older_image_is_used_since_later_changes_are_read_again(url: str, tmp_path: Path) -> None:
+    journal = GatewayJournal(url, "one")
+    journal.write_image(image_at(9))
+    older = (tmp_path / "gw.db.image").read_bytes()
+    journal.write_image(image_at(20))
+    (tmp_path / "gw.db.image").write_bytes(older)
+    found = journal.read_image("one")
+    assert found is not None
+    assert found.offset == 9
     journal.close()
 
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.store.upstream.matching import ExpectedChanges
 
 ORDERS, OTHERS = Resource.topic("orders"), Resource.topic("others")
 ALICE, BOB = RequestContext("User:alice", reason="A-1"), RequestContext("User:bob")
 
 
-def change(resource: Resource, value: str | None, *, key: str = "retention.ms", sensitive: bool = False) -> Change:
-    return Change(ChangeKind.CONFIG, resource, key, None, value, "set", sensitive)
+def change(
+    resource: Resource,
+    value: str | None,
+    *,
+    key: str = "retention.ms",
+    before: str | None = None,
+    sensitive: bool = False,
+) -> Change:
+    return Change(ChangeKind.CONFIG, resource, key, before, value, "set", sensitive)
 
 
 def pending(caller: RequestContext, *changes: Change) -> PendingCommit:
     return PendingCommit(caller, 0, changes, {})
 
 
-def record(offset: int, *changes: Change) -> Revision:
-    return Revision(offset, 1000 + offset, RequestContext(""), changes, "log")
+def record(offset: int, *changes: Change, time: int = 1000, origin: str = "log") -> Revision:
+    return Revision(offset, time, RequestContext(""), changes, origin)
 
 
 def authors(revisions: list[Revision]) -> list[str]:
@@ -83,3 +92,63 @@ def test_a_resource_is_done_when_all_of_its_changes_are_visible() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(ORDERS, "2", key="segment.ms"))])
     _, done = expected.attribute([record(7, change(ORDERS, "1"))])
     assert done == set()
+
+
+TWO_KEYS = (change(ORDERS, "1"), change(ORDERS, "2", key="segment.ms"))
+BOTH = (record(7, TWO_KEYS[0]), record(8, TWO_KEYS[1]))
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (BOTH, ["User:alice", "User:alice"]),
+        ((BOTH[0], record(9, TWO_KEYS[1])), ["", "User:alice"]),  # another request was executed in between
+        ((BOTH[0], record(8, TWO_KEYS[1], time=1030)), ["", "User:alice"]),  # another batch
+        ((record(5, TWO_KEYS[1]), record(9, TWO_KEYS[0])), ["", "User:alice"]),
+    ],
+)
+def test_keys_that_one_request_changes_are_next_to_each_other_in_the_log(
+    log: tuple[Revision, ...], expected: list[str]
+) -> None:
+    """Another client has set one of them to the same value shortly before."""
+    found, done = ExpectedChanges([pending(ALICE, *TWO_KEYS)]).attribute(log)
+    assert authors(found) == expected
+    assert done == {ORDERS}
+
+
+def test_a_key_that_had_the_value_already_was_not_written_by_this_request() -> None:
+    """Others have changed it afterwards, and back again."""
+    changed, back = change(ORDERS, "9", before="1"), change(ORDERS, "1", before="9")
+    other = change(ORDERS, "8", key="segment.ms", before="2")
+    log = [record(5, TWO_KEYS[1]), record(6, changed), record(7, other), record(9, back)]
+    found, _ = ExpectedChanges([pending(ALICE, *TWO_KEYS)]).attribute(log)
+    assert authors(found) == ["User:alice", "", "", ""]
+
+
+def test_the_author_is_unknown_if_either_record_could_be_of_this_request() -> None:
+    between = change(ORDERS, "8", key="segment.ms", before="2")
+    again = change(ORDERS, "2", key="segment.ms", before="8")
+    set_before = PendingCommit(ALICE, 0, [TWO_KEYS[0]], {}, unchanged=[TWO_KEYS[1]])
+    log = [record(5, TWO_KEYS[0]), record(7, between), record(9, again)]
+    found, done = ExpectedChanges([set_before]).attribute(log)
+    assert authors(found) == ["", "", ""]
+    assert done == {ORDERS}
+
+
+def test_the_log_has_other_records_between_a_new_topic_and_its_configs() -> None:
+    created = Change(ChangeKind.TOPIC, ORDERS, "", None, "{}", "create")
+    found, _ = ExpectedChanges([pending(ALICE, created, *TWO_KEYS)]).attribute([*BOTH, record(12, created)])
+    assert authors(found) == ["User:alice"] * 3
+
+
+def test_changes_that_a_poll_finds_have_no_place_in_the_log() -> None:
+    polled = [record(7, TWO_KEYS[0], origin="outside"), record(9, TWO_KEYS[1], time=1030, origin="outside")]
+    found, _ = ExpectedChanges([pending(ALICE, *TWO_KEYS)]).attribute(polled)
+    assert authors(found) == ["User:alice", "User:alice"]
+
+
+def test_acls_of_one_pattern_may_be_apart_in_a_request() -> None:
+    acls = Resource(ResourceType.ACL, "topic:orders")
+    own = [change(acls, "1", key=key) for key in ("one", "two")]
+    found, _ = ExpectedChanges([pending(ALICE, *own)]).attribute([record(7, own[0]), record(9, own[1])])
+    assert authors(found) == ["User:alice", "User:alice"]

@@ -18,7 +18,9 @@ from kconf.store.zookeeper.url import ZookeeperUrl, store_url
         ("zookeeper://zk1:2181/kafka", [("zk1", 2181)], "/kafka"),
     ],
 )
-def test_kafkas_form_and_the_url_name_the_same(text: str, hosts: list[tuple[str, int]], chroot: str) -> None:
+def test_kafkas_connect_string_and_the_url_name_the_same_store(
+    text: str, hosts: list[tuple[str, int]], chroot: str
+) -> None:
     found = ZookeeperUrl.parse(store_url(text))
 
     assert (list(found.hosts), found.chroot) == (hosts, chroot)

@@ -48,7 +48,7 @@ examples:
   kconf blame broker --output json
 
 If other tools also change the cluster, a value that differs from the last recorded one has no author. WHO is then
-"changed outside kconf": by another tool, or by a kconf that records its changes elsewhere. It is "unknown: not
+"changed outside kconf": by another tool, or by kconf with another journal. It is "unknown: not
 recorded" if there is no record of the key. Kafka does not return secrets: for a secret, WHO is the last recorded
 author, "unless changed outside kconf since".
 """,

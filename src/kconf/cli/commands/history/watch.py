@@ -154,7 +154,7 @@ def _print_started(text: str) -> None:
 def _print_cost(cost: PollCost, interval: float) -> None:
     print(
         f"polling every {interval:g} s: about {cost.requests} requests for {cost.resources} resources with "
-        f"{cost.values} values, measured at {cost.seconds:.2f} s now",
+        f"{cost.values} values; the first poll took {cost.seconds:.2f} s",
         file=sys.stderr,
         flush=True,
     )

@@ -38,7 +38,7 @@ starts Spark.
 """
 WORDS: Final = {
     "history": "every value of a key: since when, until when, who set it and why",
-    "as-of": "what was set at a time, and who had set it",
+    "as-of": "what was set at a given time, and who set it",
     "blame": "what is set now, and who set it",
     "diff": "what differs between two points in time",
     "drift": "where clusters differ from the declared state, with the change that caused it",

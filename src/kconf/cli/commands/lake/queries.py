@@ -129,7 +129,9 @@ def _check_resource(tables: LakeTables, resource: Resource, chosen: Sequence[str
     def shown(name: str) -> str:
         return resource_text({"resource_type": resource.type.word, "resource_name": name})
 
-    hint = did_you_mean(resource.name, tables.names(resource.type.word, chosen, also), shown)
+    is_entity = resource.type is ResourceType.QUOTA  # JSON: all names are similar
+    known = () if is_entity else tables.names(resource.type.word, chosen, also)
+    hint = did_you_mean(resource.name, known, shown)
     raise ConfigurationError(f"the lake has no data on {shown(resource.name)}{hint}")
 
 

@@ -29,7 +29,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
         raise ConfigurationError(
             f"no rules: the last run on {tables.uri} had no policy; pass it with `kconf pipeline run --policy FILE`"
         )
-    _check_rule(tables, options.rule)
+    is_known = _check_rule(tables, options.rule)
     _check_owner(tables, options.owner)
     conditions = about(options, tables, VIOLATIONS).conditions()
     for name in ("rule", "owner"):
@@ -42,16 +42,18 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
     add_findings(rows, answer, "owner")
     answer.status = DIFFERENT if any(row["severity"] == "error" for row in rows) else answer.status
     if not rows:
-        answer.notes.append("no violations found")
+        doubt = "" if is_known else f"; the lake does not show whether the policy has a rule {options.rule}"
+        answer.notes.append(f"no violations found{doubt}")
 
 
-def _check_rule(tables: LakeTables, rule: str | None) -> None:
-    """Refuse a rule that the policy of the last run did not have, if the lake knows its rules."""
+def _check_rule(tables: LakeTables, rule: str | None) -> bool:
+    """Refuse a rule that the policy of the last run did not have. False: the lake does not show its rules."""
     from kconf.lake.schemas import VIOLATIONS
 
     rules = tables.note(VIOLATIONS).get("rules") if rule is not None else None
     if rule is not None and rules is not None and rule not in rules:
         raise ConfigurationError(f"the policy of the last run has no rule {rule}{did_you_mean(rule, rules)}")
+    return rule is None or rules is not None
 
 
 def _check_owner(tables: LakeTables, owner: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The options of a console whose people log in at an OIDC provider: the same for `kconf console` and `kconf serve`."""
+"""The options of a console whose users log in with an OIDC provider: the same for `kconf console` and `kconf serve`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
 
 
 def oidc_settings(options: argparse.Namespace) -> OidcSettings | None:
-    """What the options say; None: people do not log in at a provider."""
+    """What the options say; None: people do not log in with a provider."""
     from kconf.console.oidc_settings import DEFAULT_SCOPES, DEFAULT_USER_CLAIM, OidcSettings
 
     if options.oidc_issuer is None:

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 def add_quota_entity(parser: argparse.ArgumentParser) -> None:
     """The options that name the entity of a quota."""
     group = parser.add_argument_group("whom")
-    kinds = (("user", "a user", "users"), ("client-id", "a client ID", "client IDs"), ("ip", "an address", "addresses"))
-    for kind, one, many in kinds:
+    for kind, one, many in (
+        ("user", "a user", "users"),
+        ("client-id", "a client ID", "client IDs"),
+        ("ip", "an IP address", "IP addresses"),
+    ):
         either = group.add_mutually_exclusive_group()
-        either.add_argument(f"--{kind}", metavar="NAME", help=f"{one}, by name")
+        either.add_argument(f"--{kind}", metavar="NAME", help=one)
         either.add_argument(f"--{kind}-default", action="store_true", help=f"the default of {many}")
 
 

@@ -31,7 +31,7 @@ log = getLogger(__name__)
 EXPIRED = "This login has expired, was used before, or was begun in another browser. Log in again."
 _ANSWERS = {
     "access_denied": "you, or the provider, did not allow the login",
-    "login_required": "the provider could not log you in without asking you",
+    "login_required": "the provider requires you to log in there first",
     "temporarily_unavailable": "the provider is overloaded; try again later",
     "server_error": "the provider has a problem; try again later",
 }
@@ -39,7 +39,7 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class OidcIdentity:
-    """A person who has logged in at the provider."""
+    """A person who has logged in with the provider."""
 
     person: Person
     tokens: PersonTokens = field(repr=False, compare=False)
@@ -94,11 +94,11 @@ class OidcLogin:
             person = self._person(login, tokens)
         except NotAllowed as refused:
             log.warning("a login from %s was refused: %s", client, refused)
-            raise LoginRefused(f"You are logged in at {self.provider.issuer}, but {refused}.") from None
+            raise LoginRefused(f"You are logged in to {self.provider.issuer}, but {refused}.") from None
         except InvalidToken as error:
             log.warning("a login from %s was refused: the ID token of the provider is not valid: %s", client, error)
             raise LoginRefused(f"The ID token of {self.provider.issuer} was refused: {error}.") from None
-        log.info("%s logged in at %s, from %s", person.principal, self.provider.issuer, client)
+        log.info("%s logged in with %s, from %s", person.principal, self.provider.issuer, client)
         return OidcIdentity(person, PersonTokens(self.provider, person, tokens, self._now))
 
     def _check_response(self, response: Mapping[str, str]) -> None:

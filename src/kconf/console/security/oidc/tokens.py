@@ -56,7 +56,7 @@ class PersonTokens:
             if self._refresh is not None and now >= self._expires - early and now >= self._retry:
                 self._renew(self._refresh)
             if not self.can_act:
-                raise AuthenticationFailed(f"your login at {self._provider.issuer} has ended; log in again")
+                raise AuthenticationFailed(f"your session with {self._provider.issuer} has ended; log in again")
             if self._now() >= self._expires:
                 raise ConnectionFailed(f"{self._provider.issuer} cannot be reached to renew your login")
             return self._access

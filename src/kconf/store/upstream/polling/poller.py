@@ -21,11 +21,13 @@ from immutables import Map
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.image import MetadataImage
 from kconf.errors import ApiError, KafkaError, KconfError, StoreFailed, StoreUnavailable
+from kconf.model.cluster import ClusterDescription
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource, ResourceType, Topic
 from kconf.model.scram import shown_iterations
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
+from kconf.store.upstream.brokers import other_cluster
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import is_untouched
@@ -197,7 +199,7 @@ class Poller:
         node, begun, begun_at = self._node, _now(), time.monotonic()
         assert node is not None
         with self._lock:
-            cluster, listed = self._reader.cluster(node), self._reader.list_topics(node)
+            cluster, listed = self._read_cluster(node), self._reader.list_topics(node)
         names = sorted({*listed, *self._snapshot.topics})
         for start in range(0, len(names), SLICE):
             part = names[start : start + SLICE]
@@ -210,6 +212,13 @@ class Poller:
                 with self._lock:
                     self._merge(self._reader.kind(node, kind, of_kind(self._snapshot, kind), cluster))
         self._completed(begun, begun_at)
+
+    def _read_cluster(self, node: int | None) -> ClusterDescription:
+        """The cluster. Raises StoreUnavailable if the addresses now lead to another one."""
+        found = self._reader.cluster(node)
+        if found.cluster_id != self._cluster:
+            raise StoreUnavailable(other_cluster(found.cluster_id, self._cluster))
+        return found
 
     def _completed(self, begun: int, begun_at: float) -> None:
         with self._lock:
@@ -234,7 +243,7 @@ class Poller:
     def _find_broker(self) -> None:
         """Read a broker completely: the previous one if it is available, otherwise another. Raises KconfError."""
         begun, begun_at = _now(), time.monotonic()
-        cluster = self._reader.cluster(None)
+        cluster = self._read_cluster(None)
         problem: KconfError = StoreUnavailable("the cluster has no brokers now")
         for node in sorted(cluster.nodes, key=lambda each: (each != self._node, each)):
             try:

@@ -42,7 +42,7 @@ def test_version_0_has_a_list_of_offsets() -> None:
 
 
 @pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 12)])
-def test_a_special_timestamp_has_its_version(timestamp: int, since: int) -> None:
+def test_a_special_timestamp_needs_its_version_of_list_offsets(timestamp: int, since: int) -> None:
     codes = {version: listed(version, (0, -1, timestamp))[0][1] for version in range(1, 12)}
 
     assert codes == {version: 0 if version >= since else 35 for version in range(1, 12)}

@@ -19,6 +19,7 @@ class FakeCluster:
         self.configs: dict[Resource, dict[str, str]] = {}
         self.refused: dict[ResourceType | Resource, ApiError] = {}
         self.nodes = list(nodes)
+        self.id = "cluster"
         self.unreachable: set[int] = set()
         self.lagging: set[int] = set()
         self.reads: list[tuple[int, object]] = []
@@ -67,7 +68,7 @@ class FakeReader:
         if node in self._cluster.unreachable:
             raise ConnectionFailed(f"broker {node} is unreachable")
         nodes = {each: Node(each, "broker", each) for each in self._cluster.nodes}
-        return ClusterDescription("cluster", None, nodes, None)
+        return ClusterDescription(self._cluster.id, None, nodes, None)
 
     def list_topics(self, node: int) -> Listing:
         return self._cluster.shown_by(node)[0]

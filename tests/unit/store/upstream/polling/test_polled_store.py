@@ -13,7 +13,7 @@ import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.settings import Address, Bootstrap, ClientSettings
-from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict
+from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict, StaleState, StoreUnavailable
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
@@ -42,8 +42,8 @@ class Gateway:
         self.answer: Callable[[], None] = lambda: None
         self.sent: list[str | None] = []
         self.poller: Poller
-        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None}
-        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
+        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
+        self.brokers = brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
@@ -187,12 +187,70 @@ def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> No
         assert not store.is_reachable
 
 
+def test_nothing_is_sent_to_another_cluster(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        gateway.brokers.problem = "the brokers belong to another cluster"
+        with pytest.raises(StaleState, match="belong to another cluster; the request was not sent"):
+            store.commit([setting("2")])
+        assert (gateway.sent, store.is_reachable) == ([], False)
+
+
 def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gateway: Gateway) -> None:
     with gateway.open() as store:
         results = store.commit([setting("2"), setting("3", "2")])
         assert [refusal(each) for each in results] == [None, None]
         assert gateway.sent == ["2", "3"]
         assert journal(store) == [(2, "2", "User:alice"), (3, "3", "User:alice")]
+
+
+def failing(gateway: Gateway, store: UpstreamStore, name: str, first: int = 1) -> Callable[[], None]:
+    """Make a method of the journal fail from its call number `first` on, until the returned function is called."""
+    original: Callable[..., Any] = getattr(store._journal, name)
+    calls = iter(range(1, 1000))
+
+    def call(*words: Any) -> Any:
+        if next(calls) >= first:
+            raise StoreUnavailable("database or disk is full")
+        return original(*words)
+
+    gateway._monkeypatch.setattr(store._journal, name, call)
+    return lambda: gateway._monkeypatch.setattr(store._journal, name, original)
+
+
+def test_nothing_is_sent_if_the_intent_cannot_be_written(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        repair = failing(gateway, store, "add_intents")
+        with pytest.raises(StoreUnavailable):
+            store.commit([setting("2")])
+        repair()
+        assert (gateway.sent, journal(store)) == ([], [])
+
+
+def test_a_change_that_was_made_is_not_reported_as_refused_if_the_journal_cannot_be_written(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        repair = failing(gateway, store, "_insert")
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
+        assert "accepted the change" in str(result)
+        assert not store.is_reachable
+        with pytest.raises(StaleState, match="cannot write its journal now; the request was not sent"):
+            store.commit([setting("3")])
+        repair()
+        store.poll_remote()
+        assert store.is_reachable
+        assert gateway.sent == ["2"]
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
+
+
+def test_the_first_of_two_changes_keeps_its_result_if_the_second_cannot_be_sent(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        repair = failing(gateway, store, "add_intents", first=2)
+        first, second = store.commit([setting("2"), setting("3", "2")])
+        assert (refusal(first), refusal(second)) == (None, ErrorCode.REQUEST_TIMED_OUT)
+        assert "was not sent" in str(second)
+        repair()
+        assert gateway.sent == ["2"]
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
 
 
 def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:

@@ -93,7 +93,7 @@ def test_a_topic_that_was_deleted_and_created_again_is_another_topic(cluster: Fa
     assert poller._snapshot.topics["orders"].id.int == 2
 
 
-def test_a_key_in_flight_is_not_taken_for_a_change_made_outside(cluster: FakeCluster) -> None:
+def test_a_key_in_flight_is_not_reported_as_changed_outside(cluster: FakeCluster) -> None:
     """A poll during the request sees the new value, but does not record it, because the request does."""
     poller = started(cluster)
     poller.begin_requests([ORDERS])
@@ -211,6 +211,21 @@ def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
     poller._step()
     assert poller.is_current
     assert poller.take() == []
+
+
+def test_another_cluster_at_the_same_address_is_not_recorded_as_changes(cluster: FakeCluster) -> None:
+    """Its topics would look deleted, and others created."""
+    poller = started(cluster)
+    cluster.id = "other"
+    cluster.set(ORDERS, KEY, "9")
+    for _ in range(2):
+        poller._step()
+        assert (poller.is_current, poller.take()) == (False, [])
+    assert "belong to cluster other, not to cluster" in str(poller._error)
+    cluster.id = "cluster"
+    poller._step()
+    assert poller.is_current
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "9")]
 
 
 def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeCluster) -> None:

@@ -1,0 +1,47 @@
+"""The HTML of a report: every text is escaped, and what is missing is visible."""
+
+from __future__ import annotations
+
+import re
+
+from kconf.cli.commands.lake.page import Section, page
+
+HOSTILE = "<script>alert('x') & \"y\"</script>"
+ESCAPED = "&lt;script&gt;alert(&#x27;x&#x27;) &amp; &quot;y&quot;&lt;/script&gt;"
+
+
+def test_every_text_is_escaped() -> None:
+    section = Section(HOSTILE, HOSTILE, legend={HOSTILE: 0}, headings=[HOSTILE], rows=[[HOSTILE]])
+
+    shown = page(HOSTILE, HOSTILE, {HOSTILE: 1}, [section])
+
+    assert "<script" not in shown
+    assert shown.count(ESCAPED) == 9
+
+
+def test_an_empty_cell_has_a_dash() -> None:
+    section = Section(
+        "Owners", "Who owns topics.", headings=["topic", "owner"], rows=[["orders", "shop"], ["logs", ""]]
+    )
+
+    shown = page("Report", "All clusters.", {}, [section])
+
+    assert re.findall("<tr>(.*?)</tr>", shown) == [
+        '<th scope="col">topic</th><th scope="col">owner</th>',
+        "<td>orders</td><td>shop</td>",
+        '<td>logs</td><td class="none">–</td>',
+    ]
+
+
+def test_what_a_section_does_not_have_leaves_nothing_behind() -> None:
+    shown = page("Report", "All clusters.", {"topics": 12_345}, [Section("Owners", "Nobody.", headings=["topic"])])
+
+    assert "<li><b>12,345</b>topics</li>" in shown
+    assert "<table" not in shown
+    assert 'class="legend"' not in shown
+
+
+def test_colors_of_a_legend_repeat() -> None:
+    shown = page("Report", "", {}, [Section("People", "", legend={"ana": 0, "bob": 5, "carl": 6})])
+
+    assert re.findall(r'<i class="(s\d)"></i>(\w+)', shown) == [("s0", "ana"), ("s5", "bob"), ("s0", "carl")]

@@ -1,0 +1,196 @@
+"""What a gateway learns from the brokers when it starts, and which ACLs it can govern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kconf.errors import (
+    ConnectionFailed,
+    ErrorCode,
+    KconfError,
+    NotAuthorized,
+    SecurityDisabled,
+    StoreUnavailable,
+    UnsupportedVersion,
+)
+from kconf.model.cluster import ClusterDescription, FeatureDescription, Node
+from kconf.model.entry import Entry, Source, Synonym, View
+from kconf.model.resource import Resource, ResourceType
+from kconf.store.base import UNNAMED_AUTHORIZER
+from kconf.store.upstream.brokers import UpstreamBrokers
+
+STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+RANGER = "org.apache.ranger.authorization.kafka.authorizer.RangerKafkaAuthorizer"
+NODES = {5: Node(5, "five", 9095, "a"), 3: Node(3, "three", 9093)}
+
+
+def static(**values: str) -> View:
+    names = {name.replace("_", "."): value for name, value in values.items()}
+    return View(
+        tuple(
+            Entry(name, value, Source.STATIC, synonyms=(Synonym(name, value, Source.STATIC),))
+            for name, value in names.items()
+        )
+    )
+
+
+class Cluster:
+    """Replaces a client."""
+
+    def __init__(self) -> None:
+        self.described = ClusterDescription("C", None, NODES)
+        self.configs: View | KconfError = static()
+        self.acls: KconfError | None = None
+        self.features = FeatureDescription(
+            {"metadata.version": (7, 30)}, {"eligible.leader.replicas.version": 1}, 1, {}
+        )
+        self.asked: list[Resource] = []
+
+    def describe_cluster(self, *, timeout: float | None = None) -> ClusterDescription:
+        return self.described
+
+    def describe_configs(self, resources: list[Resource], **_: object) -> Mapping[Resource, View]:
+        if isinstance(self.configs, KconfError):
+            raise self.configs
+        self.asked += resources
+        return dict.fromkeys(resources, self.configs)
+
+    def describe_acls(self, wanted: object, *, timeout: float | None = None) -> list[Any]:
+        if self.acls is not None:
+            raise self.acls
+        return []
+
+    def describe_features(self) -> FeatureDescription:
+        return self.features
+
+
+def brokers(cluster: Cluster) -> UpstreamBrokers:
+    return UpstreamBrokers(cluster)  # type: ignore[arg-type]
+
+
+def test_members_are_the_brokers_with_their_addresses() -> None:
+    cluster = Cluster()
+
+    found = brokers(cluster)
+
+    assert (found.cluster_id, found.release, found.elr_version) == ("C", "4.3", 1)
+    assert cluster.asked == [Resource.broker(3)]
+    assert found.members.servers == {}
+    assert {each.id: (each.plaintext, each.rack, each.epoch) for each in found.members.brokers.values()} == {
+        3: (("three", 9093), None, 1),
+        5: (("five", 9095), "a", 1),
+    }
+    found.read()
+    assert {each.epoch for each in found.members.brokers.values()} == {2}
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        (ClusterDescription(None, None, NODES), "did not report its ID"),
+        (ClusterDescription("C", None, {}), "has no brokers at the moment"),
+    ],
+)
+def test_a_cluster_that_cannot_be_governed_stops_the_start(described: ClusterDescription, message: str) -> None:
+    cluster = Cluster()
+    cluster.described = described
+
+    with pytest.raises(StoreUnavailable, match=message):
+        brokers(cluster)
+
+
+def test_static_configs_stay_the_same_object_while_they_do_not_change() -> None:
+    """The resolver of the gateway is created again for each other object."""
+    cluster = Cluster()
+    cluster.configs = static(log_retention_ms="1")
+    found = brokers(cluster)
+    before = found.static
+
+    cluster.configs = static(log_retention_ms="1")
+    found.read()
+    assert found.static is before
+    cluster.configs = static(log_retention_ms="2")
+    found.read()
+    assert found.static == {"log.retention.ms": "2"}
+
+
+def test_a_gateway_that_may_not_describe_brokers_is_told_which_right_it_lacks() -> None:
+    cluster = Cluster()
+    cluster.configs = NotAuthorized("no")
+
+    with pytest.raises(StoreUnavailable, match="needs DescribeConfigs on the cluster"):
+        brokers(cluster)
+
+
+@pytest.mark.parametrize("error", [None, UnsupportedVersion("cannot list ACLs")])
+@pytest.mark.parametrize(
+    ("shown", "authorizer", "refusal"),
+    [
+        ({"authorizer_class_name": STANDARD}, STANDARD, None),
+        ({"authorizer_class_name": RANGER}, RANGER, f"the cluster's authorizer {RANGER} does not store its ACLs"),
+        ({"authorizer_class_name": " "}, UNNAMED_AUTHORIZER, None),
+        ({}, UNNAMED_AUTHORIZER, None),
+    ],
+)
+def test_acls_are_governed_if_they_are_in_the_metadata_log(
+    shown: dict[str, str], authorizer: str, refusal: str | None, error: KconfError | None
+) -> None:
+    """A broker with an authorizer answers, or fails in another way than with SECURITY_DISABLED."""
+    cluster = Cluster()
+    cluster.configs, cluster.acls = static(**shown), error
+
+    found = brokers(cluster)
+
+    assert found.authorizer == authorizer
+    if refusal is None:
+        assert found.not_in_log == {}
+    else:
+        assert found.not_in_log.keys() == {ResourceType.ACL}
+        failure = found.not_in_log[ResourceType.ACL]
+        assert failure.code is ErrorCode.INVALID_REQUEST
+        assert (failure.message or "").startswith(refusal)
+
+
+def test_a_cluster_without_an_authorizer_has_no_acls() -> None:
+    cluster = Cluster()
+    cluster.acls = SecurityDisabled("no authorizer")
+
+    found = brokers(cluster)
+
+    assert found.authorizer is None
+    assert {kind: each.code for kind, each in found.not_in_log.items()} == {
+        ResourceType.ACL: ErrorCode.SECURITY_DISABLED
+    }
+
+
+def test_a_broker_that_is_lost_meanwhile_is_not_taken_for_one_with_an_authorizer() -> None:
+    cluster = Cluster()
+    cluster.acls = ConnectionFailed("lost")
+
+    with pytest.raises(ConnectionFailed):
+        brokers(cluster)
+
+
+def test_addresses_that_lead_to_another_cluster_are_a_problem_until_they_lead_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = Cluster()
+    found = brokers(cluster)
+    assert (found.cluster_id, found.problem) == ("C", None)
+
+    cluster.described = ClusterDescription("D", None, NODES)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="belong to cluster D, not to C"):
+            found.read()
+    assert found.problem is not None
+    assert [each.getMessage() for each in caplog.records if "changes are refused" in each.getMessage()] == [
+        "changes are refused: the brokers belong to cluster D, not to C, which this gateway serves"
+    ]
+
+    cluster.described = ClusterDescription("C", None, NODES)
+    found.read()
+    assert found.problem is None
+    assert found.members.brokers.keys() == NODES.keys()
