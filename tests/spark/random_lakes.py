@@ -44,10 +44,16 @@ def batches(home: Path, size: Size, seed: str) -> list[Batch]:
     """The batches, in order. The first has at least the first file of each cluster."""
     random = Random(seed)
     found: list[Batch] = [{} for _ in range(size.batches)]
-    for journal in journals(size.servers, size.steps, random.randrange(1000), VALUES):
-        _spread(found, home / "archive" / journal.cluster, _calls(journal.lines), random)
-        _spread(found, home / "archive" / journal.cluster, _attempts(journal, random), random)
-        _spread_snapshots(found, home / "snapshots", list(_shown_by(journal, random)), random)
+    for number, journal in enumerate(journals(size.servers, size.steps, random.randrange(1000), VALUES)):
+        folder = home / "archive" / journal.cluster
+        if number % 2:  # a batch that changes no broker does not affect the whole cluster
+            of_brokers = [each for each in journal.lines if each["resource_type"] == "broker"]
+            found[0][folder / "brokers.jsonl"] = [json.dumps(each) for each in of_brokers]
+            _spread(found, folder, _calls(each for each in journal.lines if each not in of_brokers), random)
+        else:
+            _spread(found, folder, _calls(journal.lines), random)
+            _spread_snapshots(found, home / "snapshots", list(_shown_by(journal, random)), random)
+        _spread(found, folder, _attempts(journal, random), random)
     for number in range(size.others):
         cluster = two_tools.Cluster(f"{'recorded' if number % 2 == 0 else 'shown'}{number}", random)
         cluster.grow(size.steps)

@@ -1,7 +1,7 @@
 """Gold tables that are updated for what changed have the rows that computing everything again gives: every column.
 
-Random input of several clusters of each kind comes in batches (random_lakes.py), and some runs die before or between
-the tables.
+Random journals of several clusters come in batches, late and out of order, with attempts, snapshots, changes that
+clients recorded, and runs that died before or between the tables.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -37,15 +38,11 @@ from kconf.model.resource import Resource
 from kconf.spark import affected, gold, runner, silver, violations
 from kconf.spark.delta_tables import Lake, fit
 from kconf.spark.inputs import Inputs, Sources
-from kconf.spark.transforms.history import folded
-from tests.spark.journals import START, Journal
+from tests.spark.journals import START, Journal, journals
 from tests.spark.oracle import Line, lines_of
-from tests.spark.random_lakes import Size, batches, write
-from tests.spark.test_backtest import RULES as ALL_RULES
 from tests.spark.test_backtest import VALUES
-from tests.spark.test_snapshots import MINUTE
+from tests.spark.test_snapshots import CLUSTER, MINUTE, config, override, snapshot, topic
 from tests.spark.test_violations import RULES
-from tests.support.targets import one_of
 
 DECLARED = """
 version: 1
@@ -56,9 +53,9 @@ topics:
 
 
 class World:
-    def __init__(self, spark: SparkSession, place: Path, rules: str = RULES) -> None:
+    def __init__(self, spark: SparkSession, place: Path) -> None:
         self.lake, self.place = Lake(str(place / "lake"), spark, little=True), place
-        for name, text in (("rules.yaml", rules), ("owners.csv", "t1,search\n*,shop\n"), ("declared.yaml", DECLARED)):
+        for name, text in (("rules.yaml", RULES), ("owners.csv", "t1,search\n*,shop\n"), ("declared.yaml", DECLARED)):
             (place / name).write_text(text)
         self.inputs = Inputs([place / "declared.yaml"], place / "rules.yaml", place / "owners.csv")
         self.sources = Sources([str(place / "archive")], [str(place / "snapshots")])
@@ -72,23 +69,7 @@ class World:
         (folder / f"{self.files}.jsonl").write_text("".join(f"{line}\n" for line in lines_of(lines)))
 
     def run(self) -> None:
-        """Run the pipeline; there is something new."""
         assert runner.run(self.lake, self.sources, self.inputs, lambda _: None).number is not None
-
-    def change_owners(self) -> None:
-        (self.place / "owners.csv").write_text("*,nobody\n")
-        self.inputs = replace(self.inputs)
-
-    def die(self, monkeypatch: pytest.MonkeyPatch, at: Table, after: str) -> None:
-        """A run that dies after reading, after the history, or when it writes a gold table."""
-        runner.read(self.lake, self.sources, lambda _: None)
-        if after != "read":
-            silver.update(self.lake)
-        if after == "gold":
-            with monkeypatch.context() as patch:
-                _kill_at(patch, (at,))
-                with pytest.raises(Killed):
-                    gold.write(self.lake, self.inputs, lambda _: None)
 
     def kept(self) -> set[str]:
         """The tables of which rows were kept."""
@@ -96,8 +77,6 @@ class World:
 
     def check(self) -> None:
         """Every table is what computing everything gives."""
-        events = silver.all_events(self.lake, self.lake.note(HISTORY))
-        assert shown(self.lake.read(HISTORY)) == shown(fit(folded(events), HISTORY))
         whole = gold.Gold(self.lake, self.inputs)
         try:
             for table in GOLD:
@@ -111,7 +90,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def _kill_at(monkeypatch: pytest.MonkeyPatch, tables: Sequence[Table]) -> None:
+def kill_at(monkeypatch: pytest.MonkeyPatch, tables: Sequence[Table]) -> None:
     def killing(write: Callable[..., None]) -> Callable[..., None]:
         def killed(self: Lake, table: Table, *more: Any, **named: Any) -> None:
             if table in tables:
@@ -134,37 +113,61 @@ def attempt(cluster: str, number: int, principal: str) -> Line:
     return dict(attempt_line(cluster, 1, entry))
 
 
-SMALL = Size(servers=2, others=2, steps=8, batches=3)
-LARGE = Size(servers=4, others=6, steps=24, batches=8)
-MANY = [(LARGE, str(seed), ALL_RULES if seed == 1 else RULES) for seed in range(4)]
+def recorded(minute: int, value: str) -> Line:
+    """A change that a client recorded in the cluster of which snapshots are taken."""
+    (line,) = Journal(CLUSTER, Random(1), time=START + minute * MINUTE).set("topic", "orders", "retention.ms", value)
+    return {**line, "epoch": 0, "revision": line["time"] * 1000, "sequence": 0, "origin": "client"}
 
 
-@pytest.mark.parametrize(("size", "seed", "rules"), one_of((SMALL, "0", RULES), MANY))
-def test_random_batches_leave_what_computing_everything_gives(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: Size, seed: str, rules: str
-) -> None:
-    """Some runs die before the history, before the gold tables or between them, and once an input file changes."""
-    world, random = World(spark, tmp_path, rules), Random(seed)
-    changes_owners = random.randrange(2, size.batches) if size is LARGE else None
-    kept: set[str] = set()
-    for number, batch in enumerate(batches(tmp_path, size, seed)):
-        write(batch)
-        if number == changes_owners:
-            world.change_owners()
-        if 0 < number < size.batches - 1 and (size is SMALL or random.random() < 0.5):
-            after = "gold" if size is SMALL else random.choice(("read", "history", "gold"))
-            world.die(monkeypatch, random.choice(GOLD[2:]), after)
-            continue
-        world.run()
-        kept |= world.kept()
-        if number:
-            world.check()
+def look(minute: int, threads: str, retention: str) -> tuple[int, list[dict[str, Any]]]:
+    brokers = [config("broker", each, "num.io.threads", threads, "STATIC_BROKER_CONFIG") for each in ("1", "2")]
+    return minute, [topic("orders", "A"), override("orders", "retention.ms", retention), *brokers]
 
-    assert kept == {table.name for table in GOLD}, "of each table some rows were kept at least once"
-    if size is LARGE:
-        before = {table.name: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)}
-        runner.rebuild(world.lake, world.inputs, lambda _: None)
-        assert {table.name: shown(world.lake.read(table)) for table in (HISTORY, *GOLD)} == before
+
+@pytest.mark.full
+def test_random_batches_leave_what_computing_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
+    world, random = World(spark, tmp_path), Random(3)
+    everything = [line for each in journals(6, 30, seed=3, values=VALUES) for line in each.lines]
+    jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(6))
+    marks = [0, *(len(jumbled) * tenths // 10 for tenths in (4, 6, 7, 8, 9, 10))]
+    batches = [jumbled[first:last] for first, last in pairwise(marks)]
+
+    world.add([*batches[0], attempt("c000", 1, "User:eve"), recorded(1, "5")])
+    snapshot(tmp_path / "snapshots", *look(0, "8", "1"))
+    world.run()
+    assert world.kept() == set()
+    world.add([*batches[1], attempt("c000", 2, "User:mallory")])
+    world.run()
+    world.check()
+    assert world.kept() == {table.name for table in GOLD}
+
+    world.add(batches[2])
+    runner.read(world.lake, world.sources, lambda _: None)  # a run that died before the history
+    world.add([attempt("c001", 1, "User:eve"), recorded(12, "6")])
+    snapshot(tmp_path / "snapshots", *look(10, "9", "5"))
+    world.run()
+    world.check()
+
+    world.add([*batches[3], recorded(7, "7")])  # and one that died before the gold tables
+    runner.read(world.lake, world.sources, lambda _: None)
+    silver.update(world.lake)
+    world.add(batches[4])
+    world.run()
+    world.check()
+
+    (tmp_path / "owners.csv").write_text("*,nobody\n")
+    world.inputs = replace(world.inputs)
+    world.add([attempt("c002", 1, "User:eve")])
+    world.run()
+    world.check()
+    assert world.kept() == {table.name for table in GOLD} - {TOPICS.name, VIOLATIONS.name}
+
+    world.add(batches[5])
+    world.run()
+    world.check()
+    before = {table: shown(world.lake.read(table)) for table in GOLD}
+    runner.rebuild(world.lake, world.inputs, lambda _: None)
+    assert {table: shown(world.lake.read(table)) for table in GOLD} == before
 
 
 @pytest.mark.full
@@ -195,7 +198,6 @@ def test_tables_have_the_same_rows_whether_spark_or_deltalake_reads_and_writes_t
     assert by_spark == by_deltalake
 
 
-@pytest.mark.full
 def test_only_what_changed_is_computed_again_also_after_a_run_that_died_between_tables(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +216,7 @@ def test_only_what_changed_is_computed_again_also_after_a_run_that_died_between_
     world.run()
     world.add(made["one"].set("topic", "t1", "retention.ms", "1000"))
     with monkeypatch.context() as patch:
-        _kill_at(patch, (INTEGRITY, ACTIVITY))
+        kill_at(patch, (INTEGRITY, ACTIVITY))
         with pytest.raises(Killed):
             world.run()
     world.add([*made["one"].set("topic", "t2", "retention.ms", "2000"), attempt("other", 1, "User:eve")])

@@ -133,6 +133,32 @@ def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
     assert sorted(map(repr, rows(lake, "history"))) == before
 
 
+def test_a_cluster_with_only_snapshots_has_one_history_beside_one_that_clients_change(
+    lake: Lake, tmp_path: Path
+) -> None:
+    """A topic is recreated between two snapshots. A rebuild treats each cluster as an update does."""
+    looks, archive = tmp_path / "looks", tmp_path / "archive"
+    archive.mkdir()
+    (line,) = Journal("recorded", Random(1), time=START).set("topic", "orders", "retention.ms", "5")
+    line |= {"epoch": 0, "revision": START * 1000, "sequence": 0, "origin": "client"}
+    (archive / "1.jsonl").write_text(f"{json.dumps(line)}\n")
+    snapshot(looks, 0, [topic("orders", "A")])
+    (looks / "other.jsonl").write_text((looks / "0000.jsonl").read_text().replace(CLUSTER, "recorded"))
+    sources = Sources([str(archive)], [str(looks)])
+    runner.read(lake, sources, print)
+    silver.update(lake)
+    snapshot(looks, 10, [topic("orders", "C")])
+    runner.read(lake, sources, print)
+    silver.update(lake)
+    (first,) = rows(lake, "history", f"cluster = '{CLUSTER}' AND NOT open")
+    assert (first["topic_id"], first["ended"]) == ("A", "deleted")
+
+    before = sorted(map(repr, rows(lake, "history")))
+    silver.rebuild(lake)
+
+    assert sorted(map(repr, rows(lake, "history"))) == before
+
+
 @pytest.mark.full
 def test_unchanged_facts_are_stored_once(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"

@@ -53,7 +53,7 @@ one is among them, the first revision of each epoch (`begins`), and the `count` 
 shows nothing new has none. `lines` has the bounds of journal lines alone, and `looked` is the time of the first
 snapshot."""
 
-_FOLD: Final = 3
+_FOLD: Final = 4
 """The version of the algorithm: a history that another version built is rebuilt."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
@@ -271,9 +271,12 @@ def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
     journal, snapshot = whole_journal(lake, note), lake.read(SNAPSHOT)
     if not note["looked"]:
         return journal_events(journal)
-    if not set(note["recorded"]) & set(note["looked"]):
+    both = sorted(set(note["recorded"]) & set(note["looked"]))
+    if not both:
         return _events(journal, snapshot, note["began"])
-    return journal_events(journal).unionByName(observation_events(_adding_events(snapshot, note["began"]), journal))
+    is_both, adding = F.col("cluster").isin(*both), _adding_events(snapshot, note["began"])
+    observed = observation_events(adding.where(is_both), journal.where(is_both))
+    return journal_events(journal).unionByName(snapshot_events(adding.where(~is_both))).unionByName(observed)
 
 
 def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
