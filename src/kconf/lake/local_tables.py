@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from kconf.lake.store_errors import store_error
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable
+    from pyarrow.compute import Expression
 
     from kconf.lake.schemas import Table
 
@@ -28,9 +29,11 @@ Stamp = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Files:
-    """The Parquet files of a version of a table (bytes by the path below it), and its schema as Spark's JSON."""
+    """The Parquet files of a version of a table, by their path below it: bytes and rows (0: unknown). And its schema as
+    Spark's JSON."""
 
     sizes: Mapping[str, int]
+    counts: Mapping[str, int]
     schema: Mapping[str, Any]
 
     @property
@@ -41,9 +44,19 @@ class Files:
     def size(self) -> int:
         return sum(self.sizes.values())
 
+    @property
+    def count(self) -> int:
+        return sum(self.counts.values())
+
+    def of(self, paths: Iterable[str]) -> Files:
+        """Some of them."""
+        wanted = list(paths)
+        sizes, counts = ({path: each[path] for path in wanted} for each in (self.sizes, self.counts))
+        return Files(sizes, counts, self.schema)
+
     def below(self, folder: str) -> Files:
         """Those in a folder."""
-        return Files({path: size for path, size in self.sizes.items() if path.startswith(folder)}, self.schema)
+        return self.of(path for path in self.sizes if path.startswith(folder))
 
 
 class Piece(NamedTuple):
@@ -71,9 +84,11 @@ class LocalTables:
             if found.protocol().reader_features:
                 return None
             added = found.get_add_actions(flatten=True)
-            paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
-            is_encoded = any("%" in each for each in paths)
-            return None if is_encoded else Files(dict(zip(paths, sizes, strict=True)), _schema(found))
+            paths, sizes, counts = (_column(added, each) for each in ("path", "size_bytes", "num_records"))
+            if any("%" in each for each in paths):
+                return None
+            rows = {path: count or 0 for path, count in zip(paths, counts, strict=True)}
+            return Files(dict(zip(paths, sizes, strict=True)), rows, _schema(found))
 
     def fresh(self, table: Table, since: int) -> Files | None:
         """Those files that may have rows of a later `round`, by their statistics."""
@@ -83,12 +98,8 @@ class LocalTables:
         with self._checked():
             found = self._open(table)
             added = found.get_add_actions(flatten=True)
-            has_rounds = "max.round" in added.schema.names
-            rounds = added.column("max.round").to_pylist() if has_rounds else [None] * added.num_rows
-            last = dict(zip(added.column("path").to_pylist(), rounds, strict=True))
-            return Files(
-                {path: size for path, size in whole.sizes.items() if (last[path] or since + 1) > since}, whole.schema
-            )
+            last = dict(zip(_column(added, "path"), _column(added, "max.round"), strict=True))
+            return whole.of(path for path in whole.sizes if (last[path] or since + 1) > since)
 
     def rows(self, table: Table, names: Sequence[str] | None = None, *, since: int | None = None) -> pa.Table:
         """All rows, or those of a later `round`: all columns, or some."""
@@ -99,15 +110,37 @@ class LocalTables:
             return self._open(table).to_pyarrow_dataset().to_table(names and list(names), filter=wanted)
 
     def pieces(
-        self, table: Table, *, partition: Mapping[str, bool] | None = None, paths: Collection[str] | None = None
+        self,
+        table: Table,
+        *,
+        names: Sequence[str] | None = None,
+        partition: Mapping[str, bool] | None = None,
+        paths: Collection[str] | None = None,
     ) -> Iterator[Piece]:
-        """The rows of each file, one after the other; only of one partition, or of some files, if given."""
+        """The rows of each file, one after the other; only some columns, one partition or some files, if given."""
         folder = "".join(f"{name}={as_text(value)}/" for name, value in (partition or {}).items())
         with self._checked():
             whole = self._open(table).to_pyarrow_dataset()
             for fragment in whole.get_fragments():
                 if fragment.path.startswith(folder) and (paths is None or fragment.path in paths):
-                    yield Piece(fragment.path, fragment.to_table(schema=whole.schema).select(table.names))
+                    columns = list(names or table.names)
+                    yield Piece(fragment.path, fragment.to_table(schema=whole.schema, columns=columns))
+
+    def matching(self, table: Table, where: Expression) -> pa.Table:
+        """The rows that meet a condition. Of files without any, few columns are read."""
+        import pyarrow as pa
+
+        with self._checked():
+            whole = self._open(table).to_pyarrow_dataset()
+            one = table.names[:1]
+            found = [
+                each
+                for each in whole.get_fragments()
+                if each.to_table(schema=whole.schema, columns=one, filter=where).num_rows
+            ]
+            rows = (each.to_table(schema=whole.schema, columns=table.names, filter=where) for each in found)
+            empty = whole.schema.empty_table().select(table.names)
+            return pa.concat_tables([empty, *rows])
 
     def replace(
         self,
@@ -211,6 +244,12 @@ def _noted(note: Mapping[str, Any]) -> CommitProperties:
     from deltalake import CommitProperties
 
     return CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
+
+
+def _column(actions: Any, name: str) -> list[Any]:
+    """A column of the actions of a log; a statistic that no file has is null."""
+    there = name in actions.schema.names
+    return actions.column(name).to_pylist() if there else [None] * actions.num_rows
 
 
 def _added(table: DeltaTable, partitioned_by: Sequence[str]) -> Iterator[tuple[str, int, dict[str, str | None]]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -49,8 +49,8 @@ class Part:
     """Of new rows."""
     since: int = 0
     """The round after which these rows were read."""
-    is_shaped: bool = True
-    """Whether topics were created, changed or deleted, and not only their keys."""
+    topics: Collection[Name] = ()
+    """The topics among them that were created, altered or deleted themselves, and not only their keys."""
 
     @property
     def is_few(self) -> bool:
@@ -73,6 +73,11 @@ class Part:
     def of_types(self, kinds: Collection[str]) -> Part:
         """Only the resources of these types; clusters are kept."""
         return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters, count=self.count)
+
+    @property
+    def of_topics(self) -> Part:
+        """Only the topics that were created, altered or deleted themselves; clusters are kept."""
+        return replace(self, names=self.topics)
 
     def within(self, rows: pa.Table) -> pa.Table:
         """The rows of a table in memory that belong to the part, as `of`."""
@@ -177,8 +182,9 @@ def affected(lake: Lake, since: int) -> Part | None:
     clusters |= _new_or_gone(Part(lake, names, ()))
     named = {each for each in names if each[0] not in clusters}
     count = sum(row["count_sum"] for row in by_cluster) + sum(observed.values()) + sum(callers.values())
-    is_shaped = any(changed["is_shaped"].to_pylist())
-    return Part(lake, named, sorted(clusters), sorted(callers), count, since, is_shaped)
+    shaped = changed.filter(changed["is_shaped"])
+    topics = named & set(zip(*(shaped[name].to_pylist() for name in RESOURCE), strict=True))
+    return Part(lake, named, sorted(clusters), sorted(callers), count, since, topics)
 
 
 def _changed(lake: Lake, since: int) -> pa.Table:
@@ -237,9 +243,9 @@ def _new_or_gone(part: Part) -> set[str]:
     """The clusters in which nothing is set but what is named."""
     if not part.names:
         return set()
-    here = part.lake.rows(HISTORY, ("open", *RESOURCE))
-    if here is not None:
-        rest = part.rest(here.filter(here["open"]))
-        return set(part.touched) - set(pc.unique(rest["cluster"]).to_pylist())
+    pieces = part.lake.pieces(HISTORY, RESOURCE, open=True)
+    if pieces is not None:
+        others = (part.rest(each.rows)["cluster"] for each in pieces)
+        return set(part.touched).difference(*(pc.unique(each).to_pylist() for each in others))
     there = part.lake.read(HISTORY).where("open").where(part.is_touched())
     return set(part.touched) - {row["cluster"] for row in _clusters(part.others(there))}

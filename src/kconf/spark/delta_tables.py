@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kconf.lake.local_tables import Files, LocalTables, Mode, Piece
 from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
@@ -37,6 +38,8 @@ SMALL: Final = 4 * 1024 * 1024
 """Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
 _MEDIUM: Final = 8
 """Times as much: what is updated file by file."""
+_ROWS: Final = 2_000_000
+"""Rows of that, each of which takes 160 to 300 bytes in memory."""
 _FILES: Final = 32  # Spark lists more paths in a job
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
@@ -321,15 +324,21 @@ class Lake:
         new = _collected(rows, table)
         self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
 
-    def pieces(self, table: Table, **partition: bool) -> Iterator[Piece] | None:
+    def pieces(self, table: Table, names: Sequence[str] | None = None, **partition: bool) -> Iterator[Piece] | None:
         """The rows of each file of a table of medium size, or of one partition; None: only Spark can read it."""
         if not self._small or not self.exists(table):
             return None
         found = self._tables.files(table)
         folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
-        if found is None or found.below(folder).size > _MEDIUM * self._small:
+        part = found.below(folder) if found is not None else None
+        if part is None or part.size > _MEDIUM * self._small or part.count > _ROWS:
             return None
-        return self._tables.pieces(table, partition=partition)
+        return self._tables.pieces(table, names=names, partition=partition)
+
+    def matching(self, table: Table, where: pc.Expression) -> pa.Table | None:
+        """The rows of a table of any size that meet a condition, which must be few; None: only Spark can read it."""
+        there = self._small and self.exists(table) and self._tables.files(table) is not None
+        return self._tables.matching(table, where) if there else None
 
     def pieces_of(self, table: Table, paths: Collection[str]) -> Iterator[Piece]:
         """The rows of some files."""

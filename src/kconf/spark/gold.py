@@ -175,7 +175,7 @@ class Gold:
         if table is EFFECTIVE_QUOTA:
             return "quota" in kinds or self.has_new_callers
         if table is TOPICS:
-            return "topic" in kinds and part.is_shaped
+            return bool(part.topics)
         return table is not UNEVEN and bool(kinds)
 
     def whole(self, table: Table) -> DataFrame:
@@ -192,7 +192,8 @@ class Gold:
         elif table is UNEVEN:
             kept = last.where(~part.is_whole())
         elif table is TOPICS:
-            kept = part.others(last.withColumns({"resource_type": F.lit("topic"), "resource_name": F.col("topic")}))
+            named = {"resource_type": F.lit("topic"), "resource_name": F.col("topic")}
+            kept = part.of_topics.others(last.withColumns(named))
         elif table is INTEGRITY:
             unnamed = F.col("resource_name").isNull()
             kept = part.others(last.where(~unnamed)).unionByName(last.where(unnamed & ~part.is_touched()))
@@ -223,7 +224,7 @@ class Gold:
         if table is UNEVEN:
             return last.filter(pc.invert(in_clusters(last, part.clusters)))
         if table is TOPICS:
-            return part.rest(last, of="topic", name="topic")
+            return part.of_topics.rest(last, of="topic", name="topic")
         if table is INTEGRITY:
             gone = pc.and_(pc.is_null(last["resource_name"]), in_clusters(last, part.touched))
             rest = last.filter(pc.invert(gone))
@@ -298,9 +299,22 @@ class Gold:
 
     @cached_property
     def history(self) -> DataFrame:
-        if self._here is not None and self.part is not None:
-            return self.lake.in_spark(HISTORY, self.part.within(self._here))
-        return self._mine(self.lake.read(HISTORY))
+        return self._history(self.part)
+
+    @property
+    def _history_of_topics(self) -> DataFrame:
+        """The history of topics themselves, not of their keys."""
+        part = self.part.of_topics if self.part is not None else None
+        if part is None or self._here is not None or self._recent is None:
+            return self._history(part)
+        names = sorted({name for _, _, name in part.names})
+        rows = self.lake.matching(HISTORY, (pc.field("kind") == "topic") & pc.field("resource_name").isin(names))
+        return self._history(part) if rows is None else self.lake.in_spark(HISTORY, part.within(rows))
+
+    def _history(self, part: Part | None) -> DataFrame:
+        if self._here is not None and part is not None:
+            return self.lake.in_spark(HISTORY, part.within(self._here))
+        return self.lake.read(HISTORY) if part is None else part.of(self.lake.read(HISTORY))
 
     @cached_property
     def journal(self) -> DataFrame:
@@ -403,7 +417,7 @@ class Gold:
 
     def topics(self) -> DataFrame:
         snapshots = self.snapshots.select("cluster", F.col("taken").alias("previous"))
-        return topics(self.history, snapshots, self.inputs.owner_map)
+        return topics(self._history_of_topics, snapshots, self.inputs.owner_map)
 
     def effective(self) -> DataFrame:
         return self._mine(effective.effective(self.current, self.inherited))

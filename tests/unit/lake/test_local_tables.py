@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyarrow.compute import field
 
 from kconf.lake.local_tables import LocalTables
 from kconf.lake.location import LakeError
@@ -193,3 +194,12 @@ def test_a_file_is_opened_once_for_the_same_columns(tables: LocalTables, tmp_pat
         tables.columns(ROUNDS, ["round"])
     tables.write(ROUNDS, round_of(3, "c"), "overwrite")
     assert tables.columns(ROUNDS, ["name"]) == [{"name": "c"}]
+
+
+def test_rows_that_meet_a_condition_are_found(tables: LocalTables) -> None:
+    tables.write(TABLE, rows(a=1, b=2), "append")
+    tables.write(TABLE, rows(c=None, d=2), "append")
+
+    assert sorted(tables.matching(TABLE, field("size") == 2)["name"].to_pylist()) == ["b", "d"]
+    assert tables.matching(TABLE, field("name").isin(["c"])).to_pylist() == [{"name": "c", "size": None}]
+    assert tables.matching(TABLE, field("size") == 7).num_rows == 0
