@@ -24,10 +24,12 @@ def resource_cell(item: Item) -> str:
 
 
 def value_cell(item: Item, name: str) -> str:
-    """A value of an item with its unit; `(unset)` if there is none."""
+    """A value of an item with its unit; `(unset)` if there is none, `(exists)` for an ACL, which has no value."""
     from kconf.configdef.units import shown_value
 
     value = item[name]
     if value is None:
         return "(unset)" if item["key"] else "-"
+    if not value and item["resource"].startswith("acl:"):
+        return "(exists)"
     return shown_value(item["key"] or "", value)
