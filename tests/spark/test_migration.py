@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter
 from kconf.lake.schemas import ACTIVITY, ATTEMPTS, HISTORY, JOURNAL, RUNS, TABLES, UNEVEN, Column, Table
+from kconf.lake.storage.location import LakeError
 from kconf.model.journal import AuditEntry, RequestContext
 from kconf.model.lines.journal import attempt_line
 from kconf.model.resource import Resource

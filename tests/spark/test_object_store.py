@@ -15,9 +15,9 @@ from random import Random
 
 import pytest
 
-from kconf.lake.location import LakeError
-from kconf.lake.lock import LakeLock
 from kconf.lake.sql import LakeSql
+from kconf.lake.storage.location import LakeError
+from kconf.lake.storage.lock import LakeLock
 from tests.spark.journals import Journal
 from tests.spark.test_follow_command import following, until
 from tests.support.object_store import BUCKET, KEY_ID, SECRET, client, object_store, objects

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kconf.cli.main import main
-from kconf.lake.location import LakeError
 from kconf.lake.lookup import NO_FILES, LakeTables, LookupFilter, shown
 from kconf.lake.schemas import DRIFT, HISTORY, INTEGRITY, SNAPSHOT, TOPICS, VIOLATIONS
+from kconf.lake.storage.location import LakeError
 from kconf.model.resource import Resource
 from kconf.spark.delta_tables import Lake, local
 from tests.cli.conftest import Ran, run_in_process

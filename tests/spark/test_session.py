@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from kconf.lake.location import LakeError
+from kconf.lake.storage.location import LakeError
 from kconf.spark import runner, session
 from kconf.spark.delta_tables import Lake
 from kconf.spark.startup import class_archive

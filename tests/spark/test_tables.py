@@ -17,8 +17,8 @@ from kconf.configdef.lookup import keys_for
 from kconf.engine.declarative.parser import read_declared
 from kconf.engine.policy.conditions import Subject
 from kconf.engine.quotas.precedence import StoredQuotas
-from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES
+from kconf.lake.storage.location import LakeError
 from kconf.model.entry import Source
 from kconf.spark import runner, silver
 from kconf.spark.backtest import TimeRange, backtest

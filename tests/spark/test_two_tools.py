@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kconf.lake.location import LakeError
 from kconf.lake.schemas import FILES, HISTORY, JOURNAL, QUARANTINE, SNAPSHOT
+from kconf.lake.storage.location import LakeError
 from kconf.spark import bronze, silver
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.gold import Gold

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
+from kconf.lake.storage.location import LakeError
 from kconf.spark import runner, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs, Sources

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kconf.lake.location import storage_options
 from kconf.lake.schemas import FILES, HISTORY, RUNS, TOPICS, VIOLATIONS, Table
+from kconf.lake.storage.location import storage_options
 
 Row = Mapping[str, Any]
 CLUSTER: Final = "cluster-one-000000000A"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kconf.lake.location import LakeError
 from kconf.lake.parquet_files import as_text, write_parquet
-from kconf.lake.store_errors import store_error
+from kconf.lake.storage.errors import store_error
+from kconf.lake.storage.location import LakeError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,9 +15,9 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.lake.location import LakeError, NoLake, located, storage_options
 from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, VIOLATIONS, Table
-from kconf.lake.store_errors import store_error
+from kconf.lake.storage.errors import store_error
+from kconf.lake.storage.location import LakeError, NoLake, located, storage_options
 from kconf.model.resource import Resource
 
 if TYPE_CHECKING:

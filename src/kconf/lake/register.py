@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kconf.errors import ConfigurationError
-from kconf.lake.location import spark_uri
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import FILES, RUNS, TABLES, Table
+from kconf.lake.storage.location import spark_uri
 
 
 class Statement(NamedTuple):

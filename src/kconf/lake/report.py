@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter
 from kconf.lake.schemas import ACTIVITY, DRIFT, INTEGRITY, TOPICS, VIOLATIONS
+from kconf.lake.storage.location import LakeError
 
 if TYPE_CHECKING:
     from kconf.lake.lookup import Row

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from kconf.errors import ConfigurationError
-from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import FILES, RUNS, TABLES, Table
 from kconf.lake.sql_errors import query_error
-from kconf.lake.store_errors import store_error
+from kconf.lake.storage.errors import store_error
+from kconf.lake.storage.location import LakeError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from kconf.errors import ConfigurationError, KconfError
-from kconf.lake.location import LakeError
+from kconf.lake.storage.location import LakeError
 
 _TABLE: Final = re.compile(r"Table with name (.+?) does not exist")
 _COLUMN: Final = re.compile(r'(?:Referenced column|column named) "(.+?)"')

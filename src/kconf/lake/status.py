@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.lake.location import LakeError, NoLake
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import TABLES
+from kconf.lake.storage.location import LakeError, NoLake
 
 
 def status(uri: str) -> Iterator[str]:

@@ -17,8 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.lake.location import LakeError
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
+from kconf.lake.storage.location import LakeError
 from kconf.spark import files
 from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconf.lake.local_tables import Files, LocalTables, Mode, Piece
-from kconf.lake.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
-from kconf.lake.lock import LakeLock
 from kconf.lake.parquet_files import as_text
 from kconf.lake.schemas import Column, Table, ddl
+from kconf.lake.storage.location import LakeBusy, LakeError, is_object_store, local_path, located, spark_uri
+from kconf.lake.storage.lock import LakeLock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession

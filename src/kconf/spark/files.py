@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kconf.client.kraft.archive import log_segment
-from kconf.lake.location import LakeError, local_path, located, spark_uri
 from kconf.lake.schemas import FILES
+from kconf.lake.storage.location import LakeError, local_path, located, spark_uri
 from kconf.spark.delta_tables import Lake
 
 _LINES: Final = ".jsonl"

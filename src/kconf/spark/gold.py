@@ -21,7 +21,6 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.location import LakeError
 from kconf.lake.schemas import (
     ACTIVITY,
     ATTEMPTS,
@@ -39,6 +38,7 @@ from kconf.lake.schemas import (
     VIOLATIONS,
     Table,
 )
+from kconf.lake.storage.location import LakeError
 from kconf.spark import files, violations
 from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local

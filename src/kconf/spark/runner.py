@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
 from kconf.lake.local_tables import disk_full
-from kconf.lake.location import LakeBusy, LakeError
 from kconf.lake.schemas import (
     ATTEMPTS,
     BRONZE,
@@ -35,6 +34,7 @@ from kconf.lake.schemas import (
     TABLES,
     Table,
 )
+from kconf.lake.storage.location import LakeBusy, LakeError
 from kconf.spark import bronze, gold, silver
 from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake

@@ -26,8 +26,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.lake.storage.location import LakeError
 from kconf.spark import files
 from kconf.spark.affected import FEW, Part, last_round
 from kconf.spark.delta_tables import Lake, fit, local

@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from pyarrow.compute import field
 
 from kconf.lake.local_tables import LocalTables
-from kconf.lake.location import LakeError
 from kconf.lake.schemas import Column, Table
+from kconf.lake.storage.location import LakeError
 
 TABLE = Table("gold", "sizes", "Sizes.", (Column("name", "string", ""), Column("size", "bigint", "")), ("name",))
 SCHEMA = pa.schema([("name", pa.string()), ("size", pa.int64())])

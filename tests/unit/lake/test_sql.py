@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kconf.errors import ConfigurationError, KconfError
-from kconf.lake.location import LakeError
 from kconf.lake.relations import JOINS, KEYS
 from kconf.lake.schemas import HISTORY, TABLES
 from kconf.lake.sql import LakeSql, duckdb_type
+from kconf.lake.storage.location import LakeError
 from tests.support.small_lake import SmallLake, example, value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kconf.lake.location import LakeError
+from kconf.lake.storage.location import LakeError
 from kconf.spark.files import Listed, LogRange, log_range, unread
 
 

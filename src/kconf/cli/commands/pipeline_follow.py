@@ -81,7 +81,7 @@ def run_follow(options: argparse.Namespace) -> int:
     stopped = Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stopped.set())
-    from kconf.lake.location import is_s3
+    from kconf.lake.storage.location import is_s3
     from kconf.spark.following.follower import PipelineFollower
     from kconf.spark.following.sessions import SparkSessions
 
@@ -125,7 +125,7 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _copies(options: argparse.Namespace) -> Path:
-    from kconf.lake.location import local_path
+    from kconf.lake.storage.location import local_path
 
     local = local_path(options.lake)
     if options.copies is not None:
@@ -146,7 +146,7 @@ def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
 @contextmanager
 def _alone(uri: str) -> Iterator[None]:
     """Allow only one follower on a lake; other commands can run between two rounds."""
-    from kconf.lake.location import LakeError, is_object_store, local_path, located
+    from kconf.lake.storage.location import LakeError, is_object_store, local_path, located
     from kconf.util.atomic_files import FileLock
 
     local = local_path(uri)
@@ -166,7 +166,7 @@ def _alone(uri: str) -> Iterator[None]:
 
 
 def _lease(uri: str) -> AbstractContextManager[object]:
-    from kconf.lake.lock import FOLLOWERS, LakeLock
+    from kconf.lake.storage.lock import FOLLOWERS, LakeLock
 
     return LakeLock(uri, FOLLOWERS).held()
 

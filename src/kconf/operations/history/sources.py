@@ -124,7 +124,7 @@ def _first(target: Target, admin: SyncAdminClient, cluster: str, scopes: Sequenc
         return feed or journal
     if journal is None:
         return _from_lake(target.context.lake, cluster)
-    from kconf.lake.location import LakeError
+    from kconf.lake.storage.location import LakeError
 
     try:
         return merged(journal, _from_lake(target.context.lake, cluster))

@@ -22,7 +22,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kconf.errors import JournalTrimmed, KconfError, StoreLocked
-from kconf.lake.location import LakeError
+from kconf.lake.storage.location import LakeError
 from kconf.model.lines.journal import attempt_line, change_lines, to_json
 from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory
 

@@ -25,7 +25,7 @@ from kconf.spark.runner import Summary
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kconf.lake.location import LakeError
+    from kconf.lake.storage.location import LakeError
     from kconf.spark.delta_tables import Lake
     from kconf.spark.following.feed_copy import FeedCopy
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from kconf.lake.location import endpoint
+from kconf.lake.storage.location import endpoint
 from kconf.spark.startup import cache
 
 _HADOOP: Final = "3.5.0"  # that of Spark's own jars

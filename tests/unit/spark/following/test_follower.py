@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kconf.errors import ConfigurationError
-from kconf.lake.location import LakeError
+from kconf.lake.storage.location import LakeError
 from kconf.spark import runner
 from kconf.spark.bronze import Read
 from kconf.spark.following.follower import PipelineFollower, Schedule

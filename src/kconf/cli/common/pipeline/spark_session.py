@@ -41,7 +41,7 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *,
     settings = spark_settings(options.conf)
     places = checked_places(uri, *reads)
     say("starting Spark …")
-    from kconf.lake.location import is_s3
+    from kconf.lake.storage.location import is_s3
     from kconf.spark.delta_tables import Lake
     from kconf.spark.session import start, stop
 
@@ -57,7 +57,7 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *,
 
 def checked_places(*uris: str) -> list[str]:
     """The places in one form. A URI that cannot be used costs no start of Spark."""
-    from kconf.lake.location import located
+    from kconf.lake.storage.location import located
 
     return [located(each) for each in uris]
 
@@ -95,13 +95,13 @@ def input_size(master: str, uris: Iterable[str]) -> float:
 
 def _size(uri: str) -> float:
     """The bytes of a directory or of objects; 0 if there are none."""
-    from kconf.lake.location import is_object_store, local_path
+    from kconf.lake.storage.location import is_object_store, local_path
 
     place = local_path(uri)
     if place is not None:
         return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
     if not is_object_store(uri):
         return inf
-    from kconf.lake.object_store import size_below
+    from kconf.lake.storage.object_store import size_below
 
     return size_below(uri, _LITTLE)

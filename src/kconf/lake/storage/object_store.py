@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.lake.location import LakeError, endpoint, is_s3
-from kconf.lake.store_errors import store_error
+from kconf.lake.storage.errors import store_error
+from kconf.lake.storage.location import LakeError, endpoint, is_s3
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

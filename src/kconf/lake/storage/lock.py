@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
-from kconf.lake.location import LakeBusy, LakeError
-from kconf.lake.object_store import open_store, plain_errors
+from kconf.lake.storage.location import LakeBusy, LakeError
+from kconf.lake.storage.object_store import open_store, plain_errors
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

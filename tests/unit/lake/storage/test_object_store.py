@@ -11,10 +11,10 @@ import pytest
 
 from kconf.cli.main import main
 from kconf.errors import ConfigurationError
-from kconf.lake.location import LakeBusy, LakeError, located, spark_uri, storage_options
-from kconf.lake.lock import LakeLock
 from kconf.lake.lookup import LakeTables
-from kconf.lake.object_store import open_store, size_below
+from kconf.lake.storage.location import LakeBusy, LakeError, located, spark_uri, storage_options
+from kconf.lake.storage.lock import LakeLock
+from kconf.lake.storage.object_store import open_store, size_below
 from tests.cli.conftest import run_in_process
 from tests.support.object_store import BUCKET, KEY_ID, SECRET, object_store, objects
 from tests.support.small_lake import example
@@ -51,8 +51,8 @@ def test_a_lake_on_s3_answers_like_one_on_a_disk(store: dict[str, str]) -> None:
 
 _CONTENDER = """
 import sys
-from kconf.lake.location import LakeBusy
-from kconf.lake.lock import LakeLock
+from kconf.lake.storage.location import LakeBusy
+from kconf.lake.storage.lock import LakeLock
 locks = [LakeLock(f"{sys.argv[1]}-{number}") for number in range(5)]
 for each in locks:
     each._store  # everything is loaded
@@ -150,7 +150,7 @@ def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPa
             return self._store.put(path, contents)
 
     careless = Careless(open_store(f"{LAKE}-careless"))
-    monkeypatch.setattr("kconf.lake.lock.open_store", lambda _: careless)
+    monkeypatch.setattr("kconf.lake.storage.lock.open_store", lambda _: careless)
 
     with pytest.raises(LakeError, match="does not support conditional writes"):
         LakeLock(f"{LAKE}-careless").take()
