@@ -48,7 +48,7 @@ else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## run a demo (STORE=zookeeper: 3 servers) or a gateway (UPSTREAM=HOST:PORT)
+run: $(RUNS_ON) ## run a demo (STORE=zookeeper) or a gateway (UPSTREAM=HOST:PORT)
 ifdef UPSTREAM
 	@mkdir -p .run
 	@$(BIN)/kconf serve --upstream $(UPSTREAM) $(if $(CONTROLLERS),--controllers $(CONTROLLERS)) --listen $(LISTEN) --store $(STORE)
