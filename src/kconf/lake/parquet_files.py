@@ -38,7 +38,8 @@ def write_parquet(
     (name,) = partitioned_by
     for value in pc.unique(rows[name]).to_pylist():
         text = as_text(value)
-        part = rows.filter(pc.equal(rows[name], value)).drop_columns([name])
+        is_in = pc.is_null(rows[name]) if value is None else pc.equal(rows[name], value)
+        part = rows.filter(is_in).drop_columns([name])
         yield from _write(home, f"{name}={text}/", part, {name: text}, ranges)
 
 
