@@ -13,7 +13,7 @@ def test_a_page_announces_a_change_and_shows_it_after_a_reload(open_page: OpenPa
     page = open_page("/home/topic/payments")
     note = page.get_by_role("link", name="Something changed: reload")
     expect(note).to_be_hidden()
-    page.wait_for_function("document.body.getAttribute('data-live') === 'open'")
+    expect(page.locator("body")).to_have_attribute("data-live", "open")
     with SyncAdminClient(served.bootstrap) as admin:
         requested = {Resource.topic("payments"): [AlterConfigOp(OpType.SET, "segment.ms", "3600000")]}
         admin.incremental_alter_configs(requested, reason="smaller segments").raise_for_failures()

@@ -13,6 +13,7 @@ from kconf.store.registry import open_store
 from kconf.store.sqlite.store import SqliteStore
 from kconf.store.zookeeper.store import ZookeeperStore
 from lab.zookeeper import ZooKeeper
+from tests.support.znodes import readable_znodes
 
 Opener = Callable[[], Store]
 """Opens a store in its directory; a durable one again after `close`."""
@@ -44,8 +45,21 @@ def _server() -> ZooKeeper:
     return server
 
 
+def _path(directory: Path) -> str:
+    return f"/contract/{directory.name}-{abs(hash(directory))}"
+
+
 def _chroot(directory: Path) -> str:
-    return f"{_server().url()}/contract/{directory.name}-{abs(hash(directory))}"
+    return f"{_server().url()}{_path(directory)}"
+
+
+def _files_but_keys(directory: Path) -> bytes:
+    """The contents of all files, except for the key file."""
+    return b"".join(each.read_bytes() for each in directory.rglob("*") if each.is_file() and each.suffix != ".key")
+
+
+def _znodes(directory: Path) -> bytes:
+    return b"".join(data for _, data in readable_znodes(_server(), _path(directory)))
 
 
 def _zookeeper(directory: Path) -> Opener:
@@ -72,3 +86,10 @@ STORES: Mapping[str, Callable[[Path], Opener]] = {
     "rereading": _rereading,
 }
 DURABLE_STORES = tuple(name for name in STORES if name != "memory")
+STORED: Mapping[str, Callable[[Path], bytes]] = {
+    "sqlite": _files_but_keys,
+    "folding": _files_but_keys,
+    "zookeeper": _znodes,
+    "rereading": _znodes,
+}
+"""What a durable store in a directory has stored, as somebody who copies it reads it."""

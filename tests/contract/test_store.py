@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kconf.errors import JournalTrimmed, RevisionConflict
@@ -10,7 +12,7 @@ from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, decode_id, replay
 from kconf.store.base import Store
 from tests.contract.changes import ALICE, commit, pending, put, topic, turned
-from tests.contract.stores import Opener
+from tests.contract.stores import DURABLE_STORES, STORED, STORES, Opener
 
 ORDERS = Resource.topic("orders")
 PAYMENTS = Resource.topic("payments")
@@ -393,6 +395,22 @@ def test_equal_secrets_look_equal_across_a_restart(durable: Opener) -> None:
     store = durable()
     first, second = (each.changes[0].after for each in store.changes(0))
     assert first == second
+    store.close()
+
+
+@pytest.mark.parametrize("name", DURABLE_STORES)
+def test_a_password_is_stored_only_encrypted(tmp_path: Path, name: str) -> None:
+    opener = STORES[name](tmp_path)
+    store = opener()
+    password = put(BROKERS, "ssl.keystore.password", "hunter2-keystore", sensitive=True)
+    commit(store, password, put(ORDERS, "a", "plain-1"))
+    store.close()
+
+    found = STORED[name](tmp_path)
+    assert b"plain-1" in found
+    assert b"hunter2-keystore" not in found
+    store = opener()
+    assert store.load().overrides(BROKERS) == {"ssl.keystore.password": "hunter2-keystore"}
     store.close()
 
 

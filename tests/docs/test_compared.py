@@ -21,11 +21,13 @@ def _tables() -> dict[str, list[list[str]]]:
     return {title: _rows(text)[1:] for title, text in SECTION.findall(PAGE)}
 
 
-def test_the_readme_and_the_page_have_the_same_figures() -> None:
+def test_the_readme_has_some_rows_of_the_page_with_the_same_cells() -> None:
     (_, *tools), *rows = _rows(dict(SECTION.findall(README))["Compared with other tools"])
 
-    told = {tool: [[row[0], row[place]] for row in rows] for place, tool in enumerate(tools, start=1)}
-    assert told == {tool: [row[:2] for row in table] for tool, table in _tables().items()}
+    names = [row[0] for row in rows]
+    in_readme = {tool: [[row[0], row[place]] for row in rows] for place, tool in enumerate(tools, start=1)}
+    assert len(names) == 9
+    assert in_readme == {tool: [row[:2] for row in table if row[0] in names] for tool, table in _tables().items()}
 
 
 def test_a_cell_of_another_tool_has_a_link_or_what_the_tool_itself_prints() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
@@ -11,6 +9,7 @@ from kazoo.exceptions import NoAuthError
 from kconf import AlterConfigOp, Mechanism, OpType, Resource, SyncAdminClient, scram_upsertion
 from lab.zookeeper import ZooKeeper
 from tests.support.process import KconfProcess
+from tests.support.znodes import readable_znodes
 
 SECRETS = ("hunter2-keystore", "hunter2-unknown", "hunter2-alice", "the-encoders-own")
 KEYSTORE = "listener.name.internal.ssl.keystore.password"
@@ -30,7 +29,7 @@ def test_a_secret_is_decrypted_and_is_in_no_znode(
             password = scram_upsertion("alice", Mechanism.SCRAM_SHA_256, SECRETS[2])
             admin.alter_user_scram_credentials([password]).raise_for_failures()
             told = repr(admin.list_changes(0)) + repr(admin.describe_configs([Resource.broker(1)]))
-        found = dict(_znodes(zookeeper, chroot))
+        found = dict(readable_znodes(zookeeper, chroot))
         process.restart()
         said = process.log()
 
@@ -50,19 +49,3 @@ def test_with_a_secret_the_key_of_the_seals_is_readable_for_kconf_alone(zookeepe
             client.get(f"{chroot}/kconf/seal")
         client.stop()
         client.close()
-
-
-def _znodes(zookeeper: ZooKeeper, chroot: str) -> Iterator[tuple[str, bytes]]:
-    """Everything that is readable in ZooKeeper."""
-    client = KazooClient(hosts=zookeeper.address)
-    client.start(timeout=30)
-    waiting = [chroot]
-    while waiting:
-        path = waiting.pop()
-        try:
-            yield path, client.get(path)[0] or b""
-        except NoAuthError:
-            continue
-        waiting += [f"{path}/{name}" for name in client.get_children(path)]
-    client.stop()
-    client.close()

@@ -98,8 +98,8 @@ class ConsoleSettings:
         self.oidc.check()
         if self.names and not self.has_tls and public is None:
             raise ConfigurationError(
-                "the provider must know the address to which it sends people back; behind a proxy pass it with "
-                f"--public-url https://{self.names[0]}"
+                "--oidc-issuer with --host-name and without TLS needs the address that browsers use, for the redirect "
+                f"URI; pass it with --public-url https://{self.names[0]}"
             )
 
     def origin(self, host: str) -> str:
