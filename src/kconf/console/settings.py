@@ -80,8 +80,8 @@ class ConsoleSettings:
             return
         if not self.has_logins:
             raise ConfigurationError(
-                f"{self.listen} can be reached from other machines: without --login everybody there would act with the "
-                "credentials of your contexts; pass --login, or listen on 127.0.0.1"
+                f"{self.listen} can be reached from other machines: without --login, everyone who can connect would "
+                "act with the credentials of your contexts; pass --login, or listen on 127.0.0.1"
             )
         if not self.has_tls:
             raise ConfigurationError(

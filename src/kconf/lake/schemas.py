@@ -84,7 +84,7 @@ _CALLER = _of_change(*CALLER_NAMES)
 _ORDER = _of_change("epoch", "revision", "line")
 _FROM = _columns("""
     file   string  the file it was read from; for a metadata log, `log` in its directory
-    round  bigint  number of the pass over the input files that read it; see `round` of `runs`
+    round  bigint  pass over the input files in which the row was read; see `round` of `runs`
 """)
 
 JOURNAL: Final = Table(
@@ -127,7 +127,7 @@ FILES: Final = Table(
         modified  timestamp  when it was last modified
         read      boolean    whether it was read; rejected lines are in `quarantine`
         reason    string     why it was not read
-        round     bigint     number of the pass over the input files that found it
+        round     bigint     pass over the input files in which the file was found
         cluster       string   for files of a followed log: the cluster ID
         first_offset  bigint   for files of a followed log: the first offset that the file covers
         end_offset    bigint   for files of a followed log: the offset after the last one

@@ -95,7 +95,7 @@ class ServerCollector(Collector):
         if (polling := store.polling) is not None:
             yield from polling_families(polling)
         yield GaugeMetricFamily(
-            "kconf_store_reachable", "0 if the store does not respond and reads may be stale.", store.is_reachable
+            "kconf_store_reachable", "1 if the store responds; 0 if not, and reads may be stale.", store.is_reachable
         )
         yield GaugeMetricFamily(
             "kconf_stale", "1 if changes by other servers may be missing.", context.service.is_stale

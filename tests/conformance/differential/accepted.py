@@ -228,13 +228,13 @@ ACCEPTED: tuple[Accepted, ...] = (
     Accepted(
         "another spelling of a broker ID",
         "Kafka accepts a change of broker 01 and stores it under that name, which broker 1 never reads, so the change"
-        " has no effect. For kconf 01 is broker 1, as it is for both in DescribeConfigs.",
+        " has no effect. For kconf 01 is broker 1, as it is in DescribeConfigs on kconf and on Kafka.",
         _other_spelling,
     ),
     Accepted(
         "AlterConfigs with a repeated resource",
-        "Kafka does not respond at all, or closes the connection. kconf returns 42 for both, as both do for "
-        "IncrementalAlterConfigs.",
+        "Kafka does not respond at all, or closes the connection. kconf returns 42 for each occurrence, as kconf and Kafka "
+        "do for IncrementalAlterConfigs.",
         _repeated,
     ),
     Accepted(

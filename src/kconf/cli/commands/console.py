@@ -65,7 +65,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME",
         action="append",
         default=[],
-        help="another host name under which browsers reach it; may be repeated",
+        help="another host name that browsers use; may be repeated",
     )
     add(
         "--declared",

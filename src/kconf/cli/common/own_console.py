@@ -35,7 +35,8 @@ async def own_console(options: argparse.Namespace, server: Server) -> AsyncItera
     address = parse_listen(options.console)
     if not address.is_loopback:
         raise ConfigurationError(
-            f"--console takes a loopback address, not {address}; for others run `kconf console --login` with TLS"
+            f"--console takes a loopback address, not {address}; for other addresses, run `kconf console --login`"
+            " with TLS"
         )
     oidc = oidc_settings(options)
     context, has_logins = _context(server, takes_tokens=oidc is not None)

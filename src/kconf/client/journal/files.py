@@ -131,7 +131,10 @@ class ClientJournal:
         except OSError as error:
             raise StoreUnavailable(f"cannot write the journal in {self.directory}: {error.strerror}") from None
         if len(key) != _KEY_BYTES:
-            raise StoreMismatch(f"{path} is not a key: it has {len(key)} bytes, not {_KEY_BYTES}")
+            raise StoreMismatch(
+                f"{path} is not the key of a journal: it has {len(key)} bytes, not {_KEY_BYTES}; restore it"
+                " from a backup, or use a new directory"
+            )
         return key
 
     def _write(self, cluster: str, name: str, lines: Iterable[Mapping[str, Any]]) -> Path:

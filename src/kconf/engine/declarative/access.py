@@ -72,7 +72,7 @@ class AccessReader(DeclarationReader):
     def limit(self, keys: ConfigDef, name: YamlNode, node: YamlNode) -> DesiredConfigs:
         key = keys.get(name.value)
         if key is None:
-            raise self.invalid(name, f"{name.value!r} is not a quota of this entity{suggestion(name.value, keys)}")
+            raise self.invalid(name, f"{name.value!r} is not a quota key for this entity{suggestion(name.value, keys)}")
         text = self.text(node, key.name)
         try:
             return DesiredConfigs(quota_text(key, _amount(key, text), fractions=True), self.place(node))

@@ -75,7 +75,7 @@ class _Reader(YamlReader):
         try:
             fields = self.fields(root, TOP_FIELDS, "a policy")
             if "version" in fields and self.text(fields["version"], "version") != "1":
-                self.report(fields["version"], "this version of kconf supports version 1 of the language only")
+                self.report(fields["version"], "this version of kconf supports only version 1 of the policy language")
             labelled = self.labelled(fields["labels"]) if "labels" in fields else []
             node = self.required(root, fields, "rules", "a policy")
             if node.id != "sequence":

@@ -209,7 +209,7 @@ def _changes(
 def _key(keys: Mapping[str, ConfigKey], name: str) -> ConfigKey:
     key = keys.get(name)
     if key is None:
-        raise InvalidRequest(f"{_shown(repr(name))} is not a quota of this entity; use one of {', '.join(keys)}")
+        raise InvalidRequest(f"{_shown(repr(name))} is not a quota key for this entity; use one of {', '.join(keys)}")
     return key
 
 

@@ -121,6 +121,6 @@ class LogArchiver:
             self._retry_at = time.monotonic() + 1.0
             return
         if self.alarm is not None:
-            log.info("the archive can be written again")
+            log.info("writing to the archive works again")
         self.alarm, self._waits_since = None, None
         self._checkpointed = time.monotonic()

@@ -167,7 +167,7 @@ class Archiver:
             return False
         self.waiting, self._waiting_bytes = self.waiting - waiting, self._waiting_bytes - waiting_bytes
         if self.alarm is not None:
-            log.info("the archive can be written again archived=%d", self.archived)
+            log.info("writing to the archive works again archived=%d", self.archived)
             self.alarm = None
         return True
 

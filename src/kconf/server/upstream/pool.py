@@ -119,7 +119,7 @@ class BrokerPool:
             return
         limits = self._limits
         if self._waiting >= limits.waiting or self._waiting_bytes + size > limits.waiting_bytes:
-            raise UpstreamUnavailable(f"too many requests wait for {self._name}")
+            raise UpstreamUnavailable(f"too many requests are waiting for {self._name}")
         waiting = _Waiting(asyncio.get_running_loop().create_future(), size)
         self._queues.setdefault(client, deque()).append(waiting)
         self._waiting += 1

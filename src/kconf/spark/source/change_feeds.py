@@ -119,7 +119,8 @@ class JournalFeed:
         page = self._page(after, max(1, min(limit, PAGE)))
         if page.epoch != self.epoch:
             raise ConfigurationError(
-                f"the store of cluster {self.cluster} was replaced: its epoch was {self.epoch} and is now {page.epoch}"
+                f"the store of cluster {self.cluster} was replaced: its epoch was {self.epoch} and is"
+                f" now {page.epoch}; start the query with a new checkpoint"
             )
         revisions = [FeedRevision(page.epoch, each) for each in page.revisions]
         return FeedPage(revisions, page.next_after, page.next_after >= page.current)

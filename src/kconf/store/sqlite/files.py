@@ -104,7 +104,7 @@ def read_store_key(path: Path) -> bytes:
             "lost, and sensitive values can no longer be compared with older ones"
         ) from None
     if len(key) != KEY_BYTES:
-        raise StoreMismatch(f"{file} is not a key: it has {len(key)} bytes, not {KEY_BYTES}")
+        raise StoreMismatch(f"{file} is not a key: it has {len(key)} bytes, not {KEY_BYTES}; restore it from a backup")
     return key
 
 

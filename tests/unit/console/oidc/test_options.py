@@ -60,7 +60,7 @@ def test_the_secret_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -
         (("--oidc-issuer", "https://idp.test"), "needs --oidc-client-id"),
         ((*ISSUER, "--oidc-require", "groups"), "takes NAME=VALUE, not 'groups'"),
         ((*ISSUER, "--oidc-client-secret-file", "/nothing/here"), "No such file"),
-        ((*ISSUER, "--oidc-client-secret-file", "/dev/null"), "it is empty"),
+        ((*ISSUER, "--oidc-client-secret-file", "/dev/null"), "/dev/null is empty"),
     ],
 )
 def test_mistakes_are_one_sentence(words: tuple[str, ...], why: str) -> None:

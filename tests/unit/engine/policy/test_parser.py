@@ -96,7 +96,7 @@ def test_all_errors_of_a_file_are_reported_at_once() -> None:
         ("[]", "1:1: a policy must be a mapping of fields"),
         ("version: 1", "1:1: a policy needs the field rules"),
         ("rules: {}", "1:8: rules must be a list"),
-        ("version: 2\nrules: []", "1:10: this version of kconf supports version 1 of the language only"),
+        ("version: 2\nrules: []", "1:10: this version of kconf supports only version 1 of the policy language"),
         ("rules: []\nrules: []", "2:1: rules occurs twice in a policy"),
         ("rules: [", "2:1: not YAML: did not find expected node content"),
         ("rules:\n\t- a", "2:1: not YAML: found character that cannot start any token"),

@@ -106,7 +106,7 @@ def test_clients_take_turns() -> None:
 def test_what_waits_is_bounded_by_number_and_by_bytes() -> None:
     async def scene(world: World) -> None:
         await world.send("a1", "a2", "a3", "a4", "a5", "a6")
-        with pytest.raises(UpstreamUnavailable, match="too many requests wait for broker 1"):
+        with pytest.raises(UpstreamUnavailable, match="too many requests are waiting for broker 1"):
             await world.pool.send(RawRequest("a", b"a7"))
         assert len(await world.send("b1")) == 1
         assert world.asked == ["a1", "a2", "b1"]

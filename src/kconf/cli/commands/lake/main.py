@@ -49,7 +49,7 @@ WORDS: Final = {
     "backtest": "what a policy would have refused in the past, and how long it was violated",
     "report": "HTML report: changes, authors, drift, policy findings",
     "sql": "the result of a SQL query on the tables",
-    "tables": "the tables with their meaning and keys, or the columns of one",
+    "tables": "list the tables with their meaning and keys, or the columns of one",
     "register": "the statements that register the tables in Spark SQL",
 }
 _MODULES: Final = {

@@ -109,9 +109,9 @@ def _secret(path: str | None) -> str | None:
     except OSError as error:
         raise ConfigurationError(f"--oidc-client-secret-file {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigurationError(f"--oidc-client-secret-file {path}: it is not UTF-8") from None
+        raise ConfigurationError(f"--oidc-client-secret-file {path} is not UTF-8") from None
     if not found:
-        raise ConfigurationError(f"--oidc-client-secret-file {path}: it is empty")
+        raise ConfigurationError(f"--oidc-client-secret-file {path} is empty")
     return found
 
 
