@@ -13,9 +13,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -28,7 +28,6 @@ from bench.table import Row, heading
 from lab.java import LabError
 
 RESULTS = Path(__file__).parent / "results"
-MAKERS: dict[str, Callable[[], Peer]] = {"kafka": Kafka, "kconf": Kconf}
 
 T = TypeVar("T")
 
@@ -43,6 +42,7 @@ class Settings:
     first_warm_up: float = 6.0
     only: str | None = None
     topics: int = TOPICS  # of the broker for clients and commands
+    kafka_properties: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def quick(cls, only: str | None) -> Settings:
@@ -50,6 +50,12 @@ class Settings:
 
     def __str__(self) -> str:
         return f"medians of {self.rounds} rounds of {self.seconds:g} s, each after {self.warm_up:g} s of warm-up"
+
+
+MAKERS: dict[str, Callable[[Settings], Peer]] = {
+    "kafka": lambda settings: Kafka(settings.kafka_properties),
+    "kconf": lambda settings: Kconf(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ class Arena:
     @property
     def peers(self) -> Sequence[Peer]:
         if not self._peers:
-            self._peers = [self._stack.enter_context(MAKERS[name]()) for name in self.names]
+            self._peers = [self._stack.enter_context(MAKERS[name](self.settings)) for name in self.names]
             for peer in self._peers:
                 self._warm_up(peer)
         return self._peers
@@ -177,9 +183,13 @@ def main(*benchmarks: Benchmark) -> None:
     parser.add_argument("--only", choices=sorted(MAKERS), help="measure one of the two alone")
     parser.add_argument("--rounds", type=int, help="rounds to take the median of")
     parser.add_argument("--seconds", type=float, help="measured seconds in a round")
+    parser.add_argument(
+        "--kafka-property", action="append", default=[], metavar="KEY=VALUE", help="a setting of Kafka; may be repeated"
+    )
     asked = parser.parse_args()
     settings = Settings.quick(asked.only) if asked.quick else Settings(only=asked.only)
-    wanted = {"rounds": asked.rounds, "seconds": asked.seconds}
+    properties = dict(each.split("=", 1) for each in asked.kafka_property)
+    wanted = {"rounds": asked.rounds, "seconds": asked.seconds, "kafka_properties": properties}
     settings = replace(settings, **{name: value for name, value in wanted.items() if value is not None})
     try:
         sys.exit(0 if _measure(settings, benchmarks) else 1)
@@ -193,6 +203,7 @@ def _measure(settings: Settings, benchmarks: Iterable[Benchmark]) -> bool:
     about = [
         f"Kafka {KAFKA_VERSION} and kconf at {_commit()}; {machine.describe()}",
         f"{settings}; load average {_load_average()}",
+        *(f"Kafka has {key}={value}." for key, value in settings.kafka_properties.items()),
         "The ratio is turned so that more is better.",
     ]
     print("\n".join(about), "\n\n" + heading(), flush=True)

@@ -1,7 +1,8 @@
 """The two compared servers: Kafka's own broker from the lab, and kconf, as context managers with one interface.
 
-Both run with their default settings, on loopback, with their files in the same file system. The start is measured in
-the same way for both: from before the process is created to the first response to ApiVersions.
+Both run with their default settings (Kafka with others: `--kafka-property`), on loopback, with their files in the same
+file system. The start is measured in the same way for both: from before the process is created to the first response to
+ApiVersions.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class Kafka:
     name = "kafka"
     shows_writes_within = 180.0  # a broker learns of a change after the controller has responded
 
-    def __init__(self) -> None:
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self.start_seconds = 0.0
-        self._broker = KafkaBroker(KAFKA_VERSION, jvm_options=AT_FULL_SPEED)
+        self._broker = KafkaBroker(KAFKA_VERSION, properties=properties, jvm_options=AT_FULL_SPEED)
 
     def __enter__(self) -> Self:
         self._broker.start()

@@ -233,8 +233,8 @@ ACCEPTED: tuple[Accepted, ...] = (
     ),
     Accepted(
         "AlterConfigs with a repeated resource",
-        "Kafka does not respond at all, or closes the connection. kconf returns 42 for each occurrence, as kconf and Kafka "
-        "do for IncrementalAlterConfigs.",
+        "Kafka does not respond at all, or closes the connection. kconf returns 42 for each occurrence, as kconf and "
+        "Kafka do for IncrementalAlterConfigs.",
         _repeated,
     ),
     Accepted(
