@@ -16,7 +16,7 @@ TOPICS = [f"bench-start-{n:05}" for n in range(10_000)]
 
 def rows(arena: Arena) -> Iterator[Row]:
     with contextlib.ExitStack() as stack:
-        peers = [stack.enter_context(MAKERS[name]()) for name in arena.names]
+        peers = [stack.enter_context(MAKERS[name](arena.settings)) for name in arena.names]
         goals = [Goal("part", 6, "≥ 6× faster"), Goal("most", 0.4, "≤ 0.4 s")]
         yield _row(arena, peers, "start with an empty store", goals)
         for peer in peers:
