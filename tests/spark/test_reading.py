@@ -145,6 +145,20 @@ def test_a_quota_is_named_by_its_flags(place: Path) -> None:
     assert (found["resource"], found["value"]) == ("quota:client-id=(default),user=ann", "5")
 
 
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("producer_byte_rate", ("--user", "ann", "--client-id-default")),
+        ("connection_creation_rate", ()),
+        ("interval.ms", ()),
+        ("consumer.session.timeout.ms", ()),
+    ],
+)
+def test_a_key_of_kafka_that_was_never_set_is_no_error(place: Path, key: str, words: tuple[str, ...]) -> None:
+    for command in (("history",), ("blame",), ("diff", "2026-11-01T01:30", "now"), ("as-of", "now")):
+        assert items(place, *command, *words, "--key", key) == []
+
+
 def test_sensitive_values_are_not_shown_not_even_their_hashes(place: Path) -> None:
     (found, _) = items(place, "blame", "broker:1")
     told = ask(place, "history", "broker:1", "--output", "csv").out
@@ -299,6 +313,7 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("drift", "topic:ordrs"), "the lake has no data on topic:ordrs; did you mean topic:orders?"),
         (("history", "--key", "retention.sm"), "unknown key retention.sm; did you mean retention.ms?"),
         (("violations", "topic:orders", "--key", "retention.sm"), "unknown key retention.sm; did you mean"),
+        (("history", "--key", "producer_byte_rat"), "unknown key producer_byte_rat; did you mean producer_byte_rate?"),
         (("blame", "topic:nothing*"), "topic:nothing* matches nothing in the lake"),
         (("blame", "--cluster", "cluster"), "is a prefix of 2 cluster IDs"),
         (("compare", ONE, "nobody"), "the lake has no cluster 'nobody'"),

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from kconf.lake.schemas import Table
 
 SENSITIVE: Final = "(sensitive)"
-_WITH_KEYS: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+_WITH_KEYS: Final = frozenset(
+    (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS, ResourceType.QUOTA)
+)
 
 
 def open_lake(options: argparse.Namespace) -> LakeTables:
@@ -144,7 +146,7 @@ def did_you_mean(word: str, known: Collection[str], shown: Callable[[str], str] 
 
 
 def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:
-    """A key that was never set is valid if Kafka has it."""
+    """A key that was never set is valid if Kafka has it, for one of the types of resources asked for."""
     from kconf.lake.lookup import LookupFilter
 
     key = asked.key or ""
@@ -154,9 +156,8 @@ def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -
 
     from kconf.configdef.lookup import keys_for, known_key
 
-    kinds = {each.type for each in asked.resources} or set(_WITH_KEYS)
-    kinds &= set(_WITH_KEYS)
-    if any(known_key(kind, key) is not None for kind in kinds):
+    kinds = {each.type for each in asked.resources} or _WITH_KEYS
+    if not kinds & _WITH_KEYS or any(known_key(kind, key) is not None for kind in kinds):
         return
     names = {name for kind in kinds for name in keys_for(kind)} | set(tables.keys())
     near = get_close_matches(key, sorted(names), 1, 0.8)
