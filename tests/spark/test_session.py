@@ -35,7 +35,10 @@ def test_the_jvm_maps_the_class_archive_of_this_user_if_there_is_one(spark: Spar
             "java.io.IOException: No space left on device",
             "The disk is full. {lake} is unchanged by the step that failed.",
         ),
-        ("io.delta.exceptions.ConcurrentAppendException: x", "Another run changed {lake} concurrently; run again."),
+        (
+            "io.delta.exceptions.ConcurrentAppendException: x",
+            "Another run changed {lake} concurrently. Run the pipeline again.",
+        ),
         ("java.io.IOException: x (Permission denied)", "Permission denied on the lake {lake} or its input."),
         ("[DIVIDE] no.\n== SQL ==\nselect", "Spark failed: [DIVIDE] no."),
     ],
@@ -53,7 +56,10 @@ def test_a_jvm_that_has_ended_is_reported_in_one_sentence(
     lake: Lake, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A real one that is killed: test_follow_command.py."""
-    with pytest.raises(LakeError, match=r"^Spark's JVM ended unexpectedly\. .*Run again"), runner.plain_errors(lake):
+    with (
+        pytest.raises(LakeError, match=r"^Spark's JVM ended unexpectedly\. .*run the pipeline again"),
+        runner.plain_errors(lake),
+    ):
         raise error
 
     try:

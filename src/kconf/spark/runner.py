@@ -223,14 +223,14 @@ def plain_errors(lake: Lake) -> Iterator[None]:
     except (ConnectionError, Py4JNetworkError):
         raise LakeError(
             "Spark's JVM ended unexpectedly. It may have been killed, for example because the memory of the machine ran"
-            " out. Run again: the tables are complete up to their last commit."
+            " out. The tables are complete up to their last commit; run the pipeline again to continue."
         ) from None
     except (PySparkException, Py4JError) as error:
         text = str(error)
         if "No space left on device" in text:
             raise LakeError(disk_full(lake.uri)) from None
         if "Concurrent" in text and "Exception" in text:
-            raise LakeBusy(f"Another run changed {lake.uri} concurrently; run again.") from None
+            raise LakeBusy(f"Another run changed {lake.uri} concurrently. Run the pipeline again.") from None
         if "Permission denied" in text:
             raise LakeError(f"Permission denied on the lake {lake.uri} or its input.") from None
         raise LakeError(f"Spark failed: {first_line(error)}") from None

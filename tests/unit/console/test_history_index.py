@@ -40,7 +40,7 @@ def test_files_show_a_person_only_what_the_cluster_shows_them() -> None:
     assert PAYMENTS in found.by_resource
 
 
-def test_a_journal_without_a_change_left_begins_when_it_is_read() -> None:
+def test_a_fully_trimmed_journal_begins_at_the_time_at_which_it_was_read() -> None:
     start = JournalStart(20, 2**63)
     found = _begun(RecordedHistory("feed", "cluster-1", [], [], start), 1_000)
     assert found.trimmed == JournalStart(20, 1_000)

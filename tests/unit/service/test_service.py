@@ -158,7 +158,7 @@ def test_a_check_is_closed_when_its_planner_fails() -> None:
     asyncio.run(scene())
 
 
-def test_a_subscriber_sees_the_commit_before_its_caller_does_and_the_first_one_before_all() -> None:
+def test_subscribers_run_before_submit_returns_and_those_registered_as_first_before_the_others() -> None:
     async def scene() -> None:
         async with running() as service:
             seen: list[tuple[str, int]] = []

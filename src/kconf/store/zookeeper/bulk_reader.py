@@ -16,6 +16,7 @@ from kconf.errors import StoreUnavailable
 
 _GET_DATA, _GET_CHILDREN, _SYNC, _CLOSE = 4, 8, 9, -11
 _NO_NODE: Final = -101
+_REASONS: Final = {-102: "access denied (NOAUTH)", -112: "the session expired"}
 _WINDOW: Final = 400
 _TIMEOUT: Final = 30.0
 _HEAD: Final = Struct(">iqi")  # xid, zxid, error
@@ -88,7 +89,8 @@ class BulkReader:
                 if error_code == 0:
                     yield path, answer
                 elif error_code != _NO_NODE:
-                    raise StoreUnavailable(f"ZooKeeper refused to read {path}: error {error_code}")
+                    reason = _REASONS.get(error_code, f"error {error_code}")
+                    raise StoreUnavailable(f"ZooKeeper refused to read {path}: {reason}")
 
     def _request(self, operation: int, path: str) -> bytes:
         name = (self._chroot + path).encode()

@@ -303,7 +303,7 @@ def test_a_class_that_hangs_blocks_no_other_and_is_called_again_after_it_returns
     asyncio.run(scene())
 
 
-def test_a_hanging_class_whose_caller_went_away_is_noticed_by_the_next() -> None:
+def test_a_policy_class_that_hangs_after_its_client_disconnected_refuses_the_next_change() -> None:
     async def scene() -> None:
         policy = Stuck()
         policies = PolicyManager(policy, timeout=1.0)
