@@ -26,7 +26,7 @@ from kconf.protocol.headers import HEAD
 from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kconf.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from tests.unit.client.drivers import driver
-from tests.unit.client.fake import FakeBroker
+from tests.unit.client.fake import CLOSE, FakeBroker
 
 ORDERS = Resource.topic("orders")
 LONG_FRAME = (100_000).to_bytes(4, "big")
@@ -147,3 +147,11 @@ def test_waiting_for_the_calls_of_other_threads_counts() -> None:
 def _gives_up(admin: SyncAdminClient) -> None:
     with contextlib.suppress(RequestTimedOut):
         admin.describe_configs([ORDERS], timeout=3.0)
+
+
+def test_a_broker_that_is_lost_until_the_deadline_is_a_timeout_for_a_request_to_every_broker(kind: str) -> None:
+    with FakeBroker() as broker, driver(kind, broker.address) as admin:
+        admin.describe_configs([ORDERS])
+        broker.handlers["Metadata"] = lambda asked, version: CLOSE
+        with pytest.raises(RequestTimedOut, match=r"ListGroups did not succeed in .*; last error: .* was lost before"):
+            admin.list_groups(timeout=0.5)

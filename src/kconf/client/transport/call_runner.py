@@ -8,7 +8,7 @@ If no request of a call was answered, the call raises an error. If some were, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 from kconf.client.calls.base import ANY, CONTROLLER, EVERY, RETRIABLE, Call, CallResult, K, V
@@ -73,7 +73,7 @@ class _CallRunner(Generic[K, V, T]):
                 if _is_final(error):
                     raise
                 self.errors.update(dict.fromkeys(self.pending, error))
-            if self.pending and not (yield from self._backoff()):
+            if self.pending and not (yield from self._backoff(self.errors.values())):
                 break
         return self._result()
 
@@ -90,15 +90,18 @@ class _CallRunner(Generic[K, V, T]):
 
     def _every_node(self) -> CallSteps[None]:
         """Replace the items of a call to every node by the ids of all nodes."""
-        while True:
+        failure: KafkaError | None = None
+        while failure is None or (yield from self._backoff([failure])):
             try:
                 yield from self._update_metadata()
             except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:
-                if _is_final(error) or not (yield from self._backoff()):
+                if _is_final(error):
                     raise
-                continue
-            self.pending = dict.fromkeys(self.cluster.nodes)  # type: ignore[arg-type]
-            return
+                failure = error
+            else:
+                self.pending = dict.fromkeys(self.cluster.nodes)  # type: ignore[arg-type]
+                return
+        raise self._final_error(failure)
 
     def _needs_metadata(self, routes: dict[K, int]) -> bool:
         if self.cluster.is_fresh(self.clock()):
@@ -206,14 +209,17 @@ class _CallRunner(Generic[K, V, T]):
         self.pending.pop(item, None)
         self.errors.pop(item, None)
 
-    def _backoff(self) -> CallSteps[bool]:
-        """Wait before the next attempt. Returns False if the attempts or the time are exhausted."""
+    def _backoff(self, errors: Collection[KafkaError]) -> CallSteps[bool]:
+        """Wait before the next attempt. `errors` are those of the last one.
+
+        Returns False if the attempts or the time are exhausted.
+        """
         retries, bootstrap = self.cluster.settings.retries, self.cluster.settings.bootstrap.addresses
         reached = self.cluster.reached
         self.attempts += 1
         if not reached and self.attempts >= retries.connect_attempts * len(bootstrap):
             return False
-        if retries.lost_attempts is not None and self.attempts >= retries.lost_attempts and self._is_lost():
+        if retries.lost_attempts is not None and self.attempts >= retries.lost_attempts and _is_lost(errors):
             return False
         rounds = self.attempts if reached else (self.attempts - 1) // len(bootstrap) + 1
         delay, self.throttle = max(retries.delay(rounds, self.jitter()), self.throttle), 0.0
@@ -225,13 +231,9 @@ class _CallRunner(Generic[K, V, T]):
         yield Backoff(delay)
         return True
 
-    def _is_lost(self) -> bool:
-        """Whether no connection was possible in the last attempt."""
-        return bool(self.errors) and all(isinstance(each, ConnectionFailed) for each in self.errors.values())
-
     def _result(self) -> T:
         if not self.outcomes and self.errors:
-            raise self._error()
+            raise self._final_error(next(iter(self.errors.values())))
         for item in self.pending:
             self.errors.setdefault(item, RequestTimedOut())
         failures = {item: error.failure() for item, error in self.errors.items()}
@@ -239,8 +241,8 @@ class _CallRunner(Generic[K, V, T]):
         order = self.call.items if self.call.route != EVERY else found
         return self.call.finish({item: found[item] for item in order})
 
-    def _error(self) -> KafkaError:
-        error = next(iter(self.errors.values()))
+    def _final_error(self, error: KafkaError) -> KafkaError:
+        """The error of a call without any response, from the error of its last attempt."""
         if isinstance(error, ConnectionFailed | RequestTimedOut):
             error.sent = error.sent or self.may_be_done  # also if the last attempt was not sent
         was_connected = self.cluster.reached or self.may_be_done
@@ -253,6 +255,11 @@ class _CallRunner(Generic[K, V, T]):
         if isinstance(error, ConnectionFailed) and not self.cluster.reached and len(addresses) > 1:
             return ConnectionFailed(f"none of {', '.join(map(str, addresses))} can be reached; last error: {error}")
         return error
+
+
+def _is_lost(errors: Collection[KafkaError]) -> bool:
+    """Whether no connection was possible."""
+    return bool(errors) and all(isinstance(each, ConnectionFailed) for each in errors)
 
 
 def _is_final(error: KafkaError) -> bool:

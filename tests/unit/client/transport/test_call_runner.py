@@ -405,6 +405,30 @@ def test_groups_are_requested_from_every_broker() -> None:
     assert world.routed == [A, B]
 
 
+@pytest.mark.parametrize("call", [ListGroups(), DescribeConfigs([ORDERS])])
+def test_a_cluster_that_is_lost_until_the_deadline_is_a_timeout_for_every_route(call: Call[Any, Any, Any]) -> None:
+    world = World(lost)
+    world.run(ListNodes())
+    world.lost_metadata = 1000
+
+    with pytest.raises(RequestTimedOut, match=rf"{call.name} did not succeed in \d+ s; last error: the connection"):
+        world.run(call, timeout=5)
+
+    assert 4 < world.now <= 5
+
+
+def test_a_lost_cluster_is_reported_soon_for_requests_to_every_node_too() -> None:
+    world = World(fine)
+    settings = world.cluster.settings
+    world.cluster.settings = settings._replace(retries=settings.retries._replace(lost_attempts=3))
+    world.lost_metadata = 1000
+
+    with pytest.raises(ConnectionFailed, match="was lost"):
+        world.run(ListGroups())
+
+    assert len(world.pauses) == 2
+
+
 def test_groups_are_listed_after_a_first_attempt_for_metadata_failed() -> None:
     world = World(lambda request: CallResult({each: [] for each in request.items}))
     world.lost_metadata = 1
