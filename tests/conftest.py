@@ -9,7 +9,10 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.targets", "tests.support.workers"]
+pytest_plugins = [
+    "lab.pytest_plugin",
+    *(f"tests.support.{name}" for name in ("random_order", "sessions", "targets", "workers")),
+]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: child processes would ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)

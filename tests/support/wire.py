@@ -16,7 +16,7 @@ from kconf.protocol.headers import LENGTH, ResponseTags, read_response, read_res
 class Wire:
     """One connection. `ask("Metadata", 0, topics=[])` sends that request and returns the decoded response."""
 
-    def __init__(self, address: str, *, client_id: str | None = "wire", timeout: float = 20.0) -> None:
+    def __init__(self, address: str, *, client_id: str | None = "wire", timeout: float = 60.0) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout)
         self._client_id = client_id
