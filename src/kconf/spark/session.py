@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
 from kconf.spark.startup import cache, class_archive, s3_jars
+from kconf.spark.startup.credentials import REDACTED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,6 +195,7 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
         "spark.sql.ansi.enabled": "false",  # an invalid number is null, not an error
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {jvm}",
         "spark.executor.extraJavaOptions": f"-Duser.timezone=UTC {_JVM}",
+        "spark.redaction.regex": REDACTED,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",

@@ -79,8 +79,11 @@ def spark_uri(uri: str) -> str:
 
 
 def endpoint() -> str | None:
-    """The address of an S3 server other than AWS, from the environment."""
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
+    """The address of an S3 server other than AWS, from the environment. Others can see it, so it has no password."""
+    found = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
+    if found is not None and "@" in found:
+        raise ConfigurationError("AWS_ENDPOINT_URL must not contain credentials; set AWS_ACCESS_KEY_ID instead")
+    return found
 
 
 def storage_options(uri: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kconf.cli.common.pipeline.spark_session import spark_settings
 from kconf.errors import ConfigurationError
 from kconf.spark import session
 from kconf.spark.startup import cache, s3_jars
@@ -78,27 +77,10 @@ def test_spark_is_given_the_address_and_no_credentials() -> None:
     assert SECRET not in str(settings)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "spark.hadoop.fs.s3a.secret.key",
-        "spark.hadoop.fs.s3a.access.key",
-        "spark.hadoop.fs.s3a.session.token",
-        "spark.hadoop.fs.azure.account.key.account.dfs.core.windows.net",
-    ],
-)
-def test_a_credential_is_refused_on_the_command_line(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="would show a credential to everyone") as raised:
-        spark_settings([f"{name}={SECRET}"])
+def test_an_address_with_a_password_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://user:{SECRET}@store:9000")
+
+    with pytest.raises(ConfigurationError, match="AWS_ENDPOINT_URL must not contain credentials") as raised:
+        s3_jars.with_s3({"spark.master": "local[2]"})
 
     assert SECRET not in str(raised.value)
-
-
-def test_settings_that_only_name_where_credentials_are_found_are_accepted() -> None:
-    words = [
-        "spark.hadoop.fs.s3a.aws.credentials.provider=a.b.C",
-        "spark.hadoop.hadoop.security.credential.provider.path=jceks://file/etc/keys",
-        "spark.sql.shuffle.partitions=4",
-    ]
-
-    assert len(spark_settings(words)) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from kconf.spark.delta_tables import Lake
 
-_CREDENTIAL = re.compile(r"(?i)secret|password|token|access[.-]?key|account[.-]?key|credential(?!s?[.-]provider)")
 _LITTLE = 16 * 1024 * 1024  # bytes of input above which compilation pays off
 _IN_MEMORY = 4 * 1024 * 1024  # bytes of lake and input below which all tables are written from memory
 
@@ -63,19 +61,23 @@ def checked_places(*uris: str) -> list[str]:
 
 
 def spark_settings(words: Sequence[str]) -> dict[str, str]:
-    """The settings of --conf; the last one of a name applies."""
+    """The settings of --conf; the last one of a name applies. Messages do not repeat values."""
+    from kconf.spark.startup.credentials import has_credential
+
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals or not name.startswith("spark."):
-            raise ConfigurationError(f"--conf takes K=V with a key that starts with spark., not {name!r}")
-        if name == "spark.master":
-            raise ConfigurationError("set the Spark master with --master, not --conf spark.master")
-        if _CREDENTIAL.search(name):
+        if not equals:
+            raise ConfigurationError("--conf takes K=V with a key that starts with spark.; there is no =")
+        if has_credential(name, value):
             raise ConfigurationError(
                 f"--conf {name} would show a credential to everyone who can list processes; set the environment "
                 "variables of the store, or put it into core-site.xml in $HADOOP_CONF_DIR"
             )
+        if not name.startswith("spark."):
+            raise ConfigurationError(f"--conf takes K=V with a key that starts with spark., not {name!r}")
+        if name == "spark.master":
+            raise ConfigurationError("set the Spark master with --master, not --conf spark.master")
         found[name] = value
     return found
 
