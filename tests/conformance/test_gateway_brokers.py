@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
-from kconf.model.alteration import NewTopic
+from kconf.errors import ErrorCode
+from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
+from kconf.model.resource import Resource
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
 from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kconf.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -148,6 +150,40 @@ def test_the_ports_follow_the_brokers(cluster: KafkaCluster, front: str) -> None
     node.start()
     until(lambda: addresses(front), before)
     assert accepts(before[3])
+
+
+@pytest.mark.faults
+def test_a_stopped_broker_is_fenced_and_not_described_with_values_of_others(cluster: KafkaCluster, front: str) -> None:
+    first = Resource.broker(1)
+    with SyncAdminClient(front, timeout=20.0) as admin:
+        threads = "num.io.threads"
+        change = {first: [AlterConfigOp(OpType.SET, threads, "9")]}
+        admin.incremental_alter_configs(change, validate_only=True).raise_for_failures()
+    node: KafkaBroker = cluster.nodes[0]
+    node.stop()
+    try:
+        until(lambda: fenced(front), [1])
+        assert fenced(front) == fenced(cluster.bootstrap)
+        one = side(front)
+        describe = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "1", None)])
+        configs = [IncrementalAlterableConfig(threads, 0, "9")]
+        alter = IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(BROKER, "1", configs)], True)
+        described: Any = one.ask(Ask("DescribeConfigs", 4, describe))
+        altered: Any = one.ask(Ask("IncrementalAlterConfigs", 1, alter))
+        one.close()
+        for found in (described.results[0], altered.responses[0]):
+            assert (found.error_code, found.error_message) == (
+                ErrorCode.REQUEST_TIMED_OUT,
+                "broker 1 does not respond, so its configs are unknown; try again later",
+            )
+    finally:
+        node.start()
+    until(lambda: fenced(front), [])
+
+
+def fenced(address: str) -> list[int]:
+    with SyncAdminClient(address) as admin:
+        return [number for number, each in admin.describe_cluster(fenced=True).nodes.items() if each.fenced]
 
 
 def accepts(address: str) -> bool:

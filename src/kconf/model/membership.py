@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 
@@ -20,10 +21,14 @@ class ClusterMember(NamedTuple):
 
 
 class ClusterMembers(NamedTuple):
-    """kconf servers and Kafka brokers. If there are brokers, clients see only these."""
+    """kconf servers and Kafka brokers. If there are brokers, clients see only these.
+
+    `fenced` brokers are registered in a KRaft cluster, and do not run or have not caught up.
+    """
 
     servers: Mapping[int, ClusterMember]
     brokers: Mapping[int, ClusterMember]
+    fenced: Mapping[int, ClusterMember] = MappingProxyType({})
 
     @property
     def ids(self) -> tuple[int, ...]:

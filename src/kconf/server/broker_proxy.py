@@ -1,20 +1,27 @@
 """The real brokers that this server answers for: those on the same ZooKeeper, or those behind a gateway.
 
 Their dynamic configs are in the store. Their static configs and logger levels are not: the server reads them from the
-brokers' plaintext listeners. If a broker is unavailable, it is described without its static configs, and requests about
-its loggers fail.
+brokers. If a broker cannot be asked, requests about it fail: defaults in place of its static configs would be false.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
 from kconf.engine.configs.alter import java_int
 from kconf.engine.configs.resolver import ConfigResolver
-from kconf.errors import BrokerNotAvailable, KconfError
+from kconf.errors import (
+    ApiError,
+    AuthenticationFailed,
+    BrokerNotAvailable,
+    ConnectionFailed,
+    ErrorCode,
+    KafkaError,
+    RequestTimedOut,
+)
 from kconf.model.alteration import AlterConfigOp
 from kconf.model.entry import View, static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 _TIMEOUT: Final = 5.0  # seconds for a broker to respond
+_NONE: Final[Overrides] = {}
 
 
 class BrokerProxy:
@@ -43,19 +51,24 @@ class BrokerProxy:
         return NO_MEMBERS if self._service is None else self._service.store.members
 
     def find(self, name: str) -> int | None:
-        """The id of a broker that this server answers for, by the name of its resource."""
+        """The id of a broker that this server answers for, by the name of its resource. It may be fenced."""
         number = java_int(name)
-        return number if number in self.members.brokers else None
+        return number if number in self.members.brokers or number in self.members.fenced else None
 
     def resolvers(self, state: State) -> Mapping[int, ConfigResolver]:
-        """The resolver of each broker, with its static configs if they are known."""
-        brokers = self.members.brokers
-        if not brokers:
-            return {}
-        return {number: self._resolver(state, number) for number in brokers}
+        """The resolver of each broker whose static configs are known.
 
-    def _resolver(self, state: State, number: int) -> ConfigResolver:
-        _, static = self._static.get(number, (None, {}))
+        Brokers without a plaintext listener, which never show theirs to a server on their ZooKeeper, have defaults.
+        """
+        found: dict[int, ConfigResolver] = {}
+        for number, broker in self.members.brokers.items():
+            if number in self._static:
+                found[number] = self._resolver(state, number, self._static[number][1])
+            elif broker.plaintext is None:
+                found[number] = self._resolver(state, number, _NONE)
+        return found
+
+    def _resolver(self, state: State, number: int, static: Overrides) -> ConfigResolver:
         base, snapshot = state.resolver, state.snapshot
         here = snapshot.overrides(Resource.broker(number))
         known = self._resolvers.get(number)
@@ -69,27 +82,38 @@ class BrokerProxy:
             known = self._resolvers[number] = ConfigResolver(base.catalog, static, base.everywhere, here)
         return known
 
-    async def load_static(self, numbers: Iterable[int]) -> None:
-        """Read the static configs of brokers, unless they were read since the broker started."""
+    async def load_static(self, numbers: Collection[int]) -> dict[int, ApiError]:
+        """Read the static configs of brokers, unless they were read since the broker started.
+
+        Returns the error of each broker whose static configs are unknown.
+        """
         brokers = self.members.brokers
         unknown = [
             brokers[each] for each in numbers if each in brokers and self._static.get(each, (None,))[0] != brokers[each]
         ]
-        await asyncio.gather(*map(self._load_static, unknown))
+        failures = await asyncio.gather(*map(self._load_static, unknown))
+        found = {broker.id: failure for broker, failure in zip(unknown, failures, strict=True) if failure is not None}
+        return found | {each: _no_response(each) for each in numbers if each not in brokers}
 
-    async def _load_static(self, broker: ClusterMember) -> None:
+    async def _load_static(self, broker: ClusterMember) -> ApiError | None:
+        resource = Resource.broker(broker.id)
         try:
             async with self._client(broker) as client:
-                found = await client.describe_configs([Resource.broker(broker.id)], synonyms=True)
-                view = found[Resource.broker(broker.id)]
-        except KconfError as error:
-            log.warning("cannot read the static configuration of broker %d: %s", broker.id, error)
-            return
+                view = (await client.describe_configs([resource], synonyms=True, timeout=_TIMEOUT))[resource]
+        except KafkaError as error:
+            log.warning("cannot read the static configs of broker %d: %s", broker.id, error)
+            return _unknown(broker, error)
         self._static[broker.id] = (broker, static_overrides(view))
+        return None
 
     async def describe_loggers(self, number: int) -> View:
-        async with self._client(self.members.brokers[number]) as client:
-            return (await client.describe_configs([Resource.logger(number)]))[Resource.logger(number)]
+        """The loggers of a broker. Raises KafkaError."""
+        broker, resource = self._member(number), Resource.logger(number)
+        try:
+            async with self._client(broker) as client:
+                return (await client.describe_configs([resource], timeout=_TIMEOUT))[resource]
+        except (ConnectionFailed, RequestTimedOut) as error:
+            raise _unknown(broker, error).error() from None
 
     async def alter_loggers(
         self, principal: str, number: int, alterations: Sequence[AlterConfigOp], *, validate_only: bool
@@ -101,9 +125,15 @@ class BrokerProxy:
             principal, resource, alterations, validate_only=validate_only
         ):
             return
-        async with self._client(self.members.brokers[number]) as client:
+        async with self._client(self._member(number)) as client:
             answer = await client.incremental_alter_configs({resource: alterations}, validate_only=validate_only)
             answer[resource]
+
+    def _member(self, number: int) -> ClusterMember:
+        found = self.members.brokers.get(number)
+        if found is None:
+            raise _no_response(number).error()
+        return found
 
     def _client(self, broker: ClusterMember) -> AdminClient:
         from kconf.client.admin import AdminClient
@@ -115,3 +145,16 @@ class BrokerProxy:
         host, port = broker.plaintext
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return AdminClient(address, timeout=_TIMEOUT, connect_attempts=1)
+
+
+def _unknown(broker: ClusterMember, error: KafkaError) -> ApiError:
+    """The error for a broker whose static configs cannot be read. Retriable if the broker does not respond."""
+    if isinstance(error, ConnectionFailed | RequestTimedOut | AuthenticationFailed):
+        return _no_response(broker.id)
+    return ApiError(error.code, f"the configs of broker {broker.id} cannot be read: {error}")
+
+
+def _no_response(number: int) -> ApiError:
+    return ApiError(
+        ErrorCode.REQUEST_TIMED_OUT, f"broker {number} does not respond, so its configs are unknown; try again later"
+    )

@@ -130,7 +130,7 @@ class ServerContext:
         if named is not None:
             brokers = {number: each for number, each in brokers.items() if number == named}
         return AlterTarget(
-            self.node_id if named is None else named,
+            self.broker_id if named is None else named,
             self.service.stored_resolver(state),
             check,
             brokers,
@@ -143,6 +143,12 @@ class ServerContext:
 
     def cluster(self, state: State) -> ClusterDefaults:
         return ClusterDefaults(self.broker_ids, state.resolver, self.new_id)
+
+    @property
+    def broker_id(self) -> int:
+        """The broker that answers a request which names none: this server, or one behind a gateway."""
+        described = self.service.store.described_broker
+        return self.node_id if described is None else described
 
     @property
     def broker_ids(self) -> tuple[int, ...]:

@@ -96,16 +96,16 @@ class _BrokersCatalog:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._made: tuple[object, Catalog] | None = None
+        self._made: tuple[str, object, Catalog] | None = None
 
     def __call__(self) -> Catalog:
         from kconf.configdef.releases.catalogs import catalog_of
 
-        others = self._store.brokers_keys
-        if self._made is None or self._made[0] is not others:
-            base = catalog_of(self._store.brokers_release or "3.9")
-            self._made = others, with_keys(base, others) if others else base
-        return self._made[1]
+        release, others = self._store.brokers_release or "3.9", self._store.brokers_keys
+        if self._made is None or self._made[0] != release or self._made[1] is not others:
+            base = catalog_of(release)
+            self._made = release, others, with_keys(base, others) if others else base
+        return self._made[2]
 
 
 async def _open_store(

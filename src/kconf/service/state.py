@@ -64,7 +64,7 @@ class StateFactory:
         everywhere: Overrides = _NO_OVERRIDES
         here: Overrides = _NO_OVERRIDES
         if not self._ignore_broker_configs:
-            everywhere, here = snapshot.overrides(_ALL_BROKERS), snapshot.overrides(self._own)
+            everywhere, here = snapshot.overrides(_ALL_BROKERS), snapshot.overrides(self._broker)
         static = self.own_configs.static if self._store.brokers_static is None else self._store.brokers_static
         if (
             everywhere is not resolver.everywhere
@@ -84,5 +84,11 @@ class StateFactory:
             resolver.catalog,
             resolver.static,
             snapshot.overrides(_ALL_BROKERS),
-            snapshot.overrides(self._own),
+            snapshot.overrides(self._broker),
         )
+
+    @property
+    def _broker(self) -> Resource:
+        """The broker whose layers a resolver has: both its static and its dynamic configs."""
+        described = self._store.described_broker
+        return self._own if described is None else Resource.broker(described)

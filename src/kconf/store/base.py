@@ -181,7 +181,12 @@ class Store(Protocol):
 
     @property
     def brokers_static(self) -> Overrides | None:
-        """The static configs of the brokers behind a gateway; otherwise None."""
+        """The static configs of `described_broker`, from which topics inherit. None: not the store of a gateway."""
+        ...
+
+    @property
+    def described_broker(self) -> int | None:
+        """The broker behind a gateway whose configs stand for those of all brokers; otherwise None."""
         ...
 
     @property
@@ -296,6 +301,7 @@ class OwnStateMixin:
     """Methods that are trivial for a store with its own state."""
 
     brokers_static: Overrides | None = None
+    described_broker: int | None = None
     brokers_authorizer: str | None = None
     brokers_release: str | None = None
     brokers_keys: Mapping[ResourceType, ConfigDef] = MappingProxyType({})

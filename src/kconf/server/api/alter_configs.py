@@ -7,11 +7,12 @@ overrides that the client wants to keep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kconf.engine.configs.alter import Outcomes, plan_alter
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
-from kconf.errors import ApiError, ErrorCode, StoreError
+from kconf.errors import ApiError, ErrorCode, NotAuthorized, StoreError
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
@@ -75,21 +76,30 @@ async def alter(
 ) -> Outcomes:
     """Submit alterations of all resources except loggers, and record refusals and dry runs in the audit log.
 
-    Changes of resources whose state a gateway does not know are refused.
+    Changes of resources whose state is unknown are refused.
     """
-    unknown = context.service.store.unknown
-    if unknown.kinds or unknown.resources:
-        refused = [unknown.of(each.resource) for each in in_slices(requested)]
-        if any(refused):
-            known = [each for each, failure in zip(in_slices(requested), refused, strict=True) if failure is None]
-            answered = await alter(
-                context, known, call, replace=replace, validate_only=validate_only, known_deletions=known_deletions
-            )
-            rest = iter(answered)
-            outcomes: Outcomes = [next(rest) if failure is None else failure for failure in refused]
-            audit(context, call, requested, outcomes, dry_run=validate_only)
-            return outcomes
+    refused = await _unknown(context, requested, call)
+    known = [each for each in in_slices(requested) if each.resource not in refused] if refused else requested
+    answered = await _alter_known(
+        context, known, call, replace=replace, validate_only=validate_only, known_deletions=known_deletions
+    )
+    if not refused:
+        return answered
+    unknown = [each for each in in_slices(requested) if each.resource in refused]
+    audit(context, call, unknown, [refused[each.resource] for each in unknown], dry_run=validate_only)
+    rest = iter(answered)
+    return [refused.get(each.resource) or next(rest) for each in in_slices(requested)]
 
+
+async def _alter_known(
+    context: ServerContext,
+    requested: Sequence[ResourceAlterations],
+    call: ApiRequest,
+    *,
+    replace: bool,
+    validate_only: bool,
+    known_deletions: bool,
+) -> Outcomes:
     def planned(
         state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks, check: StartCheck | None
     ) -> Plan[Outcomes]:
@@ -127,6 +137,46 @@ async def alter(
     if validate_only or any(outcomes):
         audit(context, call, requested, outcomes, dry_run=validate_only)
     return outcomes
+
+
+async def _unknown(
+    context: ServerContext, requested: Sequence[ResourceAlterations], call: ApiRequest
+) -> Mapping[Resource, ApiError]:
+    """Resources that cannot be planned: a gateway does not know their state, or a broker cannot be asked for it."""
+    unknown = context.service.store.unknown
+    found = await _unknown_brokers(context, requested, call)
+    if unknown.kinds or unknown.resources:
+        for each in in_slices(requested):
+            if (failure := unknown.of(each.resource)) is not None:
+                found[each.resource] = failure
+    return found
+
+
+async def _unknown_brokers(
+    context: ServerContext, requested: Sequence[ResourceAlterations], call: ApiRequest
+) -> dict[Resource, ApiError]:
+    """The real brokers whose static configs are needed for the plan and cannot be read now."""
+    if not context.brokers.members.brokers:
+        return {}
+    found = {
+        each.resource: context.brokers.find(each.resource.name)
+        for each in in_slices(requested)
+        if each.resource.type == ResourceType.BROKER
+    }
+    addressed = call.node  # as in Kafka, it refuses changes of other brokers
+    named = {
+        resource: number
+        for resource, number in found.items()
+        if number is not None and (addressed is None or addressed == number)
+    }
+    failures = await context.brokers.load_static(set(named.values()))
+    if failures and not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+        failures = dict.fromkeys(failures, NotAuthorized(NotAuthorized.stock).failure())
+    return {
+        resource: failures[number]
+        for resource, number in named.items()
+        if number in failures and failures[number].code != ErrorCode.BROKER_NOT_AVAILABLE  # it never shows them
+    }
 
 
 def _reread_key_stores(

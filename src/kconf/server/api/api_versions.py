@@ -66,7 +66,7 @@ def _is_here(context: ServerContext, cluster_id: str, node_id: int, port_of: int
     if port_of is not None:
         return node_id == port_of
     members = context.service.store.members
-    return node_id == context.node_id or (bool(members.brokers) and node_id in members.ids)
+    return node_id == context.broker_id or (bool(members.brokers) and node_id in members.ids)
 
 
 def unsupported() -> ApiVersionsResponse:

@@ -27,8 +27,19 @@ def handle(context: ServerContext, request: DescribeClusterRequest, call: ApiReq
         endpoint_type=_BROKERS,
         cluster_id=context.cluster_id,
         controller_id=controller(context),
-        brokers=[DescribeClusterBroker(*each) for each in nodes(context, call)],
+        brokers=[DescribeClusterBroker(*each) for each in nodes(context, call)]
+        + (_fenced(context, call) if request.include_fenced_brokers else []),
         cluster_authorized_operations=cluster_operations(call)
         if request.include_cluster_authorized_operations
         else NOT_REQUESTED,
     )
+
+
+def _fenced(context: ServerContext, call: ApiRequest) -> list[DescribeClusterBroker]:
+    """The brokers behind a gateway that do not run."""
+    return [
+        DescribeClusterBroker(
+            each.id, call.host, context.addresses.port(call.listener, each.id, call.port), each.rack, True
+        )
+        for each in context.service.store.members.fenced.values()
+    ]

@@ -6,7 +6,7 @@ topic costs a few appends, and topics with the same overrides share their bytes 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from kconf.engine.configs.alter import check_node
@@ -60,8 +60,8 @@ async def _ask_brokers(
 ) -> list[bytes]:
     """Read static configs and loggers from the real brokers, then describe."""
     named = [(each.resource_type, context.brokers.find(each.resource_name)) for each in wanted]
-    await context.brokers.load_static(
-        number for kind, number in named if kind == ResourceType.BROKER and number is not None
+    description.unknown_brokers = await context.brokers.load_static(
+        {number for kind, number in named if kind == ResourceType.BROKER and number is not None}
     )
     for kind, number in named:
         if kind == ResourceType.BROKER_LOGGER and number is not None:
@@ -88,6 +88,7 @@ class _Description:
         self._results: list[tuple[bytes, bytes]] = []
         self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
         self.levels: dict[int, View | KafkaError] = {}  # logger levels of real brokers
+        self.unknown_brokers: Mapping[int, ApiError] = {}  # brokers that cannot be asked
 
     def add(self, wanted: Sequence[DescribeConfigsResource]) -> None:
         for each in in_slices(wanted):
@@ -114,6 +115,8 @@ class _Description:
                 check_node(resource.name, self._call.node, "", empty=resource.type == ResourceType.BROKER)
             number = self._context.brokers.find(resource.name)
             if number is not None and resource.type == ResourceType.BROKER:
+                if number in self.unknown_brokers:
+                    raise self.unknown_brokers[number].error()
                 return self._context.brokers.resolvers(self._state)[number].broker()
             if number is not None and number in self.levels:
                 levels = self.levels[number]
@@ -164,10 +167,10 @@ def _view(context: ServerContext, state: State, resource: Resource) -> View:
             raise UnknownTopic("") if problem is None else InvalidTopic(problem)
         return resolver.topic(state.snapshot.overrides(resource))
     if kind == ResourceType.BROKER:
-        check_node(name, context.node_id, "or be empty for all brokers", empty=True)
+        check_node(name, context.broker_id, "or be empty for all brokers", empty=True)
         return resolver.broker() if name else resolver.brokers()
     if kind == ResourceType.BROKER_LOGGER:
-        check_node(name, context.node_id, "")
+        check_node(name, context.broker_id, "")
         return context.loggers.describe()
     if not name:
         raise InvalidRequest(f"a {kind.word} needs a name")

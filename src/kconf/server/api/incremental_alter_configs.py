@@ -93,7 +93,7 @@ async def _alter_logger(
                 call.caller.principal, broker, requested.alterations, validate_only=validate_only
             )
             return None
-        check_node(name, context.node_id, "")
+        check_node(name, context.broker_id, "")
         context.loggers.alter(requested.alterations, validate_only=validate_only)
     except KafkaError as error:
         return error.failure()

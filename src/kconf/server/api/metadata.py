@@ -73,7 +73,7 @@ def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int,
 
 def controller(context: ServerContext) -> int:
     """The controller id in responses: this server, or the first broker that it answers for."""
-    return context.node_id if context.node_id in context.broker_ids else context.broker_ids[0]
+    return context.broker_id if context.broker_id in context.broker_ids else context.broker_ids[0]
 
 
 def leadership(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, int, Sequence[int], Sequence[int]]:

@@ -7,11 +7,21 @@ from logging import getLogger
 from typing import Final, NoReturn
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.cluster import DescribeFeatures
 from kconf.configdef.learned import learn_keys
 from kconf.configdef.releases.catalogs import catalog_of
-from kconf.configdef.releases.detect import release_of
-from kconf.errors import ApiError, ErrorCode, KafkaError, NotAuthorized, SecurityDisabled, StoreUnavailable
+from kconf.configdef.releases.detect import ClusterRelease, release_of
+from kconf.errors import (
+    ApiError,
+    ErrorCode,
+    KafkaError,
+    NotAuthorized,
+    SecurityDisabled,
+    StoreUnavailable,
+    UnsupportedVersion,
+)
 from kconf.model.acl import AclFilter, AclType
+from kconf.model.cluster import ClusterDescription
 from kconf.model.entry import static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.resource import Overrides, Resource, ResourceType
@@ -31,12 +41,13 @@ def other_cluster(found: str | None, wanted: str) -> str:
 
 
 class UpstreamBrokers:
-    """Reads the brokers when created and on `read`. `static` has the static configs of the first broker."""
+    """Reads the brokers when created and on `read`. `static` has the static configs of the `described` broker."""
 
     def __init__(self, client: SyncAdminClient) -> None:
         self._client = client
         self._reads = 0
         self.members: ClusterMembers = NO_MEMBERS
+        self.described = -1
         self.static: Overrides = {}
         self.elr_version: int | None = None
         self.authorizer: str | None = None
@@ -45,31 +56,45 @@ class UpstreamBrokers:
         self.cluster_id = ""
         self.problem: str | None = None
         """Set while the addresses lead to another cluster."""
+        self._release: ClusterRelease | None = None
         self.cluster_id = self.read()
-        self.release, self._is_exact = self._read_release()
 
     def read(self, timeout: float | None = None) -> str:
         """Read the brokers. Returns the cluster id."""
-        found = self._client.describe_cluster(timeout=timeout)
+        found = self._describe_cluster(timeout)
         if found.cluster_id is None:
             raise StoreUnavailable("the cluster did not report its ID")
         if self.cluster_id and found.cluster_id != self.cluster_id:
             self._found_problem(other_cluster(found.cluster_id, self.cluster_id))
         self.problem = None
-        if not found.nodes:
+        alive = {each.id: each for each in found.nodes.values() if not each.fenced}
+        if not alive:
             raise StoreUnavailable("the cluster has no brokers at the moment")
-        static = self._read_static(Resource.broker(min(found.nodes)), timeout)
-        if static != self.static:  # the resolver is reused as long as this is the same object
-            self.static = static
+        described = min(alive)
+        self._read_release(described, timeout)
+        static = self._read_static(Resource.broker(described), timeout)
+        if static != self.static or described != self.described:
+            # The resolver is reused as long as this is the same object.
+            self.described, self.static = described, static
         self._read_authorizer(timeout)
         # Kafka does not report when a broker started, so its static configs are read again each time.
         self._reads += 1
-        brokers = {
+        members = {
             each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port), self._reads)
             for each in found.nodes.values()
         }
-        self.members = ClusterMembers({}, brokers)
+        self.members = ClusterMembers(
+            {},
+            {number: members[number] for number in alive},
+            {number: each for number, each in members.items() if number not in alive},
+        )
         return found.cluster_id
+
+    def _describe_cluster(self, timeout: float | None) -> ClusterDescription:
+        try:
+            return self._client.describe_cluster(fenced=True, timeout=timeout)
+        except UnsupportedVersion:  # before Kafka 4.0
+            return self._client.describe_cluster(timeout=timeout)
 
     def _found_problem(self, problem: str) -> NoReturn:
         if problem != self.problem:
@@ -118,12 +143,12 @@ class UpstreamBrokers:
 
         `hidden` keys were read before their definition was known, so their values were not stored.
         """
-        broker = Resource.broker(min(self.members.brokers))
+        assert self._release is not None
         found = read_other_keys(
             self._client,
-            broker,
+            Resource.broker(self.described),
             catalog_of(self.release),
-            is_exact=self._is_exact,
+            is_exact=self._release.is_exact,
             hidden=hidden,
             timeout=timeout,
         )
@@ -135,11 +160,23 @@ class UpstreamBrokers:
         learn_keys(found)
         return True
 
-    def _read_release(self) -> tuple[str, bool]:
-        """The Kafka release whose config keys the brokers have, derived from a feature level."""
-        found = self._client.describe_features()
+    def _read_release(self, described: int, timeout: float | None) -> None:
+        """Read the release and the feature level from the described broker. Both change with a rolling upgrade."""
+        call = DescribeFeatures()
+        call.node = described
+        found = self._client._send(call, timeout)
         self.elr_version = found.finalized.get("eligible.leader.replicas.version")
         release = release_of(found.supported, found.apis)
+        if release == self._release:
+            return
+        if self._release is not None:
+            log.info("the release of broker %d is %s now", described, release.text)
         if not release.is_exact:
             log.warning("the release of the brokers is %s; using the config keys of %s", *reversed(release))
-        return release.catalog, release.is_exact
+        self._release = release
+
+    @property
+    def release(self) -> str:
+        """The release whose config keys the brokers have."""
+        assert self._release is not None
+        return self._release.catalog

@@ -129,6 +129,10 @@ class UpstreamStore:
         return self._brokers.static
 
     @property
+    def described_broker(self) -> int | None:
+        return self._brokers.described
+
+    @property
     def brokers_authorizer(self) -> str | None:
         return self._brokers.authorizer
 
@@ -405,13 +409,13 @@ class UpstreamStore:
             self._waiting += self._keep(self._source.take(), is_all=is_read)
             self._source.on_change()
         self._note_poll()
-        static, problem = self.brokers_static, self._brokers.problem
+        before, problem = (self.brokers_static, self.brokers_release), self._brokers.problem
         try:
             self._brokers.read(_HOUSEKEEPING)
             learned = self._brokers.learn_keys(self._source.hidden, _HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"cannot read the brokers: {error}") from None
-        if learned or problem is not None or self.brokers_static is not static:
+        if learned or problem is not None or (self.brokers_static, self.brokers_release) != before:
             self._source.on_change()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kconf.client.calls.cluster import DescribeFeatures
 from kconf.errors import (
     ConnectionFailed,
     ErrorCode,
@@ -48,8 +49,11 @@ class Cluster:
             {"metadata.version": (7, 30)}, {"eligible.leader.replicas.version": 1}, 1, {}
         )
         self.asked: list[Resource] = []
+        self.is_old = False
 
-    def describe_cluster(self, *, timeout: float | None = None) -> ClusterDescription:
+    def describe_cluster(self, *, fenced: bool = False, timeout: float | None = None) -> ClusterDescription:
+        if fenced and self.is_old:
+            raise UnsupportedVersion("fenced brokers are listed since Kafka 4.0")
         return self.described
 
     def describe_configs(self, resources: list[Resource], **_: object) -> Mapping[Resource, View]:
@@ -63,7 +67,8 @@ class Cluster:
             raise self.acls
         return []
 
-    def describe_features(self) -> FeatureDescription:
+    def _send(self, call: DescribeFeatures, timeout: float | None = None) -> FeatureDescription:
+        assert call.node == min(each.id for each in self.described.nodes.values() if not each.fenced)
         return self.features
 
 
@@ -85,6 +90,40 @@ def test_members_are_the_brokers_with_their_addresses() -> None:
     }
     found.read()
     assert {each.epoch for each in found.members.brokers.values()} == {2}
+
+
+def test_brokers_before_kafka_4_do_not_list_fenced_ones() -> None:
+    cluster = Cluster()
+    cluster.is_old = True
+    assert brokers(cluster).members.brokers.keys() == NODES.keys()
+
+
+def test_a_fenced_broker_is_registered_and_never_described() -> None:
+    cluster = Cluster()
+    found = brokers(cluster)
+    assert (found.described, dict(found.members.fenced)) == (3, {})
+
+    cluster.described = ClusterDescription("C", None, {**NODES, 3: NODES[3]._replace(fenced=True)})
+    found.read()
+
+    assert found.described == 5
+    assert cluster.asked[-1] == Resource.broker(5)
+    assert list(found.members.brokers) == [5]
+    assert list(found.members.fenced) == [3]
+
+
+def test_the_release_and_the_features_follow_an_upgrade(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    cluster.features = FeatureDescription({"metadata.version": (7, 25)}, {}, 1, {})
+    found = brokers(cluster)
+    assert (found.release, found.elr_version) == ("4.0", None)
+
+    cluster.features = FeatureDescription({"metadata.version": (7, 30)}, {"eligible.leader.replicas.version": 1}, 2, {})
+    with caplog.at_level("INFO"):
+        found.read()
+
+    assert (found.release, found.elr_version) == ("4.3", 1)
+    assert "the release of broker 3 is 4.3 now" in caplog.messages
 
 
 @pytest.mark.parametrize(

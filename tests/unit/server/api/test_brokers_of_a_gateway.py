@@ -1,0 +1,210 @@
+"""Configs of the brokers behind a gateway: never those of another broker, and none if the broker cannot be asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, Self, cast
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.errors import ConnectionFailed, ErrorCode, KafkaError, NotAuthorized
+from kconf.model.acl import Authorize, allow_all
+from kconf.model.entry import Entry, Source, Synonym, View
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.membership import ClusterMember, ClusterMembers
+from kconf.model.resource import Resource
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.codec.serde import decode
+from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from kconf.server.api import describe_cluster, describe_configs, incremental_alter_configs
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.upstream.client import UpstreamClient
+from kconf.service.service import Service
+from kconf.store.memory import MemoryStore
+
+THREADS, RETENTION = "num.io.threads", "log.retention.ms"
+BROKER, LOGGER = 4, 8
+
+
+def static(**values: str) -> View:
+    named = {name.replace("_", "."): value for name, value in values.items()}
+    return View(
+        tuple(
+            Entry(name, each, Source.STATIC, synonyms=(Synonym(name, each, Source.STATIC),))
+            for name, each in named.items()
+        )
+    )
+
+
+class Broker:
+    """A client of one broker."""
+
+    def __init__(self, view: View) -> None:
+        self.view, self.failure = view, cast("KafkaError | None", None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def describe_configs(self, resources: list[Resource], **_: object) -> Any:
+        if self.failure is not None:
+            raise self.failure
+        return dict.fromkeys(resources, self.view)
+
+
+def play(scene: Callable[[World], Awaitable[None]]) -> None:
+    async def played() -> None:
+        async with World() as world:
+            await scene(world)
+
+    asyncio.run(played())
+
+
+class World:
+    """A gateway in front of brokers 1 and 2, of which the first is described. Broker 3 is fenced."""
+
+    def __init__(self) -> None:
+        self.brokers = {1: Broker(static(num_io_threads="40")), 2: Broker(static(num_io_threads="20"))}
+        self.store = MemoryStore()
+        self.describe(1)
+        self.members(1, 2)
+
+    def describe(self, number: int) -> None:
+        self.store.described_broker = number
+        self.store.brokers_static = {THREADS: "40" if number == 1 else "20"}
+
+    def members(self, *numbers: int) -> None:
+        made = {each: ClusterMember(each, {}, None, ("kafka", each)) for each in (1, 2, 3)}
+        self.store.members = ClusterMembers({}, {each: made[each] for each in numbers}, {3: made[3]})
+
+    async def __aenter__(self) -> World:
+        upstream = SimpleNamespace(for_broker=lambda member: self.brokers[member.id])
+        self.service = Service(self.store, node_id=1, catalog=kafka_43(), static={}, broker_catalog=kafka_43)
+        await self.service.start()
+        self.context = ServerContext.over(self.service, lambda: 0.0, None, cast(UpstreamClient, upstream))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.context.feed.close()
+        await self.service.stop()
+
+    def request(self, authorize: Authorize = allow_all) -> ApiRequest:
+        return ApiRequest(2, RequestContext("User:ada"), "gateway", 9092, authorize)
+
+    async def describe_configs(self, name: str, kind: int = BROKER) -> tuple[int, str | None, dict[str, str | None]]:
+        api = BY_NAME["DescribeConfigs"]
+        request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None)])
+        made = describe_configs.handle(self.context, request, self.request())
+        body = made if isinstance(made, list) else await made
+        (found,) = decode(api.response, 2, False, b"".join(body)).results
+        return found.error_code, found.error_message, {each.name: each.value for each in found.configs}
+
+    async def alter(self, name: str, key: str, value: str, authorize: Authorize = allow_all) -> tuple[int, str | None]:
+        wanted = IncrementalAlterConfigsResource(BROKER, name, [IncrementalAlterableConfig(key, 0, value)])
+        request = IncrementalAlterConfigsRequest([wanted], True)
+        (found,) = (await incremental_alter_configs.handle(self.context, request, self.request(authorize))).responses
+        return found.error_code, found.error_message
+
+
+def test_a_change_of_a_broker_is_checked_with_its_own_static_configs() -> None:
+    """The number of threads can at most be doubled. Nobody has described the broker before."""
+
+    async def scene(world: World) -> None:
+        assert await world.alter("2", THREADS, "40") == (0, None)
+        code, message = await world.alter("2", THREADS, "41")
+        assert code == ErrorCode.INVALID_REQUEST
+        assert message is not None
+        assert "num.io.threads is 20" in message
+
+    play(scene)
+
+
+@pytest.mark.parametrize("kind", [BROKER, LOGGER])
+def test_a_broker_that_does_not_respond_is_not_described(kind: int) -> None:
+
+    async def scene(world: World) -> None:
+        world.brokers[2].failure = ConnectionFailed("refused")
+        for name in ("2", "3"):
+            code, message, configs = await world.describe_configs(name, kind)
+            assert (code, configs) == (ErrorCode.REQUEST_TIMED_OUT, {})
+            assert message == f"broker {name} does not respond, so its configs are unknown; try again later"
+        assert (await world.describe_configs("1"))[2][THREADS] == "40"
+
+    play(scene)
+
+
+def test_a_broker_that_does_not_respond_is_not_changed() -> None:
+    """Its change cannot be checked. Kafka's clients cannot reach it either."""
+
+    async def scene(world: World) -> None:
+        world.brokers[2].failure = ConnectionFailed("refused")
+        for name in ("2", "02", "3"):
+            code, message = await world.alter(name, THREADS, "9")
+            assert (code, message) == (
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"broker {int(name)} does not respond, so its configs are unknown; try again later",
+            )
+        assert await world.alter("1", THREADS, "41") == (0, None)
+
+    play(scene)
+
+
+def test_a_caller_without_rights_learns_nothing_about_brokers() -> None:
+
+    async def scene(world: World) -> None:
+        world.brokers[2].failure = ConnectionFailed("refused")
+        for name in ("1", "2", "3"):
+            found = await world.alter(name, THREADS, "9", lambda *_: False)
+            assert found == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
+
+    play(scene)
+
+
+def test_the_layers_of_two_brokers_are_never_mixed() -> None:
+    """Broker 1 has left the cluster, so topics inherit from broker 2: its static and its dynamic configs."""
+
+    async def scene(world: World) -> None:
+        changes = [
+            Change(ChangeKind.CONFIG, Resource.broker(number), RETENTION, None, value, "set")
+            for number, value in ((1, "1111"), (2, "2222"))
+        ]
+        world.members(2)
+        world.describe(2)
+        state = world.service.state
+        found = world.service._states.after(state, state.snapshot.apply(changes, 1))
+        assert found.resolver.number(THREADS) == 20
+        assert found.resolver.inherited_value(world.service.state.resolver.catalog.topic["retention.ms"]) == "2222"
+
+        code, message, configs = await world.describe_configs("1")
+        assert (code, configs) == (ErrorCode.INVALID_REQUEST, {})
+        assert message is not None
+        assert message.startswith("this is broker 2")
+        assert (await world.alter("1", THREADS, "41"))[0] == ErrorCode.INVALID_REQUEST
+
+    play(scene)
+
+
+def test_fenced_brokers_are_listed_on_request() -> None:
+
+    async def scene(world: World) -> None:
+        world.context.addresses.add("PLAINTEXT", 3, 9195)
+        listed = []
+        for is_wanted in (False, True):
+            request = DescribeClusterRequest(False, include_fenced_brokers=is_wanted)
+            found = describe_cluster.handle(world.context, request, world.request())
+            listed.append([(each.broker_id, each.host, each.is_fenced) for each in found.brokers])
+        running = [(1, "gateway", False), (2, "gateway", False)]
+        assert listed == [running, [*running, (3, "gateway", True)]]
+
+    play(scene)
