@@ -109,7 +109,7 @@ def test_every_change_gets_a_timeout_error_and_nothing_has_changed(error: Except
         assert _codes(deleted.responses) == [TIMED_OUT, TIMED_OUT]
         assert _codes(grown.results) == [TIMED_OUT]
         assert service.state is before
-        assert service.failed_commits == 4
+        assert service.counts.failed == 4
         assert not service.writable
         described = read(*DESCRIBE, await _ask(context, describing(topic("orders"))))
         assert values(described)["retention.ms"] == "604800000"

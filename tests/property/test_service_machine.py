@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kconf.configdef.catalog import kafka_43
-from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ErrorCode
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.resource import Resource, ResourceType
@@ -36,7 +35,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResource,
 )
 from kconf.server.context import ServerContext
-from kconf.service import Service, State
+from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
 from kconf.store.registry import open_store
@@ -193,7 +192,6 @@ class ServiceMachine(RuleBasedStateMachine):
         self.model = Model()
         self.store = self.open()
         self.service, self.context = self.loop.run_until_complete(self._start())
-        self.fresh = ServerContext.over(Service(MemoryStore(), node_id=1, catalog=CATALOGUE, static={}), lambda: 0.0)
 
     def open(self) -> Store:
         return MemoryStore()
@@ -310,9 +308,8 @@ class ServiceMachine(RuleBasedStateMachine):
         """
         wanted = [DescribeConfigsResource(place.type, place.name, keys) for place in places]
         asked = "DescribeConfigs", version, DescribeConfigsRequest(wanted, synonyms, documentation)
-        self.fresh.service.state = _loaded(self.store.load())
 
-        fresh = self.loop.run_until_complete(_answered(self.fresh, asked))
+        fresh = self.loop.run_until_complete(_answered(_just_loaded(self.store.load()), asked))
 
         for _ in range(2):
             assert self.loop.run_until_complete(_answered(self.context, asked)) == fresh
@@ -354,9 +351,10 @@ async def _answered(context: ServerContext, asked: Said) -> bytes:
     return await routed(context, _frame(asked))
 
 
-def _loaded(snapshot: Snapshot) -> State:
-    levels = snapshot.overrides(Resource.brokers()), snapshot.overrides(Resource.broker(1))
-    return State(snapshot, ConfigResolver(CATALOGUE, {}, *levels))
+def _just_loaded(snapshot: Snapshot) -> ServerContext:
+    service = Service(MemoryStore(), node_id=1, catalog=CATALOGUE, static={})
+    service._current.show(snapshot)
+    return ServerContext.over(service, lambda: 0.0)
 
 
 def _each_line_goes_on_from_the_one_before(changes: Iterator[Change]) -> None:

@@ -38,6 +38,13 @@ class Plan(Generic[T]):
     revised: Callable[[T, Refusals, Snapshot], T] | None = None
     unchanged: Sequence[Change] = ()
 
+    def pending(self, caller: RequestContext, time: int) -> PendingCommit:
+        return PendingCommit(caller, time, self.changes, self.guards, self.operations, self.unchanged)
+
+    def outcome_after(self, refusals: Refusals, snapshot: Snapshot) -> T:
+        """The result if another cluster got the operations. `snapshot` is the state after that."""
+        return self.outcome if self.revised is None else self.revised(self.outcome, refusals, snapshot)
+
 
 class PendingCommit(NamedTuple):
     """A plan that is ready to be committed."""

@@ -70,16 +70,16 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_request_failures", "Requests that failed because of an internal error.", counted.failed_requests
         )
-        yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
+        yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.counts.commits)
         yield CounterMetricFamily(
-            "kconf_failed_commits", "Transactions that the store failed to commit.", context.service.failed_commits
+            "kconf_failed_commits", "Transactions that the store failed to commit.", context.service.counts.failed
         )
-        yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
+        yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.counts.changes)
         store = context.service.store
         yield CounterMetricFamily(
             "kconf_followed_revisions",
             "Revisions committed by other servers or outside kconf.",
-            context.service.remote_revisions,
+            context.service.counts.remote_revisions,
         )
         if context.upstream is not None:
             yield CounterMetricFamily(

@@ -1,4 +1,4 @@
-"""The single writer of this process (service.py), its state (state.py), and submitted changes (job.py)."""
+"""The single writer of this process. Read service.py first: it submits a change; writer.py commits it."""
 
 from kconf.service.job import MAX_CHANGES
 from kconf.service.service import Service

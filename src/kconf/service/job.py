@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kconf.engine.policy.hooks import NO_POLICY
@@ -19,36 +20,59 @@ MAX_CHANGES: Final = 10_000  # changes of one request, as in Kafka
 T = TypeVar("T")
 
 
+class Outdated(Enum):
+    """The result of a job whose early plan cannot be committed any more, because of concurrent changes."""
+
+    OUTDATED = auto()
+
+
+class EarlyPlan(NamedTuple, Generic[T]):
+    """The plan of a large request, made before the writer got it, and the state that it is based on."""
+
+    state: State
+    plan: Plan[T]
+
+    def holds_on(self, state: State) -> bool:
+        """Whether the plan can be committed on this later state."""
+        if state is self.state:
+            return True
+        plan, snapshot = self.plan, state.snapshot
+        if state.resolver is not self.state.resolver or find_conflict(plan.guards, snapshot.changed) is not None:
+            return False
+        created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)
+        return all(snapshot.colliding_topic(each.resource.name) is None for each in created)
+
+
 @dataclass(slots=True)
 class Job(Generic[T]):
     planner: Planner[T]
     context: RequestContext
     check: PlanCheck | None
-    done: asyncio.Future[T]
+    early: EarlyPlan[T] | None
+    done: asyncio.Future[T | Outdated]
     attempts: int = 0
-    early: tuple[State, Plan[T]] | None = None  # large requests: the plan, and the state that it is based on
 
-    def plan(self, state: State) -> Plan[T]:
-        """Call the planner. Raises TooManyChanges and the planner's errors."""
-        if self.early is not None:
-            planned_on, plan = self.early
-            if planned_on is not state and not _still_holds(plan, planned_on, state):
-                raise Outdated
-            return plan
-        plan = self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
-        if len(plan.changes) > MAX_CHANGES:
-            check_size(plan)
-        return plan
+    def plan(self, state: State) -> Plan[T] | Outdated:
+        """The plan on a state. Raises TooManyChanges and the planner's errors."""
+        if self.early is None:
+            return make_plan(self.planner, self.check, state)
+        return self.early.plan if self.early.holds_on(state) else Outdated.OUTDATED
 
+    def finish(self, outcome: T | Outdated) -> None:
+        if not self.done.done():  # the caller may have been cancelled
+            self.done.set_result(outcome)
 
-class Outdated(Exception):
-    """Concurrent changes affected what an early plan depends on."""
+    def fail(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
 
 
-class PlannedJob(NamedTuple):
-    job: Job[Any]
-    plan: Plan[Any]
-    position: int | None  # position in the transaction; None if there is nothing to commit
+def make_plan(planner: Planner[T], check: PlanCheck | None, state: State) -> Plan[T]:
+    """Call a planner. Raises TooManyChanges and the planner's errors."""
+    plan = planner(state, NO_POLICY if check is None else check.hooks())
+    if len(plan.changes) > MAX_CHANGES:
+        check_size(plan)
+    return plan
 
 
 def check_size(plan: Plan[Any]) -> None:
@@ -58,11 +82,3 @@ def check_size(plan: Plan[Any]) -> None:
         deleted = {each.resource for each in changes if each.kind is ChangeKind.TOPIC and each.after is None}
         if len(deleted) + sum(each.resource not in deleted for each in changes) > MAX_CHANGES:
             raise TooManyChanges("Unable to perform excessively large batch operation.")
-
-
-def _still_holds(plan: Plan[Any], planned_on: State, state: State) -> bool:
-    """Whether a plan can be committed on a later state than the one that it is based on."""
-    if state.resolver is not planned_on.resolver or find_conflict(plan.guards, state.snapshot.changed) is not None:
-        return False
-    created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)
-    return all(state.snapshot.colliding_topic(each.resource.name) is None for each in created)

@@ -86,7 +86,7 @@ def test_a_dry_run_is_planned_and_not_committed() -> None:
         async with running() as service:
             assert await service.submit(setting("1"), ADA, validate_only=True) == "1"
             assert service.state.snapshot.revision == 0
-            assert service.commits == 0
+            assert service.counts.commits == 0
 
     asyncio.run(scene())
 

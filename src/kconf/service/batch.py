@@ -1,0 +1,81 @@
+"""The plans of one transaction: made one after the other, each on the state after the previous one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kconf.errors import ChangeTooLarge, RevisionConflict
+from kconf.model.journal import Revision
+from kconf.model.plan import PendingCommit, Plan
+from kconf.model.snapshot import Snapshot
+from kconf.service.job import Job, Outdated
+from kconf.service.state import State, StateFactory
+from kconf.store.base import PassedOn, Store
+
+CommitResult = Revision | RevisionConflict | PassedOn
+
+
+class PlannedJob(NamedTuple):
+    job: Job[Any]
+    plan: Plan[Any]
+    position: int | None  # position in the transaction; None if there is nothing to commit
+
+
+class Batch:
+    """`state` is the state after all plans; `commits` are those that the store gets."""
+
+    def __init__(self, store: Store, states: StateFactory, state: State, time: int) -> None:
+        self.state = state
+        self.commits: list[PendingCommit] = []
+        self.planned: list[PlannedJob] = []
+        self._store, self._states, self._time = store, states, time
+
+    def add(self, job: Job[Any]) -> None:
+        """Plan a job. A bug in a planner fails its caller, not the writer."""
+        try:
+            plan = job.plan(self.state)
+            if isinstance(plan, Outdated):
+                job.finish(plan)
+                return
+            if job.check is not None and job.check.is_pending:
+                job.finish(plan.outcome)  # not committed: see Service.submit
+                return
+            if plan.changes:
+                snapshot = self.state.snapshot
+                self.state = self._states.after(self.state, snapshot.apply(plan.changes, snapshot.revision + 1))
+        except Exception as error:
+            job.fail(error)
+            return
+        position = None
+        if is_committed(plan, self._store):
+            position = len(self.commits)
+            self.commits.append(plan.pending(job.context, self._time))
+        self.planned.append(PlannedJob(job, plan, position))
+
+    def finish(self, results: Sequence[CommitResult], snapshot: Snapshot) -> list[Job[Any]]:
+        """Return the outcomes to the callers. `results` are those of `commits`, `snapshot` is the visible one.
+
+        Returns the jobs to plan again: those with a conflict with another server, and later refusals, since they may
+        depend on a plan that had a conflict.
+        """
+        again: list[Job[Any]] = []
+        conflicts = False
+        for job, plan, position in self.planned:
+            result = None if position is None else results[position]
+            conflict = isinstance(result, RevisionConflict)
+            conflicts = conflicts or conflict
+            if isinstance(result, ChangeTooLarge):
+                job.fail(result)
+            elif conflict or (conflicts and position is None):
+                again.append(job)
+            elif isinstance(result, PassedOn):
+                job.finish(plan.outcome_after(result.refusals, snapshot))
+            else:
+                job.finish(plan.outcome)
+        return again
+
+
+def is_committed(plan: Plan[Any], store: Store) -> bool:
+    """Whether the store gets a plan. A gateway also sends what would change nothing: its state may be outdated."""
+    return bool(plan.changes) or (store.brokers_static is not None and bool(plan.unchanged))
