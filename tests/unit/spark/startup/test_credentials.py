@@ -12,7 +12,7 @@ import pytest
 from kconf.cli.common.pipeline.spark_session import spark_settings
 from kconf.errors import ConfigurationError
 
-SECRET = "planted/s3+secret"
+SECRET = "planted/s3+value"
 NAMES = (
     "fs.s3a.secret.key",
     "fs.s3a.access.key",
