@@ -91,7 +91,9 @@ def test_a_lake_is_kept_current_from_a_server_and_an_archive(tmp_path: Path) -> 
         with following(*words, "--interval", "0s", "--log", tmp_path / "spark.log") as (running, address):
             until(lambda: (values(lake, "archived"), values(lake, "live")) == (["1000"], ["2000"]), "the first run")
             health = json.loads(get(f"{address}/health"))
-            assert (health["pipeline"], health["sources"]) == ("ok", {})
+            assert (health["pipeline"], list(health["sources"])) == ("ok", [server.bootstrap])
+            assert health["sources"][server.bootstrap]["alarm"] is None
+            assert health["sources"][server.bootstrap]["seconds_since_success"] < 60
             assert health["status"] in ("ok", "stale"), "how long a round takes depends on the machine"
             second = subprocess.run(
                 [sys.executable, "-m", "kconf", "pipeline", "follow", *map(str, words)],

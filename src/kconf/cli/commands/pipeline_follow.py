@@ -56,6 +56,12 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
     add("--hours", metavar="N", type=int, default=168, help="retention of old table versions (default: 168)")
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
+        "--max-lag",
+        metavar="TIME",
+        default="10m",
+        help="lag of the lake, or delay of a snapshot, from which /health responds 503 (default: 10m)",
+    )
+    add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
     )
 
@@ -82,11 +88,14 @@ def run_follow(options: argparse.Namespace) -> int:
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stopped.set())
     from kconf.lake.storage.location import is_s3
+    from kconf.spark.following.copies import claim
     from kconf.spark.following.follower import PipelineFollower
     from kconf.spark.following.sessions import SparkSessions
 
     with ExitStack() as stack:
         stack.enter_context(_alone(options.lake))
+        if feeds:
+            claim(copies, options.lake)
         s3 = any(map(is_s3, places))
         sessions = SparkSessions(options.lake, options.master, options.log, settings, s3=s3)
         stack.callback(sessions.close)
@@ -108,6 +117,7 @@ def _schedule(options: argparse.Namespace) -> Schedule:
         _seconds("--compact-interval", options.compact_interval) or None,
         _seconds("--vacuum-interval", options.vacuum_interval) or None,
         options.hours,
+        _seconds("--max-lag", options.max_lag),
     )
 
 

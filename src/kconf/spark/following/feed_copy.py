@@ -14,6 +14,7 @@ them is copied as soon as the first one is unreachable.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from logging import getLogger
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from kconf.errors import JournalTrimmed, KconfError, StoreLocked
 from kconf.lake.storage.location import LakeError
 from kconf.model.lines.journal import attempt_line, change_lines, to_json
+from kconf.spark.following.source_health import SourceHealth
 from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory
 
 if TYPE_CHECKING:
@@ -77,6 +79,12 @@ class CopiedFiles:
             file.write(to_json(asdict(position)).encode())
             file.publish(_POSITION)
 
+    @staticmethod
+    def forget_positions(parent: Path) -> None:
+        """Copy everything again, of all clusters."""
+        for position in parent.glob(f"*/{_POSITION}"):
+            position.unlink()
+
     def write(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
         with PartialFile(self.directory, _HIDDEN) as file:
             for line in lines:
@@ -85,16 +93,36 @@ class CopiedFiles:
 
 
 class FeedCopy:
-    """Copies one server's journal in its own thread. If the server is unreachable, it tries again."""
+    """Copies one server's journal in its own thread. Whatever fails is tried again, after longer and longer pauses.
 
-    def __init__(self, name: str, connect: Callable[[], SyncAdminClient], directory: Path, interval: float) -> None:
-        self.name = name
+    `current_at` is the time of the last request after which nothing was left to copy, None if there was none. `cluster`
+    is None until the server was reached once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], SyncAdminClient],
+        directory: Path,
+        interval: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.health = SourceHealth(name)
         self.changes = 0
         self.gaps = 0
         self.failures = 0
-        self.alarm: str | None = None
-        self._connect, self._directory, self._interval = connect, directory, interval
+        self.cluster: str | None = None
+        self.current_at: float | None = None
+        self._connect, self._directory, self._interval, self._clock = connect, directory, interval, clock
         self._is_behind = False
+
+    @property
+    def name(self) -> str:
+        return self.health.name
+
+    @property
+    def alarm(self) -> str | None:
+        return self.health.alarm
 
     def run(self, stopped: Event) -> None:
         """Copy until `stopped` is set."""
@@ -104,15 +132,17 @@ class FeedCopy:
                 with self._connect() as admin, self._open(admin) as files:
                     position = self._position(admin, files)
                     while not stopped.is_set():
+                        began = self._clock()
                         position = self._copy(admin, files, position)
                         self._works()
                         retry = self._interval
                         if not self._is_behind:
+                            self.current_at = began
                             stopped.wait(self._interval)
             except StoreLocked:  # another server of the cluster is copied
                 self._works()
                 stopped.wait(_STANDBY)
-            except (KconfError, OSError) as error:
+            except Exception as error:  # also a bug must not end the thread
                 self._failed(error)
                 stopped.wait(retry)
                 retry = min(2 * retry, _LONGEST_RETRY)
@@ -121,6 +151,7 @@ class FeedCopy:
         cluster = admin.describe_cluster().cluster_id
         if not cluster:
             raise LakeError(f"{self.name} does not report its cluster ID; pass its archive instead")
+        self.cluster = cluster
         return CopiedFiles(self._directory, cluster)
 
     def _position(self, admin: SyncAdminClient, files: CopiedFiles) -> Position:
@@ -132,6 +163,7 @@ class FeedCopy:
 
     def _copy(self, admin: SyncAdminClient, files: CopiedFiles, position: Position) -> Position:
         """Copy new lines; returns the position after them."""
+        self._is_behind = True
         try:
             page = admin.list_changes(position.after, wait=_WAIT, limit=_CHANGES)
         except JournalTrimmed as gone:
@@ -140,7 +172,6 @@ class FeedCopy:
             return replace(position, after=gone.oldest - 1)
         if page.epoch != position.epoch:
             return Position(page.epoch)
-        self._is_behind = page.next_after < page.current
         cluster, epoch = files.directory.name, position.epoch
         if page.revisions:
             first, last = page.revisions[0].number, page.revisions[-1].number
@@ -154,17 +185,25 @@ class FeedCopy:
         now = Position(epoch, page.next_after, attempts[-1].number if attempts else position.attempts)
         if now != position:
             files.save(now)
+        self._is_behind = page.next_after < page.current or len(attempts) == _ATTEMPTS
         return now
 
     def _works(self) -> None:
         if self.alarm is not None:
             log.info("the journal of %s can be copied again", self.name)
-        self.alarm = None
+        self.health.works(self._clock())
 
-    def _failed(self, error: KconfError | OSError) -> None:
+    def _failed(self, error: Exception) -> None:
         """Log an alarm, unless it is the same as before."""
         self.failures += 1
-        alarm = str(error) if isinstance(error, KconfError) else f"cannot write {self._directory}: {error.strerror}"
+        is_bug = False
+        match error:
+            case KconfError():
+                alarm = str(error)
+            case OSError():
+                alarm = f"cannot write {self._directory}: {error.strerror}"
+            case _:
+                alarm, is_bug = f"an unexpected {type(error).__name__}", True
         if alarm != self.alarm:
-            log.error("the journal of %s cannot be copied: %s", self.name, alarm)
-        self.alarm = alarm
+            log.error("the journal of %s cannot be copied: %s", self.name, alarm, exc_info=error if is_bug else None)
+        self.health.alarm = alarm

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from logging import getLogger
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Protocol
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kconf.errors import KconfError
 from kconf.spark import runner
 from kconf.spark.bronze import Read
+from kconf.spark.following.source_health import SourceHealth, copied_until, overdue
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import Summary
+from kconf.util.http_endpoint import UNHEALTHY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +52,8 @@ class Sessions(Protocol):
 class Schedule:
     """Seconds between the starts of two rounds, two snapshots of a cluster, two compactions and two vacuums.
 
-    None means never. `hours` is the age at which a vacuum deletes a file.
+    None means never. `hours` is the age at which a vacuum deletes a file, `max_lag` the seconds after which a lake that
+    is behind, or a cluster without a snapshot, is unhealthy.
     """
 
     rounds: float = 1.0
@@ -57,6 +61,7 @@ class Schedule:
     compactions: float | None = 3600.0
     vacuums: float | None = 86_400.0
     hours: int = 168
+    max_lag: float = 600.0
 
 
 @dataclass
@@ -103,11 +108,12 @@ class PipelineFollower:
         self.last_run: int | None = None
         self.round_seconds = 0.0
         self.alarm: str | None = None
-        self.unreachable: dict[str, str] = {}  # cluster → why no snapshot could be taken
+        self.clusters = {name: SourceHealth(name) for name in map(cluster_name, sources.clusters)}
         self.feeds = feeds
+        self._copying: dict[str, Thread] = {}
         self._sessions, self._sources, self._inputs, self._schedule = sessions, sources, inputs, schedule
         self._copies, self._clock = copies, clock
-        self._current_at: float | None = None  # the start of the last round that finished
+        self._current_at: float | None = None  # until when the lake has everything
         self._started = now
         self._snapshots = {cluster_name(each): Timer(schedule.snapshots, now) for each in sources.clusters}
         self._compaction, self._vacuum = (
@@ -121,15 +127,34 @@ class PipelineFollower:
         """How many seconds the lake is behind its sources."""
         return self._clock() - (self._started if self._current_at is None else self._current_at)
 
+    @property
+    def sources(self) -> list[SourceHealth]:
+        """The live sources: servers and clusters."""
+        return [*(each.health for each in self.feeds), *self.clusters.values()]
+
+    def seconds_since(self, moment: float) -> float:
+        """By the clock of the figures."""
+        return self._clock() - moment
+
     def health(self) -> dict[str, object]:
-        alarms = {each.name: each.alarm for each in self.feeds if each.alarm is not None} | self.unreachable
+        problems, is_alarm = self._problems(), self.alarm or any(each.alarm for each in self.sources)
         return {
-            "status": "alarm" if self.alarm or alarms else self._pace(),
+            "status": UNHEALTHY if problems else "alarm" if is_alarm else self._pace(),
+            **({"problem": "; ".join(problems)} if problems else {}),
             "run": self.last_run,
             "behind_seconds": round(self.behind, 1),
             "pipeline": self.alarm or "ok",
-            "sources": alarms,
+            "sources": {each.name: each.shown(self._clock()) for each in self.sources},
         }
+
+    def _problems(self) -> list[str]:
+        """What has lasted for too long."""
+        limit, now = self._schedule.max_lag, self._clock()
+        late = overdue(self.clusters, self._started, now, self._schedule.snapshots + limit)
+        if self.behind <= limit:
+            return late
+        reasons = [*([self.alarm] if self.alarm else []), *(f"{e.name}: {e.alarm}" for e in self.feeds if e.alarm)]
+        return [": ".join([f"the lake is {self.behind:.0f} s behind", *reasons]), *late]
 
     def _pace(self) -> str:
         if self._current_at is None and self.behind < STALE:
@@ -140,17 +165,27 @@ class PipelineFollower:
 
     def run(self, stopped: Event) -> None:
         """Follow until `stopped` is set. The current step is finished first."""
-        for feed in self.feeds:
-            Thread(target=feed.run, args=(stopped,), name=f"feed of {feed.name}", daemon=True).start()
         retry = _RETRY
         while not stopped.is_set():
             began = self._clock()
+            self._start_copying(stopped)
             if self.step():
                 retry = _RETRY
                 stopped.wait(max(0.0, began + self._schedule.rounds - self._clock()))
             else:
                 stopped.wait(retry)
                 retry = min(2 * retry, _LONGEST_RETRY)
+
+    def _start_copying(self, stopped: Event) -> None:
+        """Start the thread of each server, and again if it has ended."""
+        for feed in self.feeds:
+            thread = self._copying.get(feed.name)
+            if thread is not None and not thread.is_alive():
+                log.error("the thread that copies the journal of %s ended; starting a new one", feed.name)
+            if thread is None or not thread.is_alive():
+                thread = Thread(target=feed.run, args=(stopped,), name=f"feed of {feed.name}", daemon=True)
+                self._copying[feed.name] = thread
+                thread.start()
 
     def step(self) -> bool:
         """Do a round, and the maintenance that is due. Returns False if something failed and must be retried."""
@@ -179,25 +214,30 @@ class PipelineFollower:
     def _round(self, lake: Lake) -> None:
         began = self._clock()
         due = [each for each in self._sources.clusters if self._snapshots[cluster_name(each)].is_due(began)]
+        until = copied_until(self.feeds, self._started)  # before the files are listed
         copied = self._copied()
         archives = [*self._sources.archives, *([str(self._copies)] if self._copies is not None else [])]
         sources = replace(self._sources, archives=archives, clusters=due)
+        unreachable: dict[str, str] = {}
+        done = runner.run(lake, sources, self._inputs(), log.debug, partial(_note, unreachable))
         for each in due:
-            self.unreachable.pop(cluster_name(each), None)
-        done = runner.run(lake, sources, self._inputs(), log.debug, self._is_unreachable)
-        for each in due:
-            self._reschedule(cluster_name(each), began)
+            self._taken(cluster_name(each), unreachable, began)
         skipped = {os.path.realpath(each) for each in done.read.skipped}  # files that were not read must not be deleted
         for path in copied:
             if os.path.realpath(path) not in skipped:
                 path.unlink(missing_ok=True)
+        self._current_at = began if until is None else min(began, until)
         self._count(done, began)
 
-    def _reschedule(self, cluster: str, now: float) -> None:
+    def _taken(self, cluster: str, unreachable: Mapping[str, str], began: float) -> None:
+        """Record whether a snapshot was taken, and when the next one is due."""
         timer = self._snapshots[cluster]
-        timer.done(now)
-        if cluster in self.unreachable:
-            timer.at = min(timer.at, now + _SOONER)
+        timer.done(began)
+        if cluster in unreachable:
+            self.clusters[cluster].alarm = unreachable[cluster]
+            timer.at = min(timer.at, began + _SOONER)
+        else:
+            self.clusters[cluster].works(began)
 
     def _copied(self) -> list[Path]:
         """The copied files that this round reads: those that exist before it starts."""
@@ -206,18 +246,13 @@ class PipelineFollower:
         self._copies.mkdir(parents=True, exist_ok=True)
         return [path for path in self._copies.glob("*/*.jsonl") if not path.name.startswith(".")]
 
-    def _is_unreachable(self, options: Mapping[str, str], error: LakeError) -> None:
-        name = cluster_name(options)
-        log.error("no snapshot of %s: %s", name, error)
-        self.unreachable[name] = str(error)
-
     def _count(self, done: Summary, began: float) -> None:
         self.counts.rounds += 1
         for name, count in done.read.counts.items():
             self.counts.read[name] += count
         for path, reason in sorted(done.read.skipped.items()):
             log.warning("skipped %s: %s", path, reason)
-        self._current_at, self.round_seconds = began, self._clock() - began
+        self.round_seconds = self._clock() - began
         if done.number is not None:
             self.counts.runs += 1
             self.last_run = done.number
@@ -238,6 +273,12 @@ class PipelineFollower:
             self._vacuum.done(now)
             self.counts.vacuums += 1
             log.info("deleted files that no version of the last hours needs hours=%d", self._schedule.hours)
+
+
+def _note(unreachable: dict[str, str], options: Mapping[str, str], error: LakeError) -> None:
+    name = cluster_name(options)
+    log.error("no snapshot of %s: %s", name, error)
+    unreachable[name] = str(error)
 
 
 def cluster_name(options: Mapping[str, str]) -> str:

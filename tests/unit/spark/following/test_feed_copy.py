@@ -13,7 +13,7 @@ import pytest
 
 from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from kconf.client.calls.changes import ChangePage
-from kconf.errors import ConnectionFailed, JournalTrimmed, KconfError
+from kconf.errors import ConnectionFailed, JournalTrimmed
 from kconf.model.cluster import ClusterDescription
 from kconf.spark.following import feed_copy
 from kconf.spark.following.feed_copy import CopiedFiles, FeedCopy, Position
@@ -167,12 +167,45 @@ def test_a_server_that_is_unreachable_is_an_alarm_until_it_is_back(tmp_path: Pat
     assert (done.alarm, done.failures) == (None, 1)
 
 
+def test_a_bug_is_an_alarm_and_does_not_end_the_copy(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    fake = Fake([ValueError("a value"), ChangePage((), 1, 1, 1, 1)])
+    copies = Copies(tmp_path, lambda: fake)
+
+    done = copies.run()
+
+    assert "cannot be copied: an unexpected ValueError" in caplog.text
+    assert (done.alarm, done.failures, fake.asked) == (None, 1, [0, 0])
+
+
+def test_a_copy_is_current_only_when_nothing_is_left_to_copy(tmp_path: Path) -> None:
+    """Neither after a page of many, nor after a deleted part of the journal, nor after a new epoch."""
+    pages = [
+        ChangePage((), 5, 9, 1, 1), JournalTrimmed(7), ChangePage((), 9, 9, 1, 2), ChangePage((), 9, 9, 1, 2),
+    ]  # fmt: skip
+    fake, times, seen = Fake(pages), iter(range(100)), list[float | None]()
+    copy = FeedCopy("prod", lambda: fake, tmp_path, 0.0, lambda: next(times))  # type: ignore[arg-type,return-value]
+    stopped, list_changes = Event(), fake.list_changes
+
+    def watched(after: int, **more: Any) -> ChangePage:
+        if after != -1:
+            seen.append(copy.current_at)
+        if len(seen) == 5:
+            stopped.set()
+        return list_changes(after, **more)
+
+    fake.list_changes = watched  # type: ignore[method-assign]
+    copy.run(stopped)
+
+    assert seen == [None, None, None, None, 6]
+    assert copy.cluster == "c-1"
+
+
 def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -> None:
     copy = FeedCopy("prod", lambda: Fake([], epoch=0), tmp_path, 0.01)  # type: ignore[arg-type,return-value]
     stopped = Event()
     failed = copy._failed
 
-    def last(error: KconfError | OSError) -> None:
+    def last(error: Exception) -> None:
         failed(error)
         stopped.set()
 

@@ -14,6 +14,7 @@ from kconf.lake.storage.location import LakeError
 from kconf.spark import runner
 from kconf.spark.bronze import Read
 from kconf.spark.following.follower import PipelineFollower, Schedule
+from kconf.spark.following.source_health import SourceHealth
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import Summary
 
@@ -91,11 +92,95 @@ def test_snapshots_have_their_own_schedule_and_a_cluster_that_is_unreachable_is_
         asked.append(list(steps.read[-1].clusters))
         if not seconds:
             assert follower.health()["status"] == "alarm"
-            assert follower.health()["sources"] == {"prod": "no broker responds"}
+            assert follower.health()["sources"] == {
+                "prod": {"seconds_since_success": None, "alarm": "no broker responds"},
+                "127.0.0.1:9": {"seconds_since_success": 2.0, "alarm": None},
+            }
             steps.unreachable = {}
 
     assert asked == [[PROD, TEST], [], [PROD], [TEST]]
-    assert (follower.unreachable, follower.health()["status"]) == ({}, "ok")
+    assert ([each.alarm for each in follower.sources], follower.health()["status"]) == ([None, None], "ok")
+
+
+def test_a_cluster_without_a_snapshot_for_too_long_is_unhealthy(steps: Steps) -> None:
+    follower = steps.follower(Sources(clusters=[PROD]), Schedule(1, 300, None, None, max_lag=60.0))
+    steps.unreachable = {"prod": "no broker responds"}
+    assert follower.step()
+    assert follower.health()["status"] == "alarm"
+
+    steps.now = 1000.0 + 361
+    assert follower.step(), "the lake itself is current"
+
+    health = follower.health()
+    assert (health["status"], health["behind_seconds"]) == ("unhealthy", 2.0)
+    assert health["problem"] == "no snapshot of prod for 363 s: no broker responds"
+    steps.unreachable = {}
+    steps.now += 30
+    assert follower.step()
+    assert (follower.health()["status"], follower.health().get("problem")) == ("ok", None)
+
+
+class Feed:
+    """A copy of a server's journal, without the server."""
+
+    def __init__(self, name: str, cluster: str | None, current_at: float | None) -> None:
+        self.name, self.cluster, self.current_at, self.health = name, cluster, current_at, SourceHealth(name)
+        self.started = Event()
+
+    @property
+    def alarm(self) -> str | None:
+        return self.health.alarm
+
+    def run(self, stopped: Event) -> None:
+        self.started.set()
+
+
+def test_a_lake_is_as_far_behind_as_the_copy_of_a_server(steps: Steps) -> None:
+    one, other = Feed("one", "c-1", 900.0), Feed("other", "c-2", None)
+    follower = steps.follower(Sources(["archive"]), feeds=[one, other])
+
+    behind = []
+    for seconds, one.current_at, other.current_at in ((0, 900.0, None), (10, 1009.0, 1008.0), (30, 1029.0, 1008.0)):
+        steps.now = 1000.0 + seconds
+        assert follower.step()
+        behind.append(follower.behind)
+
+    assert behind == [2.0 + 100.0, 2.0 + 2.0, 2.0 + 22.0]
+    assert follower.health()["status"] == "ok"
+    other.health.alarm = "no broker responds"
+    assert follower.health()["status"] == "alarm"
+    steps.now += 600
+    assert follower.step()
+    assert follower.health()["status"] == "unhealthy"
+    assert follower.health()["problem"] == "the lake is 626 s behind: other: no broker responds"
+
+
+def test_of_the_servers_of_one_cluster_the_most_current_copy_counts(steps: Steps) -> None:
+    follower = steps.follower(Sources(), feeds=[Feed("one", "c-1", 900.0), Feed("other", "c-1", 999.0)])
+
+    assert follower.step()
+
+    assert follower.behind == 3.0
+
+
+def test_a_thread_of_a_copy_that_ended_is_started_again(steps: Steps, caplog: pytest.LogCaptureFixture) -> None:
+    feed, stopped = Feed("one", "c-1", 1000.0), Event()
+    follower = steps.follower(Sources(), Schedule(0.0, 1, None, None), feeds=[feed])
+    step, started = follower.step, []
+
+    def stepped() -> bool:
+        started.append(feed.started.wait(60))
+        feed.started.clear()
+        if len(started) == 3:
+            stopped.set()
+        follower._copying["one"].join(60)
+        return step()
+
+    follower.step = stepped  # type: ignore[method-assign]
+    follower.run(stopped)
+
+    assert started == [True, True, True]
+    assert "the thread that copies the journal of one ended; starting a new one" in caplog.text
 
 
 @pytest.mark.parametrize(

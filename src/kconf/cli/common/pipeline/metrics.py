@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -40,9 +41,23 @@ class PipelineCollector(Collector):
         yield GaugeMetricFamily("kconf_pipeline_round_seconds", "Duration of the last round.", one.round_seconds)
         yield GaugeMetricFamily("kconf_pipeline_alarm", "1 if the last step failed.", one.alarm is not None)
         yield GaugeMetricFamily(
-            "kconf_pipeline_unreachable_clusters", "Clusters whose last snapshot failed.", len(one.unreachable)
+            "kconf_pipeline_unreachable_clusters",
+            "Clusters whose last snapshot failed.",
+            sum(each.alarm is not None for each in one.clusters.values()),
         )
+        yield self._successes()
         yield from self._feeds()
+
+    def _successes(self) -> Metric:
+        found = GaugeMetricFamily(
+            "kconf_pipeline_source_last_success_timestamp_seconds",
+            "When a server or a live cluster was last read; 0: never.",
+            labels=["source"],
+        )
+        for each in self._follower.sources:
+            age = None if each.succeeded is None else self._follower.seconds_since(each.succeeded)
+            found.add_metric([each.name], 0 if age is None else time.time() - age)
+        return found
 
     def _feeds(self) -> Iterator[Metric]:
         counters = {
