@@ -64,6 +64,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         store = self._store.store
         store.on_change(self._store_changed)
+        store.publish_to(self._published)
         snapshot = await self._store.run(lambda store: store.load())
         self._current.show(snapshot)
         self.generation = store.polled_generation
@@ -108,6 +109,11 @@ class Writer:
 
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(wake)
+
+    def _published(self, revisions: Sequence[Revision]) -> None:
+        """Called from the store's thread with what others changed while a commit waits for another cluster."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._apply, revisions, [])
 
     async def _apply_remote(self) -> None:
         """Apply the revisions of other servers."""

@@ -73,6 +73,10 @@ class Polling(NamedTuple):
     duration: float | None
 
 
+Publish = Callable[[Sequence[Revision]], None]
+"""Makes revisions of others visible."""
+
+
 class JournalReader(Protocol):
     """Reads the journal. Used from one thread, concurrently with the store's own."""
 
@@ -140,6 +144,12 @@ class Store(Protocol):
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback`, from any thread, when another server may have committed, or the store is reachable again."""
+        ...
+
+    def publish_to(self, publish: Publish) -> None:
+        """Call `publish`, from the store's thread, with revisions that `poll_remote` would return, while a commit waits
+        for another cluster.
+        """
         ...
 
     def poll_remote(self) -> Sequence[Revision]:
@@ -313,6 +323,9 @@ class OwnStateMixin:
 
     def validate(self, pending: PendingCommit) -> Refusals:
         return {}
+
+    def publish_to(self, publish: Publish) -> None:
+        """Does nothing: commits do not wait for another cluster."""
 
 
 class SingleServerMixin(OwnStateMixin):

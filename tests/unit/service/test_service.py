@@ -318,3 +318,37 @@ def test_a_gateway_also_commits_a_plan_that_changes_nothing(brokers: Overrides |
 
     asyncio.run(submit())
     assert [each.unchanged for each in store.committed] == [[same]] * committed
+
+
+class WaitingStore(GatewayStore):
+    """Publishes a change of another client, and waits until it is visible, before it commits."""
+
+    def __init__(self, other: Revision) -> None:
+        super().__init__()
+        self.brokers_static = {}
+        self.is_visible = threading.Event()
+        self._other = other
+
+    def publish_to(self, publish: Callable[[Sequence[Revision]], None]) -> None:
+        self._publish = publish
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+        self._publish([self._other])
+        assert self.is_visible.wait(60)
+        return [Revision(7, each.time, each.caller, ()) for each in batch]
+
+
+def test_what_others_change_is_visible_while_a_commit_waits_for_another_cluster() -> None:
+    change = Change(ChangeKind.CONFIG, Resource.topic("other"), "k", None, "9", "set")
+    store = WaitingStore(Revision(7, 0, RequestContext(""), [change], "outside"))
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        service.subscribe(lambda _: store.is_visible.set())
+        assert await service.submit(setting("5"), ADA) == "5"
+        assert service.state.snapshot.overrides(Resource.topic("other")) == {"k": "9"}
+        assert (service.state.snapshot.revision, service.counts.remote_revisions) == (7, 1)
+        await service.stop()
+
+    asyncio.run(scene())

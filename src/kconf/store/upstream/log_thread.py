@@ -33,6 +33,7 @@ from kconf.model.journal import Change, Revision
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
+from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges, requested_value
 from kconf.util.threads.awake_clock import AwakeClock
@@ -126,10 +127,11 @@ class LogThread:
         with self._changed:
             return {(resource.type, key) for resource, key in self.follower.image.sensitive}
 
-    def take(self) -> list[Revision]:
+    def take(self, held: KeysInFlight = NOTHING_IN_FLIGHT) -> list[Revision]:
         """The revisions since the last call, including records that set a key to the value that it already had."""
         with self._changed:
-            found, self._revisions = self._revisions, []
+            count = held.count_settled(self._revisions)
+            found, self._revisions = self._revisions[:count], self._revisions[count:]
             return found
 
     def take_all(self) -> tuple[Snapshot, list[Revision]]:
@@ -160,7 +162,7 @@ class LogThread:
                 STEP_TIMEOUT,
             )
 
-    def begin_requests(self, resources: Collection[Resource]) -> None:
+    def begin_requests(self, keys: KeysInFlight) -> None:
         """Wait for a new fetch if this process was suspended, since the state may be old. Raises StoreUnavailable."""
         with self._changed:
             if time.monotonic() - self._read_at < STALE:
@@ -170,7 +172,7 @@ class LogThread:
             if self._answered <= bound:
                 raise StoreUnavailable("the state of the cluster may be stale")
 
-    def end_requests(self, resources: Collection[Resource]) -> None:
+    def end_requests(self) -> None:
         """Does nothing: the log contains every change in order, whoever made it."""
 
     def shown(self, change: Change) -> str | None:

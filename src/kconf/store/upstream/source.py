@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 from kconf.errors import StoreFailed
 from kconf.model.journal import Change, Revision
-from kconf.model.resource import Resource, ResourceType
+from kconf.model.resource import ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
+from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges
 
@@ -64,8 +65,8 @@ class StateSource(Protocol):
         """Start, and return when the state has been read. Raises an error if that fails."""
         ...
 
-    def take(self) -> list[Revision]:
-        """The changes since the last call."""
+    def take(self, held: KeysInFlight = NOTHING_IN_FLIGHT) -> list[Revision]:
+        """The changes since the last call, up to the first one that a request in flight may have made."""
         ...
 
     def take_all(self) -> tuple[Snapshot, list[Revision]]:
@@ -78,12 +79,12 @@ class StateSource(Protocol):
         """The state as JSON with its position, and the revisions up to it that were not taken yet."""
         ...
 
-    def begin_requests(self, resources: Collection[Resource]) -> None:
-        """Requests about these resources are about to be sent. Raises KconfError if the cluster does not respond."""
+    def begin_requests(self, keys: KeysInFlight) -> None:
+        """Requests about these keys are about to be sent. Raises KconfError if the cluster does not respond."""
         ...
 
-    def end_requests(self, resources: Collection[Resource]) -> None:
-        """The requests about these resources are finished."""
+    def end_requests(self) -> None:
+        """No request is in flight any more."""
         ...
 
     def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:

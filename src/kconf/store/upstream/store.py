@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from logging import getLogger
 from typing import Final
@@ -17,7 +17,6 @@ from typing import Final
 from immutables import Map
 
 from kconf.client.admin_sync import SyncAdminClient
-from kconf.client.calls.quorum import DescribeLogEnd
 from kconf.client.kraft.image import IN_LOG
 from kconf.client.settings import ClientSettings
 from kconf.errors import (
@@ -36,15 +35,17 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import JournalReader, PassedOn, Polling, UnknownParts, conflict
+from kconf.store.base import JournalReader, PassedOn, Polling, Publish, UnknownParts, conflict
 from kconf.store.upstream.brokers import UpstreamBrokers
+from kconf.store.upstream.exchange import Exchange
 from kconf.store.upstream.identities import Identities
+from kconf.store.upstream.in_flight import KeysInFlight
 from kconf.store.upstream.intents import OpenIntents
-from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
-from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.journal import GatewayJournal, Intent, Numbering
 from kconf.store.upstream.other_keys import OtherKeys
-from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
+from kconf.store.upstream.outcomes import sent_outcome
 from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
+from kconf.store.upstream.recorder import Recorder
 from kconf.store.upstream.requests import UNAVAILABLE, SendResult
 from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
@@ -52,7 +53,6 @@ from kconf.store.upstream.source import StateSource
 
 log = getLogger(__name__)
 
-_SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to appear in the state
 _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the next time
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
@@ -89,9 +89,9 @@ class UpstreamStore:
         identities: Identities | None = None,
     ) -> None:
         self.url = url
-        self.outside_revisions = 0
-        self._waiting: list[Revision] = []  # to be returned by poll_remote
         self._noted_broker: int | None = None
+        self._notify: Callable[[], None] = lambda: None
+        self._publish: Publish = lambda _: None
         with ExitStack() as opened:
             self._client = SyncAdminClient._from_settings(brokers)
             opened.callback(self._client.close)
@@ -106,8 +106,12 @@ class UpstreamStore:
             opened.callback(self._journal.close)
             self._source = open_source(self._journal, self.cluster_id)
             opened.callback(self._source.close)
-            self._open_intents = OpenIntents(self._source.shown, self._source.is_untouched)
+            intents = OpenIntents(self._source.shown, self._source.is_untouched)
+            self._recorder = Recorder(self._journal, intents, self._read_until)
+            self._exchange = Exchange(self._client, self._sender, self._source)
+            opened.callback(self._exchange.close)
             self._brokers.learn_keys(self._source.hidden)
+            self._source.on_change = self._source_changed
             self._source.start()
             imaged = self._source.imaged
             self._loaded = self._load(begins=imaged is None)
@@ -158,11 +162,11 @@ class UpstreamStore:
         snapshot, caught_up = self._source.take_all()
         if begins:
             self._journal.begin_at(snapshot.revision)
-        self._changed: dict[Resource, int] = self._journal.last_changes()
+        changed = self._recorder.changed = self._journal.last_changes()
         self._close_intents(caught_up)
         for resource in (*snapshot.configs, *map(Resource.topic, snapshot.topics)):
-            self._changed[resource] = max(self._changed.get(resource, 0), self._journal.begin)
-        return replace(snapshot, changed=Map(self._changed))
+            changed[resource] = max(changed.get(resource, 0), self._journal.begin)
+        return replace(snapshot, changed=Map(changed))
 
     def load(self) -> Snapshot:
         return self._loaded
@@ -173,46 +177,45 @@ class UpstreamStore:
         if intents:
             first = min(each.sent_after for each in intents)
             is_gone = first <= self._journal.begin
-            self._open_intents.add(intents, list(self._journal.all_after(first - 1)), is_after_gap=is_gone)
-        self._keep(caught_up, is_all=True)
+            self._recorder.intents.add(intents, list(self._journal.all_after(first - 1)), is_after_gap=is_gone)
+        self._recorder.record(caught_up, is_all=True)
+        self._recorder.take()  # the loaded state contains it
 
-    def _keep(
-        self,
-        revisions: Sequence[Revision],
-        outcomes: dict[int, IntentOutcome] | None = None,
-        *,
-        is_all: bool = False,
-    ) -> list[Revision]:
-        """Write revisions to the journal. Returns those to make visible. Raises StoreError.
+    def _read_until(self) -> int:
+        """The time up to which the cluster was read, in milliseconds."""
+        return _now() if self.polling is None else self._source.polled
 
-        `is_all`: everything up to now has been read.
-        """
-        if self._open_intents:
-            revisions = self._open_intents.attribute(revisions)
-            until = _now() if self.polling is None else self._source.polled
-            outcomes = {**(outcomes or {}), **self._open_intents.close(until, is_log_read=is_all)}
-        kept = without_rewrites(revisions)
-        if not kept and not outcomes and not self._journal.is_behind:
-            return []
-        kept = self._journal.append(kept, outcomes)
-        for revision in kept:
-            for change in revision.changes:
-                self._changed[change.resource] = revision.number
-        self.outside_revisions += sum(each.origin != "kconf" for each in kept)
-        return kept
+    @property
+    def outside_revisions(self) -> int:
+        return self._recorder.outside_revisions
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        self._source.on_change = callback
+        self._notify = callback
+
+    def _source_changed(self) -> None:
+        self._exchange.wake()
+        self._notify()
+
+    def publish_to(self, publish: Publish) -> None:
+        self._publish = publish
+
+    def _publish_settled(self, held: KeysInFlight) -> None:
+        """Publish what was read, up to the first change that a request in flight may have made."""
+        self._recorder.try_record(self._source.take(held))
+        if self._recorder.has_recorded:
+            self._publish(self._recorder.take())
+
+    def _notify_recorded(self) -> None:
+        """Ask for a `poll_remote` if there is anything to publish."""
+        if self._recorder.has_recorded:
+            self._notify()
 
     def poll_remote(self) -> Sequence[Revision]:
-        try:
-            self._waiting += self._keep(self._source.take())
-            if self.polling is not None and self.polling.broker != self._noted_broker:
+        self._recorder.try_record(self._source.take())
+        if self.polling is not None and self.polling.broker != self._noted_broker:
+            with suppress(StoreError):  # it is noted later
                 self._note_poll()
-        except StoreError as error:
-            log.error("cannot write the cluster's changes to the journal; they are not visible yet: %s", error)
-        found, self._waiting = self._waiting, []
-        return found
+        return self._recorder.take()
 
     @property
     def is_reachable(self) -> bool:
@@ -268,38 +271,39 @@ class UpstreamStore:
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
         for positions in rounds_of(batch):
-            names = {name for position in positions for name in names_of(batch[position])}
+            held = KeysInFlight.of([batch[position] for position in positions])
             try:
-                self._source.begin_requests(names)
+                self._source.begin_requests(held)
             except KconfError as error:
                 failure = _refusal(error)
                 for position in positions:
                     results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), failure))
                 continue
             try:
-                results |= self._commit_round({each: batch[each] for each in positions}, own, refused)
+                results |= self._commit_round({each: batch[each] for each in positions}, held, own, refused)
             except StoreError as error:
                 if not results:
+                    self._notify_recorded()
                     raise
                 log.error("cannot write to the journal: %s; some changes were not sent", error)
                 for position in positions:
                     results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), _NOT_WRITTEN))
             finally:
-                self._source.end_requests(names)
+                self._source.end_requests()
         return [results[position] for position in range(len(batch))]
 
     def _commit_round(
-        self, pending: dict[int, PendingCommit], own: set[int], refused: set[Resource]
+        self, pending: dict[int, PendingCommit], held: KeysInFlight, own: set[int], refused: set[Resource]
     ) -> dict[int, RevisionConflict | PassedOn]:
         """Send changes without repeated resources. Raises StoreError if nothing was sent."""
-        self._waiting += self._keep(self._source.take())
+        self._recorder.record(self._source.take())
         results: dict[int, RevisionConflict | PassedOn] = {}
         for position, each in pending.items():
             if (found := self._conflict(each, own, refused)) is not None:
                 results[position] = found
         ready = {position: each for position, each in pending.items() if position not in results}
         if ready:
-            failures = self._send(list(ready.values()), own)
+            failures = self._send(list(ready.values()), held, own)
             refused |= failures.keys()
             for position, each in ready.items():
                 results[position] = PassedOn({name: failures[name] for name in names_of(each) & failures.keys()})
@@ -311,21 +315,17 @@ class UpstreamStore:
         Changes by an earlier plan of the batch are none, but if that one failed, this one does too.
         """
         for resource, seen in pending.guards.items():
-            last = self._changed.get(resource, 0)
+            last = self._recorder.changed.get(resource, 0)
             if resource in refused or (last > seen and last not in own):
                 return conflict(resource)
         return None
 
-    def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
+    def _send(self, batch: Sequence[PendingCommit], held: KeysInFlight, own: set[int]) -> Refusals:
         """Send the changes of many callers in one request, and wait until they are in the state."""
         sent_after = self._source.applied
         changing = [each for each in batch if each.changes]
         ids = self._journal.add_intents(changing, sent_after) if changing else []
-        sent = self._sender.send(batch)
-        expected = ExpectedChanges(batch, sent.refused.keys(), self._source.shown)
-        is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
-        if not expected.are_certain:
-            self._source.catch_up(self._log_end(), expected)
+        sent, expected, is_seen = self._exchange.run(batch, lambda: self._publish_settled(held))
         found, done = expected.attribute(self._source.take())
         if not is_seen:
             self._add_unseen(sent, expected.resources - done)
@@ -334,25 +334,16 @@ class UpstreamStore:
             unanswered = tuple(each for each in pending.changes if each.resource in sent.unknown)
             if unanswered:
                 planned = Revision(0, pending.time, pending.caller, unanswered)
-                self._open_intents.add([Intent(id_, sent_after, planned)])
+                self._recorder.intents.add([Intent(id_, sent_after, planned)])
             else:
                 outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
         try:
-            kept = self._keep(found, outcomes)
+            kept = self._recorder.record(found, outcomes)
         except StoreError as error:
             log.error("cannot write changes of the cluster to the journal: %s", error)
             return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused
         own.update(each.number for each in kept if each.origin == "kconf")
-        self._waiting += kept
         return sent.refused
-
-    def _log_end(self) -> int | None:
-        """The end of the metadata log, or None if it is unknown."""
-        try:
-            return None if self.polling is not None else self._client._send(DescribeLogEnd(), _HOUSEKEEPING)
-        except KconfError as error:
-            log.debug("cannot read the end of the metadata log: %s", error)
-            return None
 
     def _add_unseen(self, sent: SendResult, unseen: set[Resource]) -> None:
         """Add errors for changes that were acknowledged but not read: their outcome is unknown."""
@@ -394,21 +385,35 @@ class UpstreamStore:
         if self.polling is not None:  # after a restart, the state is the image plus the later journal
             if self._imaged < self._source.applied - 1:
                 self._write_image()
+                self._notify_recorded()
             up_to = self._imaged if up_to is None else min(up_to, self._imaged)
         return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
     def housekeep(self, *, notification_retention: float) -> bool:
         """Read the brokers again, and write an image now and then."""
+        try:
+            self._record_all()
+        finally:
+            self._notify_recorded()
+        if self._is_followed:
+            self._read_brokers()
+        return False
+
+    def _record_all(self) -> None:
+        """Write to the journal what could not be written before, close intents, and write an image now and then."""
         if self._journal.is_behind:
-            self._waiting += self._keep(())
-            self._source.on_change()
+            self._recorder.record(())
+            self._notify()
         if not self._is_followed:
-            return False
-        if self._open_intents:
+            return
+        if self._recorder.intents:
             is_read = self._source.is_read  # before the image is taken
-            self._waiting += self._keep(self._source.take(), is_all=is_read)
-            self._source.on_change()
+            self._recorder.record(self._source.take(), is_all=is_read)
         self._note_poll()
+        if self._source.applied - self._imaged >= _IMAGE_EVERY:
+            self._write_image()
+
+    def _read_brokers(self) -> None:
         before, problem = (self.brokers_static, self.brokers_release), self._brokers.problem
         try:
             self._brokers.read(_HOUSEKEEPING)
@@ -416,15 +421,12 @@ class UpstreamStore:
         except KconfError as error:
             raise StoreUnavailable(f"cannot read the brokers: {error}") from None
         if learned or problem is not None or (self.brokers_static, self.brokers_release) != before:
-            self._source.on_change()
-        if self._source.applied - self._imaged >= _IMAGE_EVERY:
-            self._write_image()
-        return False
+            self._notify()
 
     def _write_image(self) -> None:
         """Write an image, after everything up to it is in the journal."""
         position, image, found = self._source.take_image()
-        self._waiting += self._keep(found)
+        self._recorder.record(found)
         self._journal.write_image(image)
         self._imaged = position
 
@@ -433,7 +435,7 @@ class UpstreamStore:
         polling, polled = self.polling, self._source.polled
         if polling is None or polling.broker is None or self._journal.is_behind:
             return
-        self._waiting += self._keep(self._source.take())
+        self._recorder.record(self._source.take())
         self._journal.note_poll(polled, polling.broker)
         self._noted_broker = polling.broker
 

@@ -15,6 +15,7 @@ from kconf.client.transport.requests import NodeRequest, Reply
 from kconf.errors import ConnectionFailed, StoreUnavailable
 from kconf.protocol.records.metadata import NoOpRecord
 from kconf.store.upstream import log_thread
+from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT
 from kconf.store.upstream.log_thread import STALE, LogThread
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.util.threads.awake_clock import TICK, AwakeClock
@@ -143,10 +144,10 @@ def test_silence_makes_the_state_stale_and_a_pause_of_this_process_does_not() ->
 def test_after_a_pause_a_change_waits_for_a_fetch_that_is_sent_then(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
     thread._step()
-    thread.begin_requests([])  # at once
+    thread.begin_requests(NOTHING_IN_FLIGHT)  # at once
     thread._read_at -= 3600
     thread._sent += 1  # a fetch that was under way during the pause
-    waiter = Thread(target=thread.begin_requests, args=([],), daemon=True)
+    waiter = Thread(target=thread.begin_requests, args=(NOTHING_IN_FLIGHT,), daemon=True)
     waiter.start()
     with thread._changed:
         thread._answered += 1  # its answer may be from before the pause
@@ -158,7 +159,7 @@ def test_after_a_pause_a_change_waits_for_a_fetch_that_is_sent_then(monkeypatch:
     thread._read_at -= 3600
     monkeypatch.setattr(log_thread, "STALE", 0.01)
     with pytest.raises(StoreUnavailable):
-        thread.begin_requests([])
+        thread.begin_requests(NOTHING_IN_FLIGHT)
 
 
 class Unreachable:

@@ -5,7 +5,7 @@ The functions are pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kconf.client.kraft.image import MetadataImage
@@ -15,6 +15,7 @@ from kconf.configdef.validate import normalize
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
+from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.polling.reading import HIDDEN, Reading
 
 _SHOWN_AS_PARSED: Final = frozenset(
@@ -25,12 +26,12 @@ Name = tuple[Resource, str]
 """A resource and a key; "" is the topic itself."""
 
 
-def changes_to(snapshot: Snapshot, reading: Reading, skipped: Collection[Resource] = ()) -> list[list[Change]]:
-    """The changes since the snapshot, without skipped resources. Each list is a revision.
+def changes_to(snapshot: Snapshot, reading: Reading, held: KeysInFlight = NOTHING_IN_FLIGHT) -> list[list[Change]]:
+    """The changes since the snapshot, without those that a request in flight may have made. Each list is a revision.
 
     A revision has one change, so that it has one author. A deleted topic and its configs are one revision.
     """
-    names = [each for each in _differing(snapshot, reading) if each not in skipped]
+    names = list(_differing(snapshot, reading))
     if not names:
         return []
     before = _image(
@@ -45,7 +46,14 @@ def changes_to(snapshot: Snapshot, reading: Reading, skipped: Collection[Resourc
         },
         {each: _shown(snapshot, reading, each) for each in names},
     )
-    return list(_revisions(difference(before, after)))
+    return list(_revisions(_without(held, difference(before, after))))
+
+
+def _without(held: KeysInFlight, changes: Iterable[Change]) -> list[Change]:
+    """The changes that are not held. A topic that is created, extended or deleted is held with all its configs."""
+    found = list(changes)
+    whole = {each.resource for each in found if each.kind is ChangeKind.TOPIC and held.concern(each)}
+    return [each for each in found if each.resource not in whole and not held.concern(each)]
 
 
 def _differing(snapshot: Snapshot, reading: Reading) -> Iterator[Resource]:

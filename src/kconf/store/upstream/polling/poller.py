@@ -3,7 +3,7 @@
 Only one broker is polled, so that the state never goes back: a lagging broker shows changes later, but in order, and a
 restarted one catches up before it responds. If the broker becomes unavailable, the state is stale until a broker has
 been read completely; another broker is used only if it shows no older values. A lock covers reading and comparing. The
-resources of a request are read before and after the request, and not polled in between.
+keys of a request are read before and after the request, and polls ignore them in between.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kconf.model.scram import shown_iterations
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
 from kconf.store.upstream.brokers import other_cluster
+from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import is_untouched
@@ -86,7 +87,7 @@ class Poller:
         for each in () if recorded is None else recorded.recent:
             self._recent.add(each, time.monotonic() - max(0.0, time.time() - each.time / 1000))
         self._revisions: list[Revision] = []
-        self._in_flight: set[Resource] = set()
+        self._in_flight = NOTHING_IN_FLIGHT
         self._node = None if recorded is None else recorded.broker
         self._has_begun = False
         self._is_sure = False  # whether the broker shows no older values
@@ -134,9 +135,10 @@ class Poller:
 
     # Changes
 
-    def take(self) -> list[Revision]:
+    def take(self, held: KeysInFlight = NOTHING_IN_FLIGHT) -> list[Revision]:
         with self._lock:
-            found, self._revisions = self._revisions, []
+            count = held.count_settled(self._revisions)
+            found, self._revisions = self._revisions[:count], self._revisions[count:]
             return found
 
     def take_all(self) -> tuple[Snapshot, list[Revision]]:
@@ -152,9 +154,9 @@ class Poller:
             facts["unknown"] = [each.word for each in self.unknown.kinds]
             return snapshot.revision, facts, self.take()
 
-    def _merge(self, reading: Reading, own: Collection[Resource] = ()) -> None:
-        """Apply a reading to the state. Resources of a request in progress are ignored, unless they are in `own`."""
-        for changes in changes_to(self._snapshot, reading, self._in_flight.difference(own)):
+    def _merge(self, reading: Reading, *, own: bool = False) -> None:
+        """Apply a reading to the state. Keys in flight are ignored, unless it was read after their request (`own`)."""
+        for changes in changes_to(self._snapshot, reading, NOTHING_IN_FLIGHT if own else self._in_flight):
             self._add(changes)
         read = {*reading.configs, *map(Resource.topic, reading.topics)}
         refused = {name: each for name, each in self.unknown.resources.items() if name not in read}
@@ -183,7 +185,7 @@ class Poller:
         self._reader.close()
 
     def _step(self) -> None:
-        before = self.is_current, self.unknown
+        before = self.is_current, self.unknown, self._snapshot.revision
         try:
             if self._is_sure:
                 self._poll()
@@ -192,7 +194,7 @@ class Poller:
         except KconfError as error:
             self._lose(error)
             return
-        if self._revisions or before != (True, self.unknown):
+        if before != (True, self.unknown, self._snapshot.revision):  # others may have taken the revisions already
             self.on_change()
 
     def _poll(self) -> None:
@@ -294,14 +296,14 @@ class Poller:
 
     # Requests of the gateway itself
 
-    def begin_requests(self, resources: Collection[Resource]) -> None:
+    def begin_requests(self, keys: KeysInFlight) -> None:
         with self._lock:
-            self._read_some(resources)
-            self._in_flight.update(resources)
+            self._read_some(keys.resources)
+            self._in_flight = keys
 
-    def end_requests(self, resources: Collection[Resource]) -> None:
+    def end_requests(self) -> None:
         with self._lock:
-            self._in_flight.difference_update(resources)
+            self._in_flight = NOTHING_IN_FLIGHT
 
     def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
         """Read the resources of requests until the broker shows the changes.
@@ -341,7 +343,7 @@ class Poller:
         except KconfError as error:
             self._lose(error)
             raise
-        self._merge(reading, resources if expected is not None else ())
+        self._merge(reading, own=expected is not None)
         if expected is not None:
             self._add_unseen(expected, reading)
 

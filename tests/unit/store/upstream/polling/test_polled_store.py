@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +16,12 @@ from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict, StaleState, StoreUnavailable
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
-from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.store.base import PassedOn
+from kconf.store.upstream import exchange
 from kconf.store.upstream import store as stores
 from kconf.store.upstream.intents import ARRIVES_WITHIN
 from kconf.store.upstream.journal import GatewayJournal, Numbering
@@ -48,7 +50,7 @@ class Gateway:
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
         monkeypatch.setattr(Poller, "start", Poller._find_broker)
-        monkeypatch.setattr(stores, "_SEEN_WITHIN", 0.0)
+        monkeypatch.setattr(exchange, "_SEEN_WITHIN", 0.0)
 
     def _send(self, call: Any, _timeout: float) -> Results[Resource, None]:
         for resource, ops in call.alterations.items():
@@ -176,6 +178,47 @@ def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: 
         store.poll_remote()
         assert gateway.sent == ["2"]
         assert journal(store) == [(2, "2", "User:alice")]
+
+
+def test_what_others_change_is_published_while_a_request_has_no_response(gateway: Gateway) -> None:
+    """It is also in the journal; only the key in flight is held back."""
+    published: list[tuple[str, str | None]] = []
+    is_published = Event()
+
+    def publish(revisions: Sequence[Revision]) -> None:
+        published.extend((change.key, change.after) for each in revisions for change in each.changes)
+        is_published.set()
+
+    def respond_late() -> None:
+        gateway.cluster.set(ORDERS, "retention.bytes", "5")
+        gateway.poll()
+        assert is_published.wait(60)
+
+    with gateway.open() as store:
+        store.publish_to(publish)
+        gateway.answer = respond_late
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is None
+        assert published == [("retention.bytes", "5")]
+        assert [each.number for each in store.poll_remote()] == [3]
+        assert journal(store) == [(2, "5", ""), (3, "2", "User:alice")]
+
+
+def test_what_housekeeping_has_read_is_published(gateway: Gateway) -> None:
+    """Also if the brokers cannot be read."""
+    calls: list[list[int]] = []
+
+    def unreachable(_timeout: float) -> None:
+        raise ConnectionFailed("gone")
+
+    with gateway.open() as store:
+        gateway.brokers.read = unreachable
+        gateway.cluster.set(ORDERS, KEY, "9")
+        gateway.poll()
+        store.on_change(lambda: calls.append([each.number for each in store.poll_remote()]))
+        with pytest.raises(StoreUnavailable):
+            store.housekeep(notification_retention=1)
+        assert calls == [[2]]
 
 
 def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> None:

@@ -11,6 +11,7 @@ from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.in_flight import KeysInFlight
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.polling import poller as polling
 from kconf.store.upstream.polling.polled_state import shown_value
@@ -20,6 +21,7 @@ from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
 
 ORDERS = Resource.topic("orders")
 KEY = "retention.ms"
+RETENTION = KeysInFlight(keys={(ORDERS, KEY)})
 ALICE = RequestContext("User:alice", reason="A-1")
 
 
@@ -96,7 +98,7 @@ def test_a_topic_that_was_deleted_and_created_again_is_another_topic(cluster: Fa
 def test_a_key_in_flight_is_not_reported_as_changed_outside(cluster: FakeCluster) -> None:
     """A poll during the request sees the new value, but does not record it, because the request does."""
     poller = started(cluster)
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "2")
     cluster.set(Resource.brokers(), "log.retention.ms", "5")
     poller._step()
@@ -105,21 +107,65 @@ def test_a_key_in_flight_is_not_reported_as_changed_outside(cluster: FakeCluster
     found, done = expecting("2").attribute(poller.take())
     assert [(each.caller, each.origin, each.not_before) for each in found] == [(ALICE, "kconf", None)]
     assert done == {ORDERS}
-    poller.end_requests([ORDERS])
+    poller.end_requests()
     poller._step()
     assert poller.take() == []
+
+
+def test_other_keys_of_a_resource_with_a_key_in_flight_are_reported(cluster: FakeCluster) -> None:
+    poller = started(cluster)
+    poller.begin_requests(RETENTION)
+    cluster.set(ORDERS, KEY, "2")
+    cluster.set(ORDERS, "retention.bytes", "5")
+    poller._step()
+    assert seen(poller.take(RETENTION)) == [("topic:orders", "retention.bytes", None, "5")]
+    poller.end_requests()
+    poller._step()
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "2")]
+
+
+def test_a_topic_that_is_deleted_while_one_of_its_keys_is_in_flight_is_held_with_all_its_keys(
+    cluster: FakeCluster,
+) -> None:
+    cluster.set(ORDERS, "retention.bytes", "5")
+    poller = started(cluster)
+    poller.begin_requests(RETENTION)
+    cluster.delete("orders")
+    poller._step()
+    assert (poller.take(), "orders" in poller._snapshot.topics) == ([], True)
+    poller.end_requests()
+    poller._step()
+    assert [len(each.changes) for each in poller.take()] == [3]
+
+
+def test_a_poll_reports_changes_that_the_store_has_taken_during_the_poll(cluster: FakeCluster) -> None:
+    """The store also takes changes while it cleans up, and publishes them when it is called."""
+    poller = started(cluster)
+    cluster.set(ORDERS, KEY, "2")
+    taken: list[Revision] = []
+    calls: list[int] = []
+    poller.on_change = lambda: calls.append(len(taken))
+    completed = poller._completed
+
+    def take_first(begun: int, begun_at: float) -> None:
+        taken.extend(poller.take())
+        completed(begun, begun_at)
+
+    poller._completed = take_first  # type: ignore[method-assign]
+    poller._step()
+    assert (len(taken), calls) == (1, [1])
 
 
 def test_what_others_changed_since_the_last_poll_is_seen_before_a_request_is_sent(cluster: FakeCluster) -> None:
     poller = started(cluster)
     cluster.set(ORDERS, KEY, "9")
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "9")]
 
 
 def test_a_write_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     poller = started(cluster)
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     cluster.lagging.add(1)
     cluster.set(ORDERS, KEY, "2")
     looks = on_sleep(monkeypatch, lambda count: cluster.lagging.discard(1) if count == 3 else None)
@@ -129,7 +175,7 @@ def test_a_write_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypat
 
 def test_a_write_that_is_not_shown_in_time_is_not_acknowledged(cluster: FakeCluster) -> None:
     poller = started(cluster)
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     cluster.lagging.add(1)
     cluster.set(ORDERS, KEY, "2")
     assert not poller.wait_for(expecting("2"), -1)
@@ -139,7 +185,7 @@ def test_a_write_that_is_not_shown_in_time_is_not_acknowledged(cluster: FakeClus
 
 def test_another_value_is_not_waited_for_long(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     poller = started(cluster)
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "3")
     monkeypatch.setattr(polling, "_OVERTAKEN", 0.0)
     on_sleep(monkeypatch, lambda _: None)
@@ -149,7 +195,7 @@ def test_another_value_is_not_waited_for_long(cluster: FakeCluster, monkeypatch:
 
 def test_a_value_is_shown_as_the_broker_has_parsed_it(cluster: FakeCluster) -> None:
     poller = started(cluster)
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "7")
     assert poller.wait_for(expecting("007"), 10)
 
@@ -160,7 +206,7 @@ def test_a_secret_that_replaces_another_is_a_change_only_by_its_acknowledgement(
     poller = started(cluster)
     poller._step()
     assert poller.take() == []
-    poller.begin_requests([ORDERS])
+    poller.begin_requests(RETENTION)
     assert poller.wait_for(expecting("new", "", key=secret, sensitive=True), 10)
     ((change,),) = [each.changes for each in poller.take()]
     assert (change.before, change.after, change.sensitive) == (HIDDEN, HIDDEN, True)
@@ -206,7 +252,7 @@ def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
         assert not poller.is_current
     assert poller.take() == []
     with pytest.raises(StoreUnavailable):
-        poller.begin_requests([ORDERS])
+        poller.begin_requests(RETENTION)
     cluster.lagging.clear()
     poller._step()
     assert poller.is_current
