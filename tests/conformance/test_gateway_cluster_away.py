@@ -21,7 +21,8 @@ from tests.support.process import free_port
 
 ORDERS = Resource.topic("orders")
 
-# Unmarked: tests/unit/store/upstream/test_log_thread.py, tests/unit/store/upstream/polling/test_polled_store.py
+# Unmarked: tests/unit/store/upstream/following/test_log_thread.py,
+# tests/unit/store/upstream/polling/test_polled_store.py
 pytestmark = pytest.mark.faults
 
 

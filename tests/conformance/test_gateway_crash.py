@@ -16,7 +16,7 @@ from kconf.model.resource import Resource
 from kconf.protocol.records.batches import read_batches
 from kconf.protocol.records.metadata import ConfigRecord, decode_record
 from kconf.store.sqlite.rows import read_revision
-from kconf.store.upstream.intents import ARRIVES_WITHIN
+from kconf.store.upstream.authors.intents import ARRIVES_WITHIN
 from lab.broker import KafkaBroker
 from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import KEY, begin, gateway, setting, topic  # noqa: F401

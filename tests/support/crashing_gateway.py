@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from kconf.cli.main import main
 from kconf.client.transport.selector.connection import SyncNodeConnection
+from kconf.store.upstream.following.log_thread import LogThread
 from kconf.store.upstream.journal import GatewayJournal
-from kconf.store.upstream.log_thread import LogThread
 from kconf.store.upstream.polling.poller import Poller
 from kconf.store.upstream.sender import Sender
 

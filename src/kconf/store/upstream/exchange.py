@@ -15,7 +15,7 @@ from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.quorum import DescribeLogEnd
 from kconf.errors import KconfError
 from kconf.model.plan import PendingCommit
-from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.requests import SendResult
 from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import StateSource

@@ -14,12 +14,12 @@ from kconf.errors import JournalTrimmed, StoreMismatch
 from kconf.model.journal import Revision
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.following.log_thread import LogThread
+from kconf.store.upstream.following.scram_keys import read_keys
 from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.journal import GatewayJournal, Numbering
-from kconf.store.upstream.log_thread import LogThread
 from kconf.store.upstream.polling.poller import RECENT, Poller, RecordedState
 from kconf.store.upstream.polling.reading import StateReader
-from kconf.store.upstream.scram_keys import read_keys
 from kconf.store.upstream.source import StateSource
 from kconf.store.upstream.store import UpstreamStore
 

@@ -8,7 +8,7 @@ from logging import getLogger
 from kconf.errors import StoreError
 from kconf.model.journal import Revision
 from kconf.model.resource import Resource
-from kconf.store.upstream.intents import OpenIntents
+from kconf.store.upstream.authors.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, IntentOutcome
 from kconf.store.upstream.outcomes import without_rewrites
 

@@ -1,4 +1,4 @@
-"""The source of a cluster's state: its metadata log (log_thread.py), or polls of a broker (polling/poller.py).
+"""The source of a cluster's state: the metadata log (following/log_thread.py) or polls (polling/poller.py).
 
 Both provide revisions in order for the store's thread. A poller also reads resources before and after a request about
 them, so that the gateway's own change is not taken for one by another client.
@@ -14,9 +14,9 @@ from kconf.model.journal import Change, Revision
 from kconf.model.resource import ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
+from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
-from kconf.store.upstream.matching import ExpectedChanges
 
 
 class StateSource(Protocol):

@@ -36,11 +36,11 @@ from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import JournalReader, PassedOn, Polling, Publish, UnknownParts, conflict
+from kconf.store.upstream.authors.intents import OpenIntents
 from kconf.store.upstream.brokers import UpstreamBrokers
 from kconf.store.upstream.exchange import Exchange
 from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.in_flight import KeysInFlight
-from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, Numbering
 from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.outcomes import sent_outcome

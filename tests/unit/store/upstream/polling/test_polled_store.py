@@ -23,7 +23,7 @@ from kconf.model.results import Results
 from kconf.store.base import PassedOn
 from kconf.store.upstream import exchange
 from kconf.store.upstream import store as stores
-from kconf.store.upstream.intents import ARRIVES_WITHIN
+from kconf.store.upstream.authors.intents import ARRIVES_WITHIN
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.open import recorded_state
 from kconf.store.upstream.polling.poller import Poller

@@ -12,7 +12,7 @@ from kconf.client.settings import ClientSettings
 from kconf.client.transport.requests import Backoff
 from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import StoreUnavailable
-from kconf.store.upstream.log_thread import has_log
+from kconf.store.upstream.following.log_thread import has_log
 
 _WITHIN: Final = 30.0  # seconds
 

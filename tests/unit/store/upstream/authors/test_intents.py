@@ -8,7 +8,7 @@ from kconf.client.kraft.revisions import SNAPSHOT_ORIGIN
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.log_matching import LONGEST_CALL
 from kconf.model.resource import Resource
-from kconf.store.upstream.intents import ARRIVES_WITHIN, OpenIntents
+from kconf.store.upstream.authors.intents import ARRIVES_WITHIN, OpenIntents
 from kconf.store.upstream.journal import Intent, IntentOutcome
 
 ORDERS = Resource.topic("orders")

@@ -14,10 +14,10 @@ from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.client.transport.requests import NodeRequest, Reply
 from kconf.errors import ConnectionFailed, StoreUnavailable
 from kconf.protocol.records.metadata import NoOpRecord
-from kconf.store.upstream import log_thread
+from kconf.store.upstream.authors.matching import ExpectedChanges
+from kconf.store.upstream.following import log_thread
+from kconf.store.upstream.following.log_thread import STALE, LogThread
 from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT
-from kconf.store.upstream.log_thread import STALE, LogThread
-from kconf.store.upstream.matching import ExpectedChanges
 from kconf.util.threads.awake_clock import TICK, AwakeClock
 from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
 

@@ -16,8 +16,8 @@ from kconf.model.journal import Change, Revision
 from kconf.model.log_matching import CLOCK_SKEW, LONGEST_CALL
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
+from kconf.store.upstream.authors.matching import ExpectedChanges, requested_value
 from kconf.store.upstream.journal import Intent, IntentOutcome
-from kconf.store.upstream.matching import ExpectedChanges, requested_value
 
 log = getLogger(__name__)
 

@@ -7,7 +7,7 @@ import pytest
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
-from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.authors.matching import ExpectedChanges
 
 ORDERS, OTHERS = Resource.topic("orders"), Resource.topic("others")
 ALICE, BOB = RequestContext("User:alice", reason="A-1"), RequestContext("User:bob")
