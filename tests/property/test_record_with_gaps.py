@@ -23,7 +23,7 @@ from kconf.model.snapshot import topic_to_json
 from kconf.operations.history.blame import blame
 from kconf.operations.history.diff import diff_record
 from kconf.operations.history.live_values import LiveValues
-from kconf.operations.history.record import MAX_LAG, Fit, Moment, Record
+from kconf.operations.history.record import MAX_LAG, Fit, HistoryByKey, Moment
 from kconf.operations.history.rollback import plan_rollback_by_record
 from kconf.operations.history.sources import BOTH, HistoryEntry, RecordedHistory
 
@@ -228,8 +228,8 @@ def play(some: list[Step], *, keeps_ids: bool) -> World:
     return world
 
 
-def record_of(world: World) -> Record:
-    return Record(world.entries, LiveValues(world.state()))
+def record_of(world: World) -> HistoryByKey:
+    return HistoryByKey(world.entries, LiveValues(world.state()))
 
 
 def is_untouched(world: World, key: str, begin: int, end: int) -> bool:

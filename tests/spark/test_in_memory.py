@@ -134,8 +134,8 @@ def test_a_count_in_memory_shows_that_no_line_is_missing(
 
     lines = fit(journal, JOURNAL).toArrow()
 
-    later = integrity.Counts(1).plus(lines.slice(0, 1), 2).plus(lines.slice(1), 3)
-    at_once = integrity.Counts(3).plus_rows(integrity.counted(journal).collect())
+    later = integrity.JournalCounts(1).plus(lines.slice(0, 1), 2).plus(lines.slice(1), 3)
+    at_once = integrity.JournalCounts(3).plus_rows(integrity.counted(journal).collect())
 
     assert later == at_once
     assert later.are_complete(["c"]) == integrity.holes(journal).isEmpty()

@@ -1,5 +1,7 @@
-"""Packages stay small, so that a folder listing shows the architecture."""
+"""Packages stay small, so that a folder listing shows the architecture; and a name stands for one concept."""
 
+import ast
+from collections import Counter
 from pathlib import Path
 
 import kconf
@@ -8,6 +10,9 @@ ROOT = Path(kconf.__file__).parent
 LIMIT = 15
 LONGER = {"protocol/messages", "server/api", "cli/commands", "store/zookeeper"}
 """Packages with one module per API, command or znode family."""
+
+SAME_CONCEPT = {"Follow", "Watch"}
+"""Classes of the AdminClient and their counterparts of the SyncAdminClient."""
 
 
 def modules(package: Path) -> int:
@@ -18,3 +23,16 @@ def test_no_package_has_more_than_fifteen_modules() -> None:
     sizes = {str(init.parent.relative_to(ROOT)): modules(init.parent) for init in ROOT.rglob("__init__.py")}
     assert len(sizes) > 40
     assert {name: size for name, size in sizes.items() if size > LIMIT and name not in LONGER} == {}
+
+
+def test_a_class_name_stands_for_one_concept() -> None:
+    """The structs of Kafka's messages have the names of Kafka's schemas, which are unique within one message."""
+    messages = ROOT / "protocol" / "messages"
+    names = Counter(name for file in ROOT.rglob("*.py") if messages not in file.parents for name in classes(file))
+    names.update({name for file in messages.glob("*.py") for name in classes(file)})
+    assert len(names) > 1000
+    assert {name for name, count in names.items() if count > 1} == SAME_CONCEPT
+
+
+def classes(file: Path) -> list[str]:
+    return [each.name for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.ClassDef)]

@@ -11,7 +11,7 @@ from kconf.console.cluster.monitor import ClusterMonitor
 from kconf.console.cluster.monitors import Monitors
 from kconf.console.security.login import KafkaLogin, LoginLimiter, LoginMethod
 from kconf.console.security.oidc.login import OidcLogin
-from kconf.console.security.sessions import Sessions
+from kconf.console.security.sessions import LoginSessions
 from kconf.errors import ConfigurationError, KconfError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Console:
 
     def __init__(self, settings: ConsoleSettings, login: LoginMethod | None = None) -> None:
         self.settings = settings
-        self.sessions = Sessions()
+        self.sessions = LoginSessions()
         self.monitors = Monitors(settings)
         limiter = LoginLimiter()
         self.login = login or KafkaLogin(limiter)

@@ -28,7 +28,7 @@ class RiskNote:
 
 
 @dataclass(frozen=True)
-class ChangeRow:
+class DryRunRow:
     """A key of a resource. `before` and `after` are the values set on it, `old` and `new` the effective values.
 
     None if not set. Values have units; secrets are hidden.
@@ -53,7 +53,7 @@ class ChangeRow:
 class ChangeReport:
     """The result of a dry run or of a change."""
 
-    rows: Sequence[ChangeRow]
+    rows: Sequence[DryRunRow]
     warnings: Sequence[str] = ()
     planned: Sequence[object] = field(default=(), repr=False)
     """The plan, which is compared again before it is applied."""

@@ -14,7 +14,7 @@ from kconf.model.resource import Resource
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange, keys_shown
 from kconf.operations.risks.data_loss import flag_data_loss
-from kconf.operations.risks.inheritance import Inheritance, KeyValue, other_key
+from kconf.operations.risks.inheritance import EffectiveValue, Inheritance, other_key
 from kconf.operations.selection.selectors import is_one_resource, resolve
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _change(
     before = entry.value if entry is not None and is_own else None
     after = _after(op, key, entry, before)
     old = inheritance.effective_with_key(resource, entry, key)
-    new = KeyValue(after, op.key) if after is not None else inheritance.below_with_key(resource, entry, key)
+    new = EffectiveValue(after, op.key) if after is not None else inheritance.below_with_key(resource, entry, key)
     shown = keys_shown(other_key(resource, op.key, old), other_key(resource, op.key, new))
     change = PlannedChange(resource, op.key, before, after, word, old.value, new.value, _source(entry))
     return change._replace(shown=shown)

@@ -34,7 +34,7 @@ _FACTS: Final = {name: ConfigKey(name=name, type=ValueType.INT) for name in ("pa
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class WhereCondition:
     """A comparison of a key's value with `operand`, which is parsed from `text`."""
 
     key: ConfigKey
@@ -42,7 +42,7 @@ class Condition:
     operand: Value
     text: str = ""
 
-    def typed(self, kind: ValueType) -> Condition:
+    def typed(self, kind: ValueType) -> WhereCondition:
         """The same comparison for a key that kconf does not know, with the type from the cluster."""
         return _comparison(replace(self.key, type=kind), self.operator, self.text)
 
@@ -77,12 +77,12 @@ class Matches:
         ]
 
 
-def parse_conditions(texts: Sequence[str], kind: ResourceType) -> list[Condition]:
+def parse_conditions(texts: Sequence[str], kind: ResourceType) -> list[WhereCondition]:
     """Conditions on resources of one type; all must hold."""
     return [_condition(each, kind) for each in texts]
 
 
-def _condition(text: str, kind: ResourceType) -> Condition:
+def _condition(text: str, kind: ResourceType) -> WhereCondition:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise ConfigurationError(f"--where takes KEY OPERATOR VALUE, for example 'retention.ms>30d', not {text!r}")
@@ -90,12 +90,12 @@ def _condition(text: str, kind: ResourceType) -> Condition:
     return _comparison(_key(kind, name), operator, value)
 
 
-def _comparison(key: ConfigKey, operator: str, value: str) -> Condition:
+def _comparison(key: ConfigKey, operator: str, value: str) -> WhereCondition:
     name = key.name
     if key.sensitive:
         raise ConfigurationError(f"--where: {name} is a secret; Kafka does not show it")
     if key.type is ValueType.UNKNOWN:
-        return Condition(key, operator, value, value)
+        return WhereCondition(key, operator, value, value)
     key = _wide(key)
     if key.type not in NUMBERS and operator not in ("=", "!="):
         raise ConfigurationError(f"--where: {name} is not a number; compare it with = or !=")
@@ -104,7 +104,7 @@ def _comparison(key: ConfigKey, operator: str, value: str) -> Condition:
     except InvalidValue as error:
         message = str(error)
         raise ConfigurationError(f"--where: {message if name in message else f'{name}: {message}'}") from None
-    return Condition(key, operator, operand, value)
+    return WhereCondition(key, operator, operand, value)
 
 
 def _key(kind: ResourceType, name: str) -> ConfigKey:
@@ -124,7 +124,9 @@ def _wide(key: ConfigKey) -> ConfigKey:
 # -- on a cluster ----------------------------------------------------------------------------------------------------
 
 
-def find_matching(admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition]) -> Matches:
+def find_matching(
+    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[WhereCondition]
+) -> Matches:
     """The resources for which all conditions hold."""
     found = Matches()
     facts = _facts(admin, resources, conditions, found)
@@ -143,7 +145,7 @@ def find_matching(admin: SyncAdminClient, resources: Sequence[Resource], conditi
     return found
 
 
-def _known(condition: Condition, types: Mapping[str, ValueType], resources: Sequence[Resource]) -> Condition:
+def _known(condition: WhereCondition, types: Mapping[str, ValueType], resources: Sequence[Resource]) -> WhereCondition:
     """Resolve a condition on a key that kconf does not know. If the cluster does not show it either, raise an error."""
     name = condition.key.name
     if name in types:
@@ -157,7 +159,7 @@ def _known(condition: Condition, types: Mapping[str, ValueType], resources: Sequ
 
 
 def _facts(
-    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition], found: Matches
+    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[WhereCondition], found: Matches
 ) -> dict[Resource, dict[str, str]]:
     if not any(each.key.name in _FACTS for each in conditions):
         return {}
@@ -171,7 +173,7 @@ def _facts(
 
 
 def _configs(
-    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition], found: Matches
+    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[WhereCondition], found: Matches
 ) -> tuple[dict[Resource, dict[str, str]], dict[str, ValueType]]:
     """The values of each resource, and the types of the keys, from the cluster."""
     wanted = {each.key.name: each.key for each in conditions if each.key.name not in _FACTS}

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from kconf.client.settings import ClientSettings
     from kconf.server.auth.upstream_credentials import UpstreamCredentials
     from kconf.server.network.broker_listeners import BrokerListeners
-    from kconf.server.upstream.brokers import UpstreamBrokers
+    from kconf.server.upstream.brokers import BrokerPools
     from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
@@ -289,7 +289,7 @@ class Server:
         brokers = store.brokers_static or {}
         check_gateway(self.settings.static, authorizer, brokers=brokers, reads_log=store.polling is None)
 
-    async def _watch_authorizer(self, store: Store, brokers: UpstreamBrokers) -> None:
+    async def _watch_authorizer(self, store: Store, brokers: BrokerPools) -> None:
         """Stop a gateway if the brokers get an authorizer for which it has no settings: it would lend its rights."""
         while True:
             await asyncio.sleep(_WATCH_AUTHORIZER)
@@ -304,14 +304,14 @@ class Server:
                 return
 
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
-        from kconf.server.upstream.brokers import UpstreamBrokers
+        from kconf.server.upstream.brokers import BrokerPools
         from kconf.server.upstream.client import UpstreamClient
         from kconf.server.upstream.pool import PoolLimits
         from kconf.server.upstream.user_pools import UserPools
 
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits)
-        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits, users)
+        brokers = BrokerPools(settings.brokers, lambda: store.members, limits, users)
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:

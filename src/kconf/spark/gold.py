@@ -487,13 +487,13 @@ class Gold:
         part = self.part
         if part is None or not part.is_few or not self.lake.in_memory:
             return False
-        known: integrity.Counts | None = self.lake.memory.get(_COUNTS)
+        known: integrity.JournalCounts | None = self.lake.memory.get(_COUNTS)
         fresh = self.lake.fresh(JOURNAL, integrity.COUNTED, part.since)
         now = reached_round(self.lake)
         if known is not None and known.round == part.since and fresh is not None:
             known = known.plus(fresh, now)
         elif known is None or known.round != now:
-            known = integrity.Counts(now).plus_rows(integrity.counted(self.lake.read(JOURNAL)).collect())
+            known = integrity.JournalCounts(now).plus_rows(integrity.counted(self.lake.read(JOURNAL)).collect())
         self.lake.memory[_COUNTS] = known
         return known.are_complete(set(part.touched) - set(followed_clusters))
 

@@ -11,7 +11,7 @@ import pytest
 
 from kconf import NewTopic, SyncAdminClient
 from kconf.cli.compat.kip248.config_command import _EXAMPLES
-from kconf.cli.compat.kip248.config_table import Row, table
+from kconf.cli.compat.kip248.config_table import ConfigRow, table
 from kconf.cli.main import main
 from tests.cli.conftest import Ran, run_in_process, run_program
 from tests.support.process import KconfProcess
@@ -124,7 +124,7 @@ def test_the_connection_may_come_from_repeated_properties(server: KconfProcess) 
 
 
 def test_a_long_value_wraps() -> None:
-    *_, first, second = table("TOPIC", "t", [Row("k", "x" * 100, False, True, "Default config")])
+    *_, first, second = table("TOPIC", "t", [ConfigRow("k", "x" * 100, False, True, "Default config")])
 
     assert first[63:133] == "x" * 70
     assert second == " " * 63 + "x" * 30

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kconf.console.security.login import LoginLimited, LoginLimiter, LoginRefused
-from kconf.console.security.sessions import IDLE_LIMIT, TOTAL_LIMIT, Sessions
+from kconf.console.security.sessions import IDLE_LIMIT, TOTAL_LIMIT, LoginSessions
 from kconf.console.settings import ConsoleSettings, parse_listen
 from kconf.errors import ConfigurationError
 from kconf.operations.target import Target, UserCredential
@@ -120,7 +120,7 @@ def test_a_login_never_redirects_to_another_address(browser: TestClient, to: str
 
 
 def test_tokens_differ_in_every_page_and_belong_to_one_session() -> None:
-    sessions = Sessions()
+    sessions = LoginSessions()
     (_, one), (_, other) = sessions.open(), sessions.open()
     first, second = one.form_token(), one.form_token()
     assert first != second
@@ -131,7 +131,7 @@ def test_tokens_differ_in_every_page_and_belong_to_one_session() -> None:
 
 def test_sessions_end_when_they_are_idle_or_old() -> None:
     now = [0.0]
-    sessions = Sessions(lambda: now[0])
+    sessions = LoginSessions(lambda: now[0])
     idle, _ = sessions.open({"home": ANA})
     now[0] = IDLE_LIMIT + 1
     assert sessions.find(idle) is None

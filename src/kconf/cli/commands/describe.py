@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.entry import Entry, View
     from kconf.operations.selection.selectors import Selector
-    from kconf.operations.where import Condition
+    from kconf.operations.where import WhereCondition
 
 EXAMPLES = """\
 examples:
@@ -68,7 +68,7 @@ def _describe(
     where: str,
     admin: SyncAdminClient,
     selectors: Sequence[Selector],
-    conditions: Sequence[Condition],
+    conditions: Sequence[WhereCondition],
 ) -> None:
     resources = resolve(admin, selectors)
     if conditions:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.cluster import TopicDescription
     from kconf.operations.selection.selectors import Selector
-    from kconf.operations.where import Condition
+    from kconf.operations.where import WhereCondition
 
 _LISTED: Final = ("partitions", "replication-factor")
 EXAMPLES: Final = """\
@@ -107,7 +107,7 @@ def list_topics(options: argparse.Namespace, result: CommandResult) -> None:
     on_each(clusters, result, lambda here, admin: _list(options, result, here.name, admin, selectors, conditions))
 
 
-def _compared(conditions: Sequence[Condition]) -> list[str]:
+def _compared(conditions: Sequence[WhereCondition]) -> list[str]:
     """The keys that --where compares, except those that the list already shows."""
     return [each for each in dict.fromkeys(each.key.name for each in conditions) if each not in _LISTED]
 
@@ -124,7 +124,7 @@ def _list(
     context: str,
     admin: SyncAdminClient,
     selectors: Sequence[Selector],
-    conditions: Sequence[Condition],
+    conditions: Sequence[WhereCondition],
 ) -> None:
     from kconf.operations.selection.selectors import resolve
 

@@ -22,7 +22,7 @@ UNREADABLE = "unseen"
 """The placeholder of a secret that is set but cannot be read. Its keyed hash reveals nothing."""
 
 
-class PendingChange(NamedTuple):
+class ItemChange(NamedTuple):
     """A change that is about to be requested, and the item of the call that it belongs to."""
 
     item: Hashable
@@ -66,16 +66,16 @@ class Journal(Protocol):
 class CallRecorder(Protocol):
     """Records one kind of call."""
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         """The changes that the call would make."""
 
-    def after(self, done: Sequence[PendingChange], result: Any) -> CallSequence[list[Change]]:
+    def after(self, done: Sequence[ItemChange], result: Any) -> CallSequence[list[Change]]:
         """The changes that the call made, completed from its result and the cluster."""
 
 
 class PlannedChangesRecorder:
     """Base class of recorders whose changes are fully known before the call."""
 
-    def after(self, done: Sequence[PendingChange], result: Any) -> CallSequence[list[Change]]:
+    def after(self, done: Sequence[ItemChange], result: Any) -> CallSequence[list[Change]]:
         yield from ()
         return [each.change for each in done]

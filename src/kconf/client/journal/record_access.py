@@ -8,7 +8,7 @@ from kconf.client.calls.acls import CreateAcls, DeleteAcls, DescribeAcls
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.client.calls.effective_quotas import AlterQuotas
 from kconf.client.calls.scram import AlterUserScramCredentials, DescribeUserScramCredentials
-from kconf.client.journal.base import UNREADABLE, CallSequence, PendingChange, PlannedChangesRecorder
+from kconf.client.journal.base import UNREADABLE, CallSequence, ItemChange, PlannedChangesRecorder
 from kconf.engine.access.acls import key_of, matches, pattern_of
 from kconf.engine.declarative.diff import iterations_text, quota_value
 from kconf.errors import ErrorCode, KafkaError
@@ -26,7 +26,7 @@ class AlterQuotasRecorder(PlannedChangesRecorder):
     def __init__(self, call: AlterClientQuotas | AlterQuotas) -> None:
         self.alterations = call.alterations
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         try:
             stored: Quotas = yield DescribeClientQuotas(None)
         except KafkaError:
@@ -39,9 +39,7 @@ class AlterQuotasRecorder(PlannedChangesRecorder):
                 after = None if value is None else quota_value(key, value)
                 if before != after:
                     op = "delete" if after is None else "set"
-                    found.append(
-                        PendingChange(entity, Change(ChangeKind.CONFIG, entity.resource, key, before, after, op))
-                    )
+                    found.append(ItemChange(entity, Change(ChangeKind.CONFIG, entity.resource, key, before, after, op)))
         return found
 
 
@@ -54,7 +52,7 @@ class AlterScramCredentialsRecorder(PlannedChangesRecorder):
     def __init__(self, call: AlterUserScramCredentials) -> None:
         self.alterations = list(call.alterations.values())
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         users = list(dict.fromkeys(each.user for each in self.alterations))
         unread = set(users)
         existing: dict[tuple[str, int], str] = {}
@@ -79,7 +77,7 @@ class AlterScramCredentialsRecorder(PlannedChangesRecorder):
             op = "set" if after else "delete"
             resource = Resource(ResourceType.SCRAM, each.user)
             change = Change(ChangeKind.CONFIG, resource, mechanism.word, before, after, op, sensitive=True)
-            found.append(PendingChange(each.user, change))
+            found.append(ItemChange(each.user, change))
         return found
 
 
@@ -87,9 +85,9 @@ class CreateAclsRecorder(PlannedChangesRecorder):
     def __init__(self, call: CreateAcls) -> None:
         self.items = call.items
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         existing = set((yield from _acls()))
-        return [PendingChange(each, _acl_change(each, None, "", "set")) for each in self.items if each not in existing]
+        return [ItemChange(each, _acl_change(each, None, "", "set")) for each in self.items if each not in existing]
 
 
 class DeleteAclsRecorder(PlannedChangesRecorder):
@@ -98,10 +96,10 @@ class DeleteAclsRecorder(PlannedChangesRecorder):
     def __init__(self, call: DeleteAcls) -> None:
         self.filters = call.items
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         existing = yield from _acls()
         matched = {acl: each for acl in existing for each in reversed(self.filters) if matches(acl, each)}
-        return [PendingChange(each, _acl_change(acl, "", None, "delete")) for acl, each in matched.items()]
+        return [ItemChange(each, _acl_change(acl, "", None, "delete")) for acl, each in matched.items()]
 
 
 def _acls() -> CallSequence[list[AclBinding]]:

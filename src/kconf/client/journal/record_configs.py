@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kconf.client.calls.configs import AlterConfigs, DescribeConfigs, DescribedConfigs, IncrementalAlterConfigs
-from kconf.client.journal.base import UNREADABLE, CallSequence, PendingChange, PlannedChangesRecorder
+from kconf.client.journal.base import UNREADABLE, CallSequence, ItemChange, PlannedChangesRecorder
 from kconf.configdef.key import ConfigKey
 from kconf.errors import KafkaError
 from kconf.model.alteration import AlterConfigOp, OpType
@@ -21,7 +21,7 @@ class IncrementalAlterConfigsRecorder(PlannedChangesRecorder):
     def __init__(self, call: IncrementalAlterConfigs) -> None:
         self.alterations = call.alterations
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         keys = {resource: [each.key for each in ops] for resource, ops in self.alterations.items()}
         entries = yield from read_entries(keys, keys)
         found = []
@@ -29,7 +29,7 @@ class IncrementalAlterConfigsRecorder(PlannedChangesRecorder):
             for each in ops:
                 change = config_change(resource, each, entries.get(resource, {}).get(each.key))
                 if change is not None:
-                    found.append(PendingChange(resource, change))
+                    found.append(ItemChange(resource, change))
         return found
 
 
@@ -39,7 +39,7 @@ class AlterConfigsRecorder(PlannedChangesRecorder):
     def __init__(self, call: AlterConfigs) -> None:
         self.configs = call.configs
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         described = yield from read_entries(self.configs)
         found = []
         for resource, wanted in self.configs.items():
@@ -49,7 +49,7 @@ class AlterConfigsRecorder(PlannedChangesRecorder):
             removed = [name for name, entry in entries.items() if entry.source == own and name not in wanted]
             ops += [AlterConfigOp(OpType.DELETE, name) for name in removed]
             changes = [config_change(resource, each, entries.get(each.key)) for each in ops]
-            found += [PendingChange(resource, each) for each in changes if each is not None]
+            found += [ItemChange(resource, each) for each in changes if each is not None]
         return found
 
 

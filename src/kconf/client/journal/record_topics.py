@@ -8,7 +8,7 @@ from typing import Final
 
 from kconf.client.calls.base import CallResult
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics, DescribeTopics, TopicName
-from kconf.client.journal.base import CallSequence, PendingChange, PlannedChangesRecorder
+from kconf.client.journal.base import CallSequence, ItemChange, PlannedChangesRecorder
 from kconf.client.journal.record_configs import read_entries
 from kconf.errors import ApiError, ErrorCode, KafkaError
 from kconf.model.cluster import CreatedTopic, TopicDescription
@@ -28,19 +28,19 @@ class CreateTopicsRecorder:
     def __init__(self, call: CreateTopics) -> None:
         self.topics = call.topics
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         yield from ()
         found = []
         for name, topic in self.topics.items():
             resource = Resource.topic(name)
             partitions, replication = len(topic.assignment) or topic.partitions, topic.replication_factor
             wanted = json.dumps({"partitions": partitions, "replication": replication})
-            found.append(PendingChange(name, Change(ChangeKind.TOPIC, resource, "", None, wanted, "create")))
+            found.append(ItemChange(name, Change(ChangeKind.TOPIC, resource, "", None, wanted, "create")))
             for key, value in dict(topic.configs).items():
-                found.append(PendingChange(name, Change(ChangeKind.CONFIG, resource, key, None, value, "set")))
+                found.append(ItemChange(name, Change(ChangeKind.CONFIG, resource, key, None, value, "set")))
         return found
 
-    def after(self, done: Sequence[PendingChange], result: Results[str, CreatedTopic]) -> CallSequence[list[Change]]:
+    def after(self, done: Sequence[ItemChange], result: Results[str, CreatedTopic]) -> CallSequence[list[Change]]:
         """Complete the changes. The ids are in the response, in case the brokers' metadata lags."""
         created = {str(each.item): result[str(each.item)] for each in done}
 
@@ -60,17 +60,17 @@ class CreatePartitionsRecorder:
     def __init__(self, call: CreatePartitions) -> None:
         self.counts = call.counts
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         topics = yield from _topics(self.counts)
         return [
-            PendingChange(
+            ItemChange(
                 name, Change(ChangeKind.TOPIC, Resource.topic(name), "", _text(topics.get(name)), wanted, "grow")
             )
             for name, count in self.counts.items()
             for wanted in [json.dumps({"partitions": count})]
         ]
 
-    def after(self, done: Sequence[PendingChange], result: object) -> CallSequence[list[Change]]:
+    def after(self, done: Sequence[ItemChange], result: object) -> CallSequence[list[Change]]:
         return (yield from _as_described(done, lambda topic: len(topic.partitions) >= self.counts[topic.name]))
 
 
@@ -80,7 +80,7 @@ class DeleteTopicsRecorder(PlannedChangesRecorder):
     def __init__(self, call: DeleteTopics) -> None:
         self.items = call.items
 
-    def before(self) -> CallSequence[list[PendingChange]]:
+    def before(self) -> CallSequence[list[ItemChange]]:
         topics = yield from _topics(self.items)
         names = {item: Resource.topic(each.name) for item, each in topics.items()}
         entries = yield from read_entries(dict.fromkeys(names.values()))
@@ -90,10 +90,8 @@ class DeleteTopicsRecorder(PlannedChangesRecorder):
             for name, entry in entries.get(resource, {}).items():
                 if entry.source == own and not entry.sensitive:
                     deletion = Change(ChangeKind.CONFIG, resource, name, entry.value, None, "delete")
-                    found.append(PendingChange(item, deletion))
-            found.append(
-                PendingChange(item, Change(ChangeKind.TOPIC, resource, "", _text(topics[item]), None, "delete"))
-            )
+                    found.append(ItemChange(item, deletion))
+            found.append(ItemChange(item, Change(ChangeKind.TOPIC, resource, "", _text(topics[item]), None, "delete")))
         return found
 
 
@@ -134,7 +132,7 @@ def _found(call: DescribeTopics) -> CallSequence[dict[TopicName, TopicDescriptio
     return {name: found[name] for name in found if name not in found.failures}
 
 
-def _as_described(done: Sequence[PendingChange], is_done: IsDone) -> CallSequence[list[Change]]:
+def _as_described(done: Sequence[ItemChange], is_done: IsDone) -> CallSequence[list[Change]]:
     """The same changes, with the topics as the cluster describes them now."""
     names = dict.fromkeys(each.change.resource.name for each in done if each.change.kind is ChangeKind.TOPIC)
     topics = yield from _found(AwaitTopics(names, is_done))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kconf.configdef.units import shown_value
 from kconf.console.history.activity import resource_text
 from kconf.console.links import resource_path
-from kconf.console.pending import ChangeReport, ChangeRow, RiskNote
+from kconf.console.pending import ChangeReport, DryRunRow, RiskNote
 from kconf.errors import KconfError
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.quota import QuotaEntity
@@ -106,13 +106,13 @@ def _planned(plan: ChangePlan) -> list[object]:
     return [*changes, *sorted(str(each) for each in plan.failures.items())]
 
 
-def _row(cluster: Cluster, outcome: ChangeOutcome) -> ChangeRow:
+def _row(cluster: Cluster, outcome: ChangeOutcome) -> DryRunRow:
     change, failure = outcome.change, outcome.failure
 
     def shown(value: str | None) -> str | None:
         return value if value is None or change.sensitive else shown_value(change.key, value)
 
-    return ChangeRow(
+    return DryRunRow(
         resource=resource_text(change.resource),
         path=resource_path(cluster.name, change.resource),
         key=change.key,

@@ -21,12 +21,12 @@ from kconf.operations.target import Credential, Target
 _STOP_TIMEOUT: Final = 5.0  # seconds
 
 
-class _Key(NamedTuple):
+class _MonitorKey(NamedTuple):
     context: str
     credential: Credential | None
 
 
-class _Run:
+class _MonitorTask:
     """The task of a monitor, in the loop of the monitors."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, monitor: ClusterMonitor) -> None:
@@ -43,7 +43,7 @@ async def _start(monitor: ClusterMonitor) -> asyncio.Task[None]:
     return asyncio.create_task(monitor.run())
 
 
-async def _ended(runs: Sequence[_Run]) -> None:
+async def _ended(runs: Sequence[_MonitorTask]) -> None:
     await asyncio.gather(*(each.end() for each in runs))
 
 
@@ -57,7 +57,7 @@ class Monitors:
         self._thread = Thread(target=self._loop.run_forever, name="kconf-console-monitors", daemon=True)
         self._lock = Lock()
         self._repeated: Future[None] | None = None
-        self._running: dict[_Key, tuple[ClusterMonitor, _Run]] = {}
+        self._running: dict[_MonitorKey, tuple[ClusterMonitor, _MonitorTask]] = {}
 
     def __enter__(self) -> Monitors:
         self._thread.start()
@@ -81,12 +81,12 @@ class Monitors:
 
     def monitor(self, context: str, credential: Credential | None) -> ClusterMonitor:
         """The monitor of a context for a credential; started if necessary."""
-        key = _Key(context, credential)
+        key = _MonitorKey(context, credential)
         with self._lock:
             found = self._running.get(key)
             if found is None:
                 monitor = ClusterMonitor(self.targets[context]._replace(credential=credential), self._interval)
-                found = self._running[key] = monitor, _Run(self._loop, monitor)
+                found = self._running[key] = monitor, _MonitorTask(self._loop, monitor)
         return found[0]
 
     def retain(self, used: set[tuple[str, Credential]]) -> None:
@@ -113,7 +113,7 @@ class Monitors:
 
         self._repeated = asyncio.run_coroutine_threadsafe(repeated(), self._loop)
 
-    def _stop(self, key: _Key) -> None:
+    def _stop(self, key: _MonitorKey) -> None:
         with self._lock:
             _, run = self._running.pop(key)
         asyncio.run_coroutine_threadsafe(_ended([run]), self._loop)

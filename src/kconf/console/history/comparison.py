@@ -21,7 +21,7 @@ from kconf.errors import ConfigurationError
 from kconf.operations.history.diff import diff_clusters, diff_record, diff_times
 from kconf.operations.history.live_values import LiveValues
 from kconf.operations.history.point_in_time import entries_between
-from kconf.operations.history.record import Moment, Record
+from kconf.operations.history.record import HistoryByKey, Moment
 from kconf.operations.history.wording import entry_author, gap_note, name_text, secret_notes, unreadable_note
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def compare_times(snapshot: ClusterSnapshot, begin: int, end: int | None) -> Com
     notes = [*recorded.notes, *limit_notes(history)]
     if history.begin is not None and begin < history.begin:
         notes = [*notes, begin_note(history.begin)]
-    return _by_record(Record(recorded.entries, LiveValues(snapshot.state)), Moment(begin), later, notes)
+    return _by_record(HistoryByKey(recorded.entries, LiveValues(snapshot.state)), Moment(begin), later, notes)
 
 
 def _more(unsure: Sequence[HistoryEntry]) -> list[str]:
@@ -110,7 +110,7 @@ def _more(unsure: Sequence[HistoryEntry]) -> list[str]:
     return [f"{count:,} more changes may have been made before or after one of the times"] if count > 0 else []
 
 
-def _by_record(record: Record, begin: Moment, end: Moment | None, notes: Sequence[str]) -> Comparison:
+def _by_record(record: HistoryByKey, begin: Moment, end: Moment | None, notes: Sequence[str]) -> Comparison:
     found = diff_record(record, begin, end)
     differences = []
     for change, before, after, attribution in found.differences:

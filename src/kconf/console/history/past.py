@@ -19,7 +19,7 @@ from kconf.operations.history.blame import BlameEntry, blame
 from kconf.operations.history.diff import RecordDiff, diff_record, diff_times
 from kconf.operations.history.live_values import LiveValues, same_value
 from kconf.operations.history.point_in_time import entries_between
-from kconf.operations.history.record import Attribution, Fit, Moment, PastValue, Record
+from kconf.operations.history.record import Attribution, Fit, HistoryByKey, Moment, PastValue
 from kconf.operations.history.wording import (
     author_text,
     entry_author,
@@ -202,8 +202,8 @@ class ResourcePast:
         return value is not None and self._is_certain(name, value)
 
     @cached_property
-    def _record(self) -> Record:
-        return Record(self.entries, LiveValues(self.state))
+    def _record(self) -> HistoryByKey:
+        return HistoryByKey(self.entries, LiveValues(self.state))
 
 
 def limit_notes(history: HistoryIndex) -> list[str]:

@@ -21,7 +21,7 @@ Cell = Any
 
 
 @dataclass(frozen=True)
-class Column:
+class ListColumn:
     """`values` has the values by row name. `shown` formats a cell."""
 
     name: str
@@ -41,7 +41,7 @@ class Column:
         return "" if value is None else self.shown(value)
 
 
-def key_column(snapshot: ClusterSnapshot, kind: ResourceType, key: str) -> Column:
+def key_column(snapshot: ClusterSnapshot, kind: ResourceType, key: str) -> ListColumn:
     """A column with the effective values of a key."""
     known = known_key(kind, key)
     if known is None:
@@ -52,7 +52,7 @@ def key_column(snapshot: ClusterSnapshot, kind: ResourceType, key: str) -> Colum
     values = snapshot.column(kind, key)
     is_number = known.type in NUMBERS
     rank = (lambda value: _amount(key, value)) if is_number else str
-    return Column(key, key, values, lambda value: shown_value(key, value), is_number, True, rank)
+    return ListColumn(key, key, values, lambda value: shown_value(key, value), is_number, True, rank)
 
 
 def _amount(key: str, value: str) -> float:
@@ -65,13 +65,13 @@ def _amount(key: str, value: str) -> float:
         return -math.inf
 
 
-def number_column(name: str, title: str, values: Mapping[str, int]) -> Column:
-    return Column(name, title, values, lambda value: f"{value:,}", is_number=True, rank=float)
+def number_column(name: str, title: str, values: Mapping[str, int]) -> ListColumn:
+    return ListColumn(name, title, values, lambda value: f"{value:,}", is_number=True, rank=float)
 
 
-def text_column(name: str, title: str, values: Mapping[str, str]) -> Column:
-    return Column(name, title, values)
+def text_column(name: str, title: str, values: Mapping[str, str]) -> ListColumn:
+    return ListColumn(name, title, values)
 
 
-def time_column(name: str, title: str, values: Mapping[str, int]) -> Column:
-    return Column(name, title, values, short_time, is_number=True, rank=float)
+def time_column(name: str, title: str, values: Mapping[str, int]) -> ListColumn:
+    return ListColumn(name, title, values, short_time, is_number=True, rank=float)

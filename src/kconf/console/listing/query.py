@@ -14,7 +14,7 @@ from typing import Final
 from kconf.client.contexts.context import is_glob
 from kconf.errors import ConfigurationError
 from kconf.model.resource import ResourceType
-from kconf.operations.where import Condition, parse_conditions
+from kconf.operations.where import WhereCondition, parse_conditions
 
 FLAGS: Final = {
     "set": "something is set on it",
@@ -37,7 +37,7 @@ class ListQuery:
 
     words: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[WhereCondition, ...] = ()
     owner: str | None = None
     flags: frozenset[str] = frozenset()
 
@@ -73,7 +73,7 @@ def _flag(word: str) -> str:
     return word
 
 
-def _condition(text: str, kind: ResourceType | None) -> Condition:
+def _condition(text: str, kind: ResourceType | None) -> WhereCondition:
     if kind is None:
         raise QueryError(f"{text!r}: this list has no values to compare")
     try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kconf.console.listing.columns import Column, key_column, number_column, text_column, time_column
+from kconf.console.listing.columns import ListColumn, key_column, number_column, text_column, time_column
 from kconf.console.listing.table import ListSource, names_counted, resources_set
 from kconf.model.quota import USER
 from kconf.model.resource import Resource, ResourceType
@@ -14,7 +14,7 @@ from kconf.model.resource import Resource, ResourceType
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
 
-MakeColumn = Callable[["ClusterSnapshot"], Column]
+MakeColumn = Callable[["ClusterSnapshot"], ListColumn]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ListKind:
     part: str  # its name in `ClusterState.missing`
     has_keys: bool = True
 
-    def column(self, snapshot: ClusterSnapshot, name: str) -> Column:
+    def column(self, snapshot: ClusterSnapshot, name: str) -> ListColumn:
         make = self.columns.get(name)
         if make is None:
             return key_column(snapshot, self.kind, name)
@@ -50,7 +50,7 @@ def _has_all(snapshot: ClusterSnapshot) -> bool:
 
 
 def _changed_column(kind: ResourceType) -> MakeColumn:
-    def make(snapshot: ClusterSnapshot) -> Column:
+    def make(snapshot: ClusterSnapshot) -> ListColumn:
         found = snapshot.history.by_resource if snapshot.history is not None else {}
         values = {each.name: entries[-1].time for each, entries in found.items() if each.type is kind}
         return time_column("changed", "Changed" if _has_all(snapshot) else "Last recorded change", values)
@@ -59,7 +59,7 @@ def _changed_column(kind: ResourceType) -> MakeColumn:
 
 
 def _changed_by_column(kind: ResourceType) -> MakeColumn:
-    def make(snapshot: ClusterSnapshot) -> Column:
+    def make(snapshot: ClusterSnapshot) -> ListColumn:
         found = snapshot.history.by_resource if snapshot.history is not None else {}
         last = {each.name: entries[-1].caller.principal for each, entries in found.items() if each.type is kind}
         title = "Changed by" if _has_all(snapshot) else "Recorded author"

@@ -8,11 +8,11 @@ from typing import Final
 
 from kconf.configdef.units import FOLLOWS
 from kconf.console.cluster.snapshot import ClusterSnapshot
-from kconf.console.listing.columns import Column
+from kconf.console.listing.columns import ListColumn
 from kconf.console.listing.query import ListQuery, QueryError
 from kconf.model.entry import own_source
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.where import Condition
+from kconf.operations.where import WhereCondition
 
 SIZES: Final = (50, 100, 500)
 
@@ -62,7 +62,7 @@ def matching(snapshot: ClusterSnapshot, source: ListSource, query: ListQuery) ->
 class _Holding:
     """Whether a condition holds for a name. Each distinct value is compared only once."""
 
-    def __init__(self, snapshot: ClusterSnapshot, source: ListSource, condition: Condition) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, source: ListSource, condition: WhereCondition) -> None:
         self._condition, self._key = condition, condition.key.name
         self._values = (source.facts or {}).get(self._key) or snapshot.column(source.kind, self._key)
         self._follows = FOLLOWS.get(self._key)
@@ -88,7 +88,7 @@ _NEEDS: Final = {
 
 
 def sliced(
-    names: Sequence[str], total: int, *, sort: Column | None, descending: bool, page: int, size: int
+    names: Sequence[str], total: int, *, sort: ListColumn | None, descending: bool, page: int, size: int
 ) -> ListSlice:
     """One page. Rows without a value are last in both directions."""
     found = list(names)  # a source is sorted by name

@@ -47,7 +47,7 @@ class EditPage:
 
 
 @dataclass(frozen=True)
-class ChangePage:
+class DryRunPage:
     """A dry run, and the result after it was applied. `risks` must be accepted by name."""
 
     id: str
@@ -160,7 +160,7 @@ def _page(request: PageRequest, change: PendingChange, error: str | None = None)
     context = request.cluster.target.context
     risks = sorted({risk.name for row in report.rows for risk in row.risks if not risk.allowed and row.error is None})
     pending = [each for each in report.rows if each.error is None and each.status != "unchanged"]
-    page = ChangePage(
+    page = DryRunPage(
         id=change.id,
         here=f"{_path(request)}/{change.id}",
         count=len(resources),

@@ -48,7 +48,7 @@ class LevelChoice:
 
 
 @dataclass(frozen=True)
-class DifferenceRow:
+class ChangedQuotaRow:
     """A client whose quota would change. `is_asked`: it is the requested client."""
 
     client: str
@@ -60,7 +60,7 @@ class DifferenceRow:
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class QuotaEffect:
     """The effect of a change. `verdict` is about the requested client, `rows` about all clients."""
 
     entity: str
@@ -68,7 +68,7 @@ class WhatIf:
     before: str
     after: str
     verdict: str
-    rows: Sequence[DifferenceRow]
+    rows: Sequence[ChangedQuotaRow]
     count: int
     notes: Sequence[str]
 
@@ -79,7 +79,7 @@ class QuotasPage:
     explanations: Sequence[Explanation]
     choices: Sequence[LevelChoice]
     keys: Sequence[str]
-    what_if: WhatIf | None
+    what_if: QuotaEffect | None
     stored: Sequence[StoredRow]
     query: str
     matching: int
@@ -185,14 +185,14 @@ def _wanted(snapshot: ClusterSnapshot, fields: dict[str, str]) -> tuple[QuotaEnt
     return entity, fields["key"], parse_quota(entity, fields["key"], fields["value"])
 
 
-def _what_if(request: PageRequest, snapshot: ClusterSnapshot, fields: dict[str, str]) -> WhatIf:
+def _what_if(request: PageRequest, snapshot: ClusterSnapshot, fields: dict[str, str]) -> QuotaEffect:
     entity, key, value = _wanted(snapshot, fields)
     before = snapshot.state.quotas.get(entity, {}).get(key)
     is_address = IP in dict(entity.parts)
     differences, notes = ([], []) if is_address else _differences(request, snapshot, (entity, key, value), fields)
     rows = [_difference(each, fields) for each in differences]
     verdict = _address_verdict(snapshot, fields, entity, key, value) if is_address else _verdict(rows)
-    return WhatIf(
+    return QuotaEffect(
         entity_text(dict(entity.parts)),
         key,
         "not set" if before is None else shown_quota(key, before),
@@ -226,10 +226,10 @@ def _differences(
     return [*found, *(each for each in others if (each.user or "", each.client_id or "") not in known)], [note]
 
 
-def _difference(difference: QuotaDifference, fields: dict[str, str]) -> DifferenceRow:
+def _difference(difference: QuotaDifference, fields: dict[str, str]) -> ChangedQuotaRow:
     key, before, after = difference.key, difference.before, difference.after
     names = {"user": difference.user, "client-id": difference.client_id}
-    return DifferenceRow(
+    return ChangedQuotaRow(
         entity_text({kind: name for kind, name in names.items() if name != ""}),
         shown_quota(key, None if before is None else before.value),
         None if before is None else level_name(before.source),
@@ -239,7 +239,7 @@ def _difference(difference: QuotaDifference, fields: dict[str, str]) -> Differen
     )
 
 
-def _verdict(rows: Sequence[DifferenceRow]) -> str:
+def _verdict(rows: Sequence[ChangedQuotaRow]) -> str:
     own = next((each for each in rows if each.is_asked), None)
     if own is None:
         return "Nothing would change for this client: another level applies, or the quota is the same."

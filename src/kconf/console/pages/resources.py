@@ -9,7 +9,7 @@ from typing import Any
 from kconf.configdef.lookup import keys_for
 from kconf.console.console import NotFound
 from kconf.console.links import change_path, context_path, resource_name, resource_path
-from kconf.console.listing.columns import Column
+from kconf.console.listing.columns import ListColumn
 from kconf.console.listing.query import FLAG, FLAGS, ListQuery, QueryError, parse_query
 from kconf.console.listing.sources import LISTS, ListKind, resource_of_row
 from kconf.console.listing.table import SIZES, ListSlice, matching, sliced
@@ -29,7 +29,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResourceRow:
     """`cells` are the texts, `values` the plain values, in the order of the columns."""
 
     name: str
@@ -45,7 +45,7 @@ class ListPage:
     word: str
     query: str
     columns: Sequence[Heading]
-    rows: Sequence[Row]
+    rows: Sequence[ResourceRow]
     matching: int
     total: int
     is_known: bool
@@ -125,13 +125,13 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
     )
 
 
-def _columns(request: PageRequest, kind: ListKind) -> list[Column]:
+def _columns(request: PageRequest, kind: ListKind) -> list[ListColumn]:
     names = request.query.get("columns", "").replace(" ", ",").split(",")
     chosen = list(dict.fromkeys(each for each in names if each)) or kind.defaults
     return [kind.column(request.cluster.snapshot, each) for each in chosen]
 
 
-def _compared(query: ListQuery, columns: Sequence[Column]) -> list[str]:
+def _compared(query: ListQuery, columns: Sequence[ListColumn]) -> list[str]:
     """Keys in conditions that are not columns yet."""
     shown = {each.name for each in columns}
     return [each for each in dict.fromkeys(one.key.name for one in query.conditions) if each not in shown]
@@ -149,7 +149,7 @@ def _sort(request: PageRequest, kind: ListKind) -> tuple[str | None, bool]:
     return name, given.startswith("-")
 
 
-def _heading(request: PageRequest, column: Column, sort: str | None, descending: bool) -> Heading:
+def _heading(request: PageRequest, column: ListColumn, sort: str | None, descending: bool) -> Heading:
     is_sorted = column.name == sort
     direction = ("descending" if descending else "ascending") if is_sorted else ""
     following = column.name if is_sorted and descending else f"-{column.name}"
@@ -158,11 +158,11 @@ def _heading(request: PageRequest, column: Column, sort: str | None, descending:
     return Heading(column.name, column.title, column.is_number, direction, request.url(sort=following, page=None))
 
 
-def _row(request: PageRequest, kind: ListKind, columns: Sequence[Column], name: str) -> Row:
+def _row(request: PageRequest, kind: ListKind, columns: Sequence[ListColumn], name: str) -> ResourceRow:
     resource = resource_of_row(kind, name)
     path = resource_path(str(request.context), resource)
     cells, values = [each.text(name) for each in columns], [each.cell(name) for each in columns]
-    return Row(name or "(default of all brokers)", resource_name(resource), path, cells, values)
+    return ResourceRow(name or "(default of all brokers)", resource_name(resource), path, cells, values)
 
 
 def _page_path(request: PageRequest, found: ListSlice, step: int) -> str | None:

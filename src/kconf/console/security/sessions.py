@@ -1,4 +1,4 @@
-"""Sessions, stored in the server: a browser has only a random token, of which the server stores the hash.
+"""LoginSessions, stored in the server: a browser has only a random token, of which the server stores the hash.
 
 A session without a credential belongs to a visitor who has not logged in, or to a console without logins. It also has a
 CSRF token. Credentials are only in memory, and are deleted with the session.
@@ -70,7 +70,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(one, other, strict=True))
 
 
-class Sessions:
+class LoginSessions:
     """All sessions, by the hash of their token. May be used from any thread."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:

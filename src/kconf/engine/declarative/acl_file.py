@@ -18,7 +18,7 @@ def read_acls(text: str, file: str) -> list[AclBinding]:
 
     A file without the section `acls` is no file of ACLs: it may have been cut off.
     """
-    reader = _Reader(file, Gathered())
+    reader = _AclFileReader(file, Gathered())
     if not reader.read(text):
         raise ConfigurationError(f"{file} has no section acls; `acls: []` means that there are none")
     if reader.errors:
@@ -31,7 +31,7 @@ def read_acls(text: str, file: str) -> list[AclBinding]:
     return list(reader.gathered.acls)
 
 
-class _Reader(AccessReader):
+class _AclFileReader(AccessReader):
     def read(self, text: str) -> bool:
         """Whether there is a section of ACLs, or an error."""
         root = self.compose(text)

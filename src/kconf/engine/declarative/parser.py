@@ -35,7 +35,7 @@ def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
     gathered = Gathered()
     errors: dict[str, list[ParseError]] = {}
     for name, text in files:
-        reader = _Reader(name, gathered, keys)
+        reader = _DeclarationReader(name, gathered, keys)
         reader.read(text)
         if reader.errors:
             errors[name] = reader.errors
@@ -53,7 +53,7 @@ def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
     )
 
 
-class _Reader(AccessReader):
+class _DeclarationReader(AccessReader):
     def __init__(self, file: str, gathered: Gathered, keys: KeysOf) -> None:
         super().__init__(file, gathered)
         self._keys_of = keys

@@ -51,13 +51,13 @@ _TEXTS: Final = frozenset([ValueType.STRING, ValueType.CLASS])
 
 def read_rules(text: str, catalog: Catalog, file: str = "policy.yaml") -> Rules:
     """The rules of a text, or `ParseErrors`."""
-    reader = _Reader(file, catalog)
+    reader = _RulesReader(file, catalog)
     rules = reader.read(text)
     reader.raise_errors()
     return rules
 
 
-class _Reader(YamlReader):
+class _RulesReader(YamlReader):
     def __init__(self, file: str, catalog: Catalog) -> None:
         super().__init__(file)
         self.catalog = catalog

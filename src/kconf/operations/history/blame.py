@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.history.live_values import LiveValues
 from kconf.operations.history.point_in_time import change_of
-from kconf.operations.history.record import Attribution, Fit, Record
+from kconf.operations.history.record import Attribution, Fit, HistoryByKey
 from kconf.operations.state import set_values
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class BlameEntry(NamedTuple):
 def blame(state: ClusterState, history: RecordedHistory) -> Iterator[BlameEntry]:
     """The authors by resource and key."""
     if not history.is_complete:
-        yield from _blame_record(Record(history.entries, LiveValues(state)))
+        yield from _blame_record(HistoryByKey(history.entries, LiveValues(state)))
         return
     last = _last_changes(history)
     for (resource, key), value in sorted(set_values(state).items()):
@@ -51,7 +51,7 @@ def unreadable(state: ClusterState, history: RecordedHistory) -> list[Resource]:
     return sorted({name[0] for name in names if not live.is_readable(name)})
 
 
-def _blame_record(record: Record) -> Iterator[BlameEntry]:
+def _blame_record(record: HistoryByKey) -> Iterator[BlameEntry]:
     unlisted: set[Resource] = set()
     for name in record.names():
         resource, key = name

@@ -11,7 +11,7 @@ from kconf.model.entry import own_source
 from kconf.model.resource import ResourceType
 from kconf.operations.history.live_values import other_credential, same_value
 from kconf.operations.history.point_in_time import HistoryRange, change_of, ranges
-from kconf.operations.history.record import Attribution, Fit, Moment, PastValue, Record
+from kconf.operations.history.record import Attribution, Fit, HistoryByKey, Moment, PastValue
 from kconf.operations.state import set_values
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RecordDiff(NamedTuple):
     unreadable: list[ConfigName]
 
 
-def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff:
+def diff_record(record: HistoryByKey, begin: Moment, end: Moment | None) -> RecordDiff:
     """Compare the recorded values at two moments, or those at one moment with the live values."""
     found = RecordDiff([], [], [], [], [])
     unread: set[Resource] = set()
@@ -79,7 +79,7 @@ def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff
     return found
 
 
-def _diff_key(record: Record, name: ConfigName, moments: tuple[Moment, Moment | None], found: RecordDiff) -> None:
+def _diff_key(record: HistoryByKey, name: ConfigName, moments: tuple[Moment, Moment | None], found: RecordDiff) -> None:
     begin, end = moments
     earlier = record.value_at(name, begin)
     if earlier is None and end is None and not record.live.is_listed(name[0]):
@@ -110,7 +110,7 @@ def _is_since(value: PastValue) -> bool:
     return value.gap is not None and value.gap.until is None
 
 
-def _live(record: Record, name: ConfigName) -> PastValue:
+def _live(record: HistoryByKey, name: ConfigName) -> PastValue:
     """The live value. A secret is an empty string, or the iterations of a credential, because its value is unknown."""
     value = record.live.values.get(name)
     return PastValue(value or "" if record.live.is_secret(name) else value)
@@ -124,14 +124,16 @@ def _recorded(value: PastValue) -> Attribution:
     return Attribution(Fit.MATCHES, value.entry)
 
 
-def _is_secret(record: Record, name: ConfigName, *values: PastValue) -> bool:
+def _is_secret(record: HistoryByKey, name: ConfigName, *values: PastValue) -> bool:
     entries = (each.entry for each in values)
     return record.live.is_secret(name) or any(
         each is not None and each.change.key == name[1] and each.change.sensitive for each in entries
     )
 
 
-def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValue) -> tuple[Attribution, PastValue]:
+def _secret(
+    record: HistoryByKey, name: ConfigName, earlier: PastValue, live: PastValue
+) -> tuple[Attribution, PastValue]:
     """A secret that is set at both times: changed if a later entry or its iterations show it, otherwise unknown."""
     attribution = record.attribute(name)
     last = attribution.author

@@ -86,7 +86,7 @@ class PastValue(NamedTuple):
         return self.gap is None and self.seen_at is None
 
 
-class Record:
+class HistoryByKey:
     """The completed entries of a history by key and, for topics, by incarnation; and the live values."""
 
     def __init__(self, entries: Iterable[HistoryEntry], live: LiveValues) -> None:

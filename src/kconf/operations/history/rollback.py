@@ -16,7 +16,7 @@ from kconf.model.entry import own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
 from kconf.operations.history.live_values import other_credential, same_value
-from kconf.operations.history.record import Moment, PastValue, Record
+from kconf.operations.history.record import HistoryByKey, Moment, PastValue
 from kconf.operations.history.topic_incarnations import facts_of
 from kconf.operations.state import ConfigName, set_values
 
@@ -49,7 +49,7 @@ def plan_rollback(changed: Mapping[ConfigName, HistoryRange], state: ClusterStat
     return Rollback(differences, planner.secrets, planner.notes)
 
 
-def plan_rollback_by_record(record: Record, moment: Moment) -> Rollback:
+def plan_rollback_by_record(record: HistoryByKey, moment: Moment) -> Rollback:
     """Restore the recorded values of a moment. The current state is `record.live`."""
     planner = _RecordPlanner(record, moment)
     for name in record.names():
@@ -118,7 +118,7 @@ class _RollbackPlanner:
 
 
 class _RecordPlanner:
-    def __init__(self, record: Record, moment: Moment) -> None:
+    def __init__(self, record: HistoryByKey, moment: Moment) -> None:
         self._record, self._moment, self._live = record, moment, record.live
         self._configs = _ConfigDifferences(record.live.state)
         self._left_alone: dict[Resource, bool] = {}

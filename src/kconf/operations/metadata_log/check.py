@@ -47,7 +47,7 @@ _OWN_TO_A_BROKER: Final = frozenset(
 Configs = dict[tuple[Resource, str], str]
 
 
-class Finding(NamedTuple):
+class MetadataFinding(NamedTuple):
     """A problem, and what to do about it."""
 
     kind: str
@@ -60,7 +60,7 @@ class Finding(NamedTuple):
 class CheckResult(NamedTuple):
     """The findings, what was not checked, and what could not be read."""
 
-    findings: list[Finding]
+    findings: list[MetadataFinding]
     notes: list[str]
     unread: list[str]
 
@@ -85,7 +85,7 @@ def check_cluster(target: Target) -> CheckResult:
     return CheckResult(found, [], _missing(state))
 
 
-def check_state(state: ClusterState) -> list[Finding]:
+def check_state(state: ClusterState) -> list[MetadataFinding]:
     """The checks that need only the state of a cluster."""
     return [*_uneven(state), *_unknown(state)]
 
@@ -113,7 +113,7 @@ def _against_log(
     touched: set[tuple[Resource, str]],
     image: MetadataImage,
     bootstrap: str,
-) -> Iterator[Finding]:
+) -> Iterator[MetadataFinding]:
     sensitive = set(image.sensitive)
     shown: set[tuple[Resource, str]] = set()
     for resource, view in state.configs.items():
@@ -130,14 +130,14 @@ def _against_log(
                 yield _ghost(resource, entry.name, entry.value, bootstrap)
             elif logged != entry.value:
                 detail = f"the metadata log has {logged}, the cluster shows {entry.value}"
-                yield Finding(
+                yield MetadataFinding(
                     GHOST, resource, entry.name, detail, _command("kconf set", str(resource), f"{entry.name}={logged}")
                 )
     for resource, key in settled:
         readable = resource in state.configs
         if readable and (resource, key) not in shown and (resource, key) not in touched:
             detail = f"the metadata log has {settled[resource, key]}, the cluster does not show it"
-            yield Finding(MISSING, resource, key, detail, "restart the brokers one by one and check again")
+            yield MetadataFinding(MISSING, resource, key, detail, "restart the brokers one by one and check again")
 
 
 def _command(tool: str, *words: str) -> str:
@@ -145,14 +145,14 @@ def _command(tool: str, *words: str) -> str:
     return " ".join([tool, *map(quote, words)])
 
 
-def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> Finding:
+def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> MetadataFinding:
     detail = (
         f"the cluster shows {value}, the metadata log has no such value: it belongs to a deleted {resource.type.word}"
     )
     where = ("--bootstrap-server", bootstrap, "--alter", f"--{resource.type.word}", resource.name)
     tool = _command("kafka-configs", *where)
     # Both must be sent: kconf set would send nothing, since the cluster shows this value already.
-    return Finding(
+    return MetadataFinding(
         GHOST,
         resource,
         key,
@@ -161,7 +161,7 @@ def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> F
     )
 
 
-def _uneven(state: ClusterState) -> Iterator[Finding]:
+def _uneven(state: ClusterState) -> Iterator[MetadataFinding]:
     """Keys with different effective values on the brokers, although not set for a single broker."""
     brokers = {each: view for each, view in state.configs.items() if each.type is ResourceType.BROKER and each.name}
     by_key: dict[str, dict[str, str | None]] = {}
@@ -173,10 +173,10 @@ def _uneven(state: ClusterState) -> Iterator[Finding]:
         if len(values) > 1 and len(set(values.values())) > 1:
             detail = ", ".join(f"broker {name}: {value}" for name, value in sorted(values.items()))
             cure = f"set the same {key} in every server.properties, or run kconf set broker:default {key}=…"
-            yield Finding(UNEVEN, Resource.brokers(), key, detail, cure)
+            yield MetadataFinding(UNEVEN, Resource.brokers(), key, detail, cure)
 
 
-def _unknown(state: ClusterState) -> Iterator[Finding]:
+def _unknown(state: ClusterState) -> Iterator[MetadataFinding]:
     """Keys that are set but unknown to Kafka and kconf: a misspelled key has no effect."""
     from kconf.configdef.lookup import known_key
     from kconf.model.entry import ValueType
@@ -186,7 +186,9 @@ def _unknown(state: ClusterState) -> Iterator[Finding]:
             is_unknown = entry.type is ValueType.UNKNOWN and known_key(resource.type, entry.name) is None
             if entry.source == own_source(resource) and is_unknown:
                 detail = "unknown key; brokers accept any name"
-                yield Finding(UNKNOWN, resource, entry.name, detail, _command("kconf unset", str(resource), entry.name))
+                yield MetadataFinding(
+                    UNKNOWN, resource, entry.name, detail, _command("kconf unset", str(resource), entry.name)
+                )
 
 
 def _missing(state: ClusterState) -> list[str]:

@@ -29,14 +29,14 @@ _FROM_FILE: Final = (Source.STATIC, Source.DEFAULT)
 _LEVELS: Final = (Source.BROKER, Source.DEFAULT_BROKER, *_FROM_FILE)
 
 
-class KeyValue(NamedTuple):
+class EffectiveValue(NamedTuple):
     """A value in the unit of the requested key, and the key that it comes from."""
 
     value: str | None
     key: str = ""
 
 
-_UNKNOWN: Final = KeyValue(None)
+_UNKNOWN: Final = EffectiveValue(None)
 
 
 class Inheritance:
@@ -51,32 +51,32 @@ class Inheritance:
         """The effective value without the resource's own override."""
         return self.below_with_key(resource, entry, key).value
 
-    def below_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> KeyValue:
+    def below_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> EffectiveValue:
         own = own_source(resource)
         if entry is not None and entry.source != own and entry.value is not None:
-            return KeyValue(entry.value, entry.name)
+            return EffectiveValue(entry.value, entry.name)
         synonyms = entry.synonyms if entry is not None else ()
         synonym = next((each for each in synonyms if each.source != own and each.value is not None), None)
         if synonym is not None:
-            return KeyValue(_converted(synonym.value, synonym.name, key), synonym.name)
+            return EffectiveValue(_converted(synonym.value, synonym.name, key), synonym.name)
         match resource.type:
             case ResourceType.BROKER:
                 return _UNKNOWN if key is None else self._at_brokers(resource, key)
             case ResourceType.TOPIC | ResourceType.GROUP if key is not None and key.fallbacks:
                 return self._at_brokers(resource, key) if entry is not None else _UNKNOWN
             case _:
-                return KeyValue(key.default, key.name) if key is not None and synonyms else _UNKNOWN
+                return EffectiveValue(key.default, key.name) if key is not None and synonyms else _UNKNOWN
 
     def effective(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
         """The effective value of a resource."""
         return self.effective_with_key(resource, entry, key).value
 
-    def effective_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> KeyValue:
+    def effective_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> EffectiveValue:
         if entry is not None and entry.value is not None:
-            return KeyValue(entry.value, entry.name)
+            return EffectiveValue(entry.value, entry.name)
         return self.below_with_key(resource, entry, key)
 
-    def _at_brokers(self, resource: Resource, key: ConfigKey) -> KeyValue:
+    def _at_brokers(self, resource: Resource, key: ConfigKey) -> EffectiveValue:
         """The value of all brokers, or of the named one, at the levels below the resource."""
         levels: Sequence[Source] = _LEVELS
         only = ""
@@ -209,7 +209,7 @@ def _is_unclear(each: Difference) -> bool:
     return each.op == "delete" and has_aliases(each.resource, each.key)
 
 
-def other_key(resource: Resource, key: str, found: KeyValue) -> str:
+def other_key(resource: Resource, key: str, found: EffectiveValue) -> str:
     """The broker key that a value comes from, if it is not the requested one, for example log.retention.hours."""
     is_other = resource.type is ResourceType.BROKER and found.value is not None and found.key != key
     return found.key if is_other else ""
@@ -225,7 +225,7 @@ def _aliases(key: ConfigKey) -> Iterable[BrokerFallback]:
     return key.fallbacks or (BrokerFallback(key.name),)
 
 
-def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> KeyValue:
+def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> EffectiveValue:
     """The value at the highest level that a broker shows; aliases are in order of precedence."""
     entries = {entry.name: entry for entry in view.entries}
     for alias in _aliases(key):
@@ -237,7 +237,7 @@ def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> KeyValue:
             told = [entry.value]
         value = next((each for each in told if each is not None), None)
         if value is not None:
-            return KeyValue(_converted(value, alias.name, key), alias.name)
+            return EffectiveValue(_converted(value, alias.name, key), alias.name)
     return _UNKNOWN
 
 

@@ -33,7 +33,7 @@ def compile_reader(cls: type, version: int, flexible: bool) -> Any:
         "b, p, left", Malformed=Malformed, new=object.__new__, text_size=_text_size, size=_size, uvarint=read_uvarint
     )
     code.line("e = len(b)")
-    made = _Reader(code, version, flexible).struct(cls)
+    made = _ReaderGenerator(code, version, flexible).struct(cls)
     with code.block("if p > e:"):
         code.line("raise Malformed('is truncated')")
     code.line(f"return {made}, p")
@@ -53,7 +53,7 @@ def _text_size(b: bytes, p: int) -> tuple[int, int]:
     return n, p
 
 
-class _Reader:
+class _ReaderGenerator:
     """Generates code. Every method returns the name of the variable with the value."""
 
     def __init__(self, code: Code, version: int, flexible: bool) -> None:

@@ -73,13 +73,13 @@ def encode_in_parts(value: object, version: int, flexible: bool) -> list[bytes]:
 _UNWRITABLE: Final = (StructError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-class Reader(Protocol):
+class MessageReader(Protocol):
     def __call__(self, data: bytes, position: int, most: int, /) -> tuple[Any, int]: ...
 
 
-class Writer(Protocol):
+class MessageWriter(Protocol):
     def __call__(self, value: Any, out: Any, /) -> None: ...
 
 
-reader: Final[Callable[[type, int, bool], Reader]] = cache(compile_reader)
-writer: Final[Callable[[type, int, bool], Writer]] = cache(compile_writer)
+reader: Final[Callable[[type, int, bool], MessageReader]] = cache(compile_reader)
+writer: Final[Callable[[type, int, bool], MessageWriter]] = cache(compile_writer)

@@ -20,7 +20,7 @@ _I8_BYTES = {n: bytes([n & 255]) for n in range(-128, 128)}
 def compile_writer(cls: type, version: int, flexible: bool) -> Any:
     """A function of a value and `out`."""
     code = _code()
-    _Writer(code, version, flexible).struct(cls, "o")
+    _WriterGenerator(code, version, flexible).struct(cls, "o")
     return code.compile(f"write_{cls.__name__}_v{version}")
 
 
@@ -36,7 +36,7 @@ def _text_size(n: int) -> bytes:
     return uvarint(n)
 
 
-class _Writer:
+class _WriterGenerator:
     """Generates code that writes the value of an expression."""
 
     def __init__(self, code: Code, version: int, flexible: bool) -> None:
@@ -167,7 +167,7 @@ class _Writer:
 def _cell(field: Field, version: int) -> Callable[[Any], bytes]:
     """A writer for one tagged value, which is preceded by its size."""
     code = _code()
-    _Writer(code, version, True).value(field.type, "o", nullable=field.may_be_null(version))
+    _WriterGenerator(code, version, True).value(field.type, "o", nullable=field.may_be_null(version))
     write = code.compile(f"write_tag_{field.name}")
 
     def cell(value: Any) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from kconf.errors import RemoteProtocolError
 from kconf.protocol.codec.fields import BOOL, BYTES, F64, I8, I16, I32, I64, STRING, U16, UUID16, Array, f, struct
-from kconf.protocol.codec.serde import Reader, reader
+from kconf.protocol.codec.serde import MessageReader, reader
 from kconf.protocol.codec.varint import Malformed, read_uvarint
 
 _FRAME: Final = 1
@@ -287,7 +287,7 @@ class UnknownRecord(NamedTuple):
     version: int
 
 
-_readers: dict[tuple[int, int], Reader | None] = {}
+_readers: dict[tuple[int, int], MessageReader | None] = {}
 
 
 def decode_record(value: bytes) -> Any:
@@ -309,7 +309,7 @@ def decode_record(value: bytes) -> Any:
         raise RemoteProtocolError(f"a metadata record {error}") from None
 
 
-def _reader(key: int, version: int) -> Reader | None:
+def _reader(key: int, version: int) -> MessageReader | None:
     row = RECORD_TYPES.get(key)
     if row is None or version > row.max_version:
         return None  # not cached: a malicious log could contain any number of them

@@ -10,7 +10,7 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
 from kconf.server.context import ApiRequest, ServerContext, journal_error
-from kconf.server.journal.change_feed import Page
+from kconf.server.journal.change_feed import EncodedPage
 from kconf.util.slices import in_slices
 
 MAX_FILTERS = 10_000
@@ -49,7 +49,7 @@ async def handle(
     return _listed(page, context.service.store.epoch)
 
 
-def _listed(page: Page, epoch: int) -> list[bytes]:
+def _listed(page: EncodedPage, epoch: int) -> list[bytes]:
     """The encoded body of the response, in parts. Readers share the longest part."""
     places = (page.oldest, page.current, page.next_after)
     empty = encode(ListConfigChangesResponse(0, 0, None, *places), 0, True)

@@ -65,7 +65,7 @@ class _CachedRevision:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EncodedPage:
     """A response to a reader: encoded revisions, and the revision from which to continue."""
 
     revisions: Sequence[bytes]
@@ -136,7 +136,7 @@ class ChangeFeed:
         wait: float,
         filters: frozenset[ResourceFilter],
         long_poll: LongPollTimer | None = None,
-    ) -> Page:
+    ) -> EncodedPage:
         """The revisions after a given one. Waits for the next one up to `wait` seconds, at most
         change.feed.max.wait.ms.
 
@@ -157,7 +157,7 @@ class ChangeFeed:
                 position = await self._sleep(left, filters, long_poll)
             page = await self._page(position, lines, filters)
         joined = page.joined or b"".join(page.revisions)
-        return Page(page.revisions, joined, page.next_after, self._last, self._service.store.oldest())
+        return EncodedPage(page.revisions, joined, page.next_after, self._last, self._service.store.oldest())
 
     async def read(self, work: Callable[[JournalReader], T]) -> T:
         """Read the journal, in the feed's own thread."""

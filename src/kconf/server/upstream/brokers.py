@@ -92,7 +92,7 @@ class _Broker:
         return None
 
 
-class UpstreamBrokers:
+class BrokerPools:
     """Used from the event loop. `members` returns the members of the cluster."""
 
     def __init__(

@@ -19,7 +19,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
-from kconf.server.upstream.brokers import UpstreamBrokers
+from kconf.server.upstream.brokers import BrokerPools
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class _SendRequest(ClusterCall[Any]):
 class UpstreamClient:
     """Used from the event loop."""
 
-    def __init__(
-        self, settings: ClientSettings, brokers: UpstreamBrokers, identities: Identities | None = None
-    ) -> None:
+    def __init__(self, settings: ClientSettings, brokers: BrokerPools, identities: Identities | None = None) -> None:
         self._settings, self._identities = settings, identities
         self._client = AdminClient._from_settings(settings)
         self.brokers = brokers

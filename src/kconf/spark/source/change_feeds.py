@@ -52,7 +52,7 @@ class FeedPage(NamedTuple):
     is_last: bool
 
 
-class ChangeFeed(Protocol):
+class ClusterFeed(Protocol):
     """`latest` and `earliest` are numbers to read after. `epoch` is that of a store, and 0 for a log."""
 
     cluster: str
@@ -71,7 +71,7 @@ class ChangeFeed(Protocol):
     def close(self) -> None: ...
 
 
-def open_feed(source: SourceOptions) -> ChangeFeed:
+def open_feed(source: SourceOptions) -> ClusterFeed:
     """The changes of a cluster: from its metadata log if controllers are passed, else from its journal; of a context of
     another cluster than kconf's, from the log of its controllers."""
     if source.controllers is not None:

@@ -25,14 +25,14 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from kconf.errors import ConfigurationError, JournalTrimmed, RequestTimedOut
 from kconf.lake.schemas import CHANGE_ROW
 from kconf.model.lines.journal import change_lines
-from kconf.spark.source.change_feeds import PAGE, ChangeFeed, FeedRevision, is_unreachable
+from kconf.spark.source.change_feeds import PAGE, ClusterFeed, FeedRevision, is_unreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Offset = dict[str, Any]
 Row = dict[str, Any]
-OpenFeed = Callable[[], ChangeFeed]
+OpenFeed = Callable[[], ClusterFeed]
 
 GAP: Final = "gap"
 _MOST: Final = 10_000
@@ -71,7 +71,7 @@ class StreamOptions:
 class ChangePages:
     """The rows of a feed, page by page, up to a number; None: up to its end."""
 
-    def __init__(self, feed: ChangeFeed, after: int, until: int | None, *, fail_on_loss: bool) -> None:
+    def __init__(self, feed: ClusterFeed, after: int, until: int | None, *, fail_on_loss: bool) -> None:
         self.position = after
         self._is_at_end = False
         self._feed, self._until, self._fail_on_loss = feed, until, fail_on_loss
@@ -160,14 +160,14 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, open_feed: OpenFeed, options: StreamOptions) -> None:
         self._open, self._options = open_feed, options
-        self._opened: ChangeFeed | None = None
+        self._opened: ClusterFeed | None = None
         self._batches: dict[tuple[int, int], list[Row]] = {}
         self._target: int | None = None
         self._latest: int | None = None
         self._moved = time.monotonic()
 
     @property
-    def _feed(self) -> ChangeFeed:
+    def _feed(self) -> ClusterFeed:
         if self._opened is None:
             self._opened = self._open()
         return self._opened
@@ -263,7 +263,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return int(offset["revision"])
 
 
-def first_position(feed: ChangeFeed, start: str | int) -> int:
+def first_position(feed: ClusterFeed, start: str | int) -> int:
     """The number after which reading begins."""
     if start == "earliest":
         return feed.earliest()

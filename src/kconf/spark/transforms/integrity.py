@@ -73,22 +73,22 @@ def holes(journal: DataFrame) -> DataFrame:
 
 
 COUNTED: Final = ("cluster", "epoch", "sequence", "line", "lines", "origin")
-"""The columns that `Counts` needs of new lines."""
+"""The columns that `JournalCounts` needs of new lines."""
 
 
 @dataclass(frozen=True)
-class Counts:
+class JournalCounts:
     """What `counted` gives for all lines up to a round. New lines can be added, because no line is stored twice."""
 
     round: int
     epochs: Mapping[tuple[str, int], tuple[int, int, int, int]] = field(default_factory=dict)
 
-    def plus_rows(self, rows: Iterable[Row]) -> Counts:
+    def plus_rows(self, rows: Iterable[Row]) -> JournalCounts:
         """With rows of `counted`."""
         found = {(row["cluster"], row["epoch"]): _figures(row) for row in rows}
-        return Counts(self.round, {**self.epochs, **found})
+        return JournalCounts(self.round, {**self.epochs, **found})
 
-    def plus(self, lines: pa.Table, number: int) -> Counts:
+    def plus(self, lines: pa.Table, number: int) -> JournalCounts:
         """With new lines in memory, up to round `number`."""
         is_numbered = pc.and_(pc.greater(lines["epoch"], 0), pc.is_in(lines["origin"], value_set=pa.array(_NUMBERED)))
         epochs = dict(self.epochs)
@@ -101,7 +101,7 @@ class Counts:
                 count + 1,
                 should_have + (row["lines"] if is_head else 0),
             )
-        return Counts(number, epochs)
+        return JournalCounts(number, epochs)
 
     def are_complete(self, clusters: Collection[str]) -> bool:
         """Whether nothing is missing in these clusters."""

@@ -13,7 +13,7 @@ from kconf.model.journal import AuditEntry
 from kconf.store.base import MAX_ATTEMPTS
 from kconf.store.record_codec import attempt_record, read_attempt, to_json
 from kconf.store.zookeeper.paths import ATTEMPTS
-from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.session import ZookeeperSession
 
 _MAX_PER_ZNODE: Final = 200  # attempts per znode; each takes at most about 2 kB
 
@@ -21,7 +21,7 @@ _MAX_PER_ZNODE: Final = 200  # attempts per znode; each takes at most about 2 kB
 class ZookeeperAuditLog:
     """Numbers increase by one per attempt, across all servers."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZookeeperSession) -> None:
         self._session = session
 
     def append(self, attempts: Sequence[AuditEntry]) -> None:

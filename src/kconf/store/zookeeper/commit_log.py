@@ -28,7 +28,7 @@ from kconf.store.zookeeper.journal import ZookeeperJournal, journal_path, read_e
 from kconf.store.zookeeper.loader import LoadedState, TreeLoader, ZnodeTree, read_tree
 from kconf.store.zookeeper.notification_follower import NotificationFollower
 from kconf.store.zookeeper.passwords import BrokerPasswords
-from kconf.store.zookeeper.session import OUTCOME_UNKNOWN, TIMEOUT, Session
+from kconf.store.zookeeper.session import OUTCOME_UNKNOWN, TIMEOUT, ZookeeperSession
 from kconf.store.zookeeper.znode_cache import ZnodeCache
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
 from kconf.store.zookeeper.znode_ops import ZnodeOp, ZnodeWrites
@@ -56,7 +56,7 @@ class CommitLog:
 
     cache: ZnodeCache
 
-    def __init__(self, session: Session, store_key: bytes, secrets: Secrets) -> None:
+    def __init__(self, session: ZookeeperSession, store_key: bytes, secrets: Secrets) -> None:
         self.session = session
         self.store_key = store_key
         self.journal = ZookeeperJournal(session)

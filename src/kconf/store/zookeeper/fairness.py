@@ -17,7 +17,7 @@ from kazoo.exceptions import BadVersionError
 
 from kconf.errors import StoreUnavailable
 from kconf.store.zookeeper.paths import TURN
-from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.session import ZookeeperSession
 from kconf.store.zookeeper.znode_ops import ZnodeOp
 
 MAX_LOSSES: Final = 8  # lost races in a row before a server takes the turn
@@ -27,7 +27,7 @@ _MAX_WAIT: Final = 0.3  # seconds to wait for another server's turn
 class CommitFairness:
     """Used from the store's thread only."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZookeeperSession) -> None:
         self._session = session
         self._name = token_hex(8).encode()
         self._version = 0

@@ -15,7 +15,7 @@ from kconf.errors import StoreMismatch
 from kconf.security.value_cipher import Secrets
 from kconf.store.base import InitialIdentity
 from kconf.store.zookeeper import paths
-from kconf.store.zookeeper.session import Session, store_errors
+from kconf.store.zookeeper.session import ZookeeperSession, store_errors
 from kconf.store.zookeeper.store import ZookeeperStore
 from kconf.store.zookeeper.url import ZookeeperUrl
 
@@ -25,7 +25,7 @@ _ZOOKEEPER_OWN = {"zookeeper"}  # exists in every ensemble
 @contextmanager
 def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterator[ZookeeperStore]:
     """Create a store to be filled. It can be opened after the block ends; after an error, nothing is left."""
-    session = Session(ZookeeperUrl.parse(url), secrets)
+    session = ZookeeperSession(ZookeeperUrl.parse(url), secrets)
     session.open()
     with closing(session):
         with store_errors():
@@ -45,7 +45,7 @@ def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterato
             raise
 
 
-def _clear(session: Session) -> None:
+def _clear(session: ZookeeperSession) -> None:
     """Delete everything, COPY_IN_PROGRESS last."""
     kconf = paths.KCONF.removeprefix("/")
     for name in session.children("/"):

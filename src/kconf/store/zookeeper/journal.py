@@ -18,7 +18,7 @@ from kconf.model.resource import Resource
 from kconf.store.record_codec import read_revision, to_json
 from kconf.store.zookeeper.audit_log import ZookeeperAuditLog
 from kconf.store.zookeeper.paths import JOURNAL, OLDEST
-from kconf.store.zookeeper.session import Session, store_errors
+from kconf.store.zookeeper.session import ZookeeperSession, store_errors
 
 _BATCH: Final = 64  # znodes requested in parallel
 _MAX_DELETED: Final = 2000  # znodes per call
@@ -55,7 +55,7 @@ def read_entry(first: int, data: bytes) -> JournalEntry:
 class ZookeeperJournal:
     """Also a JournalReader: kazoo's client is thread-safe."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZookeeperSession) -> None:
         self._session = session
         self._audit_log = ZookeeperAuditLog(session)
         self._firsts: list[int] = []  # the first revision in each znode

@@ -11,7 +11,7 @@ from kconf.errors import ConfigurationError, StoreMismatch
 from kconf.model.snapshot import encode_id
 from kconf.store.base import InitialIdentity
 from kconf.store.zookeeper import paths
-from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.session import ZookeeperSession
 
 _FORMAT: Final = b"1"
 
@@ -22,7 +22,7 @@ class StoreIdentity(NamedTuple):
     store_key: bytes
 
 
-def open_layout(session: Session, url: str, identity: InitialIdentity | None) -> StoreIdentity:
+def open_layout(session: ZookeeperSession, url: str, identity: InitialIdentity | None) -> StoreIdentity:
     """Create missing znodes, with `identity` if given. Raises StoreMismatch if the store cannot be used."""
     if identity is None and session.get(paths.COPY_IN_PROGRESS) is not None:
         raise StoreMismatch(f"{url} is an incomplete copy; run the copy again")
@@ -35,7 +35,7 @@ def open_layout(session: Session, url: str, identity: InitialIdentity | None) ->
     return StoreIdentity(read_cluster_id(cluster_id), int(epoch), store_key)
 
 
-def _create(session: Session, identity: InitialIdentity) -> None:
+def _create(session: ZookeeperSession, identity: InitialIdentity) -> None:
     """Create all znodes, the journal's directory last: if it exists, everything else does."""
     for each in paths.ROOTS:
         session.get_or_create(each, b"")

@@ -18,7 +18,7 @@ from kconf.errors import ConfigurationError
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.notifications import DIRECTORIES
-from kconf.store.zookeeper.session import TIMEOUT, Session
+from kconf.store.zookeeper.session import TIMEOUT, ZookeeperSession
 
 log = getLogger(__name__)
 
@@ -29,7 +29,7 @@ _MAX_WAIT: Final = 2 * TIMEOUT  # the znode of a killed server exists until its 
 class Membership:
     """Registers this server, and reads the other members."""
 
-    def __init__(self, session: Session, on_change: Callable[[], None]) -> None:
+    def __init__(self, session: ZookeeperSession, on_change: Callable[[], None]) -> None:
         self.members = NO_MEMBERS
         self.is_stale = False
         self._session = session

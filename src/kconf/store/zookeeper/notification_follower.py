@@ -26,7 +26,7 @@ from kconf.store.zookeeper.notifications import (
     read_config_notification,
     sequence_number,
 )
-from kconf.store.zookeeper.session import TIMEOUT, Session
+from kconf.store.zookeeper.session import TIMEOUT, ZookeeperSession
 
 log = getLogger(__name__)
 
@@ -74,7 +74,7 @@ class NewNotifications:
 class NotificationFollower:
     """Used from the store's thread, except for the callbacks of watches."""
 
-    def __init__(self, session: Session, on_change: Callable[[], None]) -> None:
+    def __init__(self, session: ZookeeperSession, on_change: Callable[[], None]) -> None:
         self._session = session
         self._on_change = on_change
         self._directories = {each: _Directory() for each in DIRECTORIES}

@@ -15,7 +15,7 @@ from typing import Final
 
 from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.notifications import DIRECTORIES, sequence_number
-from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.session import ZookeeperSession
 from kconf.store.zookeeper.znode_ops import ZnodeOp
 
 KAFKAS_RETENTION: Final = 900.0  # seconds
@@ -27,7 +27,7 @@ _MAX_PER_CALL: Final = 1000
 class NotificationPurger:
     """Deletes the notifications that this server created, and those that others left behind."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ZookeeperSession) -> None:
         self._session = session
         self._created: deque[tuple[float, str]] = deque()
 

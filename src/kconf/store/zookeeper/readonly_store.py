@@ -30,7 +30,7 @@ from kconf.store.zookeeper.loader import TreeLoader, read_tree
 from kconf.store.zookeeper.membership import Membership
 from kconf.store.zookeeper.notifications import DIRECTORIES
 from kconf.store.zookeeper.passwords import BrokerPasswords
-from kconf.store.zookeeper.session import Session, store_errors
+from kconf.store.zookeeper.session import ZookeeperSession, store_errors
 from kconf.store.zookeeper.snapshot_diff import diff_snapshots
 from kconf.store.zookeeper.url import ZookeeperUrl
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
@@ -45,7 +45,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
 
     keeps_fractions = False  # brokers up to 3.9 fail to read them
 
-    def __init__(self, url: str, session: Session, secrets: Secrets, facts: dict[str, bytes]) -> None:
+    def __init__(self, url: str, session: ZookeeperSession, secrets: Secrets, facts: dict[str, bytes]) -> None:
         self.url = url
         self.cluster_id = read_cluster_id(facts[paths.CLUSTER_ID])
         self.epoch = int(facts.get(paths.EPOCH, b"0"))
@@ -69,7 +69,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
 
         Raises StoreUnavailable if ZooKeeper does not respond, StoreMismatch if there is no cluster.
         """
-        session = Session(ZookeeperUrl.parse(url), secrets)
+        session = ZookeeperSession(ZookeeperUrl.parse(url), secrets)
         session.open()
         try:
             with store_errors():

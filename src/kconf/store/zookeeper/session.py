@@ -57,7 +57,7 @@ def store_errors() -> Iterator[None]:
         raise StoreUnavailable(f"ZooKeeper refused: {type(error).__name__}") from None
 
 
-class Session:
+class ZookeeperSession:
     """One kazoo client. `on_connected` is called from kazoo's threads."""
 
     def __init__(self, url: ZookeeperUrl, secrets: Secrets) -> None:

@@ -31,7 +31,7 @@ from kconf.store.zookeeper.journal import ZookeeperJournal
 from kconf.store.zookeeper.layout import StoreIdentity, open_layout
 from kconf.store.zookeeper.membership import Membership
 from kconf.store.zookeeper.notification_purger import KAFKAS_RETENTION, NotificationPurger
-from kconf.store.zookeeper.session import TIMEOUT, Session, store_errors
+from kconf.store.zookeeper.session import TIMEOUT, ZookeeperSession, store_errors
 from kconf.store.zookeeper.snapshot_diff import diff_snapshots
 from kconf.store.zookeeper.url import ZookeeperUrl
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
@@ -46,7 +46,7 @@ class ZookeeperStore(OwnStateMixin):
 
     keeps_fractions = False  # brokers up to 3.9 fail to read them
 
-    def __init__(self, url: str, session: Session, identity: StoreIdentity, secrets: Secrets) -> None:
+    def __init__(self, url: str, session: ZookeeperSession, identity: StoreIdentity, secrets: Secrets) -> None:
         self.url = url
         self.cluster_id, self.epoch, store_key = identity
         self._session = session
@@ -70,7 +70,7 @@ class ZookeeperStore(OwnStateMixin):
 
         Raises StoreUnavailable if ZooKeeper does not respond, StoreMismatch if a newer kconf wrote the store.
         """
-        session = Session(ZookeeperUrl.parse(url), secrets)
+        session = ZookeeperSession(ZookeeperUrl.parse(url), secrets)
         session.open()
         try:
             with store_errors():

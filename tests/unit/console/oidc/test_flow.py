@@ -12,7 +12,7 @@ import pytest
 from kconf.console.cluster.snapshot import ClusterSnapshot, Status
 from kconf.console.security.oidc.http import ProviderRefused
 from kconf.console.security.oidc.pending import MOST_LOGINS, TIME_LIMIT, PendingLogins
-from kconf.console.security.sessions import IDLE_LIMIT, Sessions
+from kconf.console.security.sessions import IDLE_LIMIT, LoginSessions
 from kconf.operations.target import TokenCredential, UserCredential
 from tests.unit.console.oidc.world import ACCESS, CLIENT, ISSUER, REFRESH, SECRET, Browser, settings
 from tests.unit.console.test_security import OnlyAna, token
@@ -222,7 +222,7 @@ def test_tokens_end_with_an_idle_session() -> None:
     browser.log_in()
     (session,) = [each for each in browser.console.sessions.current() if each.identity is not None]
     now = [0.0]
-    sessions = Sessions(lambda: now[0])
+    sessions = LoginSessions(lambda: now[0])
     assert session.identity is not None
     sessions.open(identity=session.identity)
     now[0] = IDLE_LIMIT + 1

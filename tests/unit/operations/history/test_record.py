@@ -15,7 +15,7 @@ from kconf.model.scram import CredentialInfo, Mechanism
 from kconf.operations.history.blame import blame, unreadable
 from kconf.operations.history.diff import diff_record
 from kconf.operations.history.live_values import LiveValues
-from kconf.operations.history.record import Attribution, Fit, Gap, Moment, PastValue, Record
+from kconf.operations.history.record import Attribution, Fit, Gap, HistoryByKey, Moment, PastValue
 from kconf.operations.history.rollback import plan_rollback_by_record
 from kconf.operations.history.sources import JOURNAL, LAKE, HistoryEntry, RecordedHistory, merged
 from kconf.operations.history.wording import author_text, gap_note, unknown_notes
@@ -42,8 +42,8 @@ def cluster(*, taken: int = NOW, **configs: str) -> ClusterState:
     return ClusterState("c", taken, taken, topics, {TOPIC: View(tuple(entries))})
 
 
-def record(state: ClusterState, *entries: HistoryEntry) -> Record:
-    return Record(entries, LiveValues(state))
+def record(state: ClusterState, *entries: HistoryEntry) -> HistoryByKey:
+    return HistoryByKey(entries, LiveValues(state))
 
 
 def test_a_value_in_another_form_is_the_recorded_one() -> None:

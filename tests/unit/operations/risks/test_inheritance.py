@@ -19,7 +19,7 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.operations.declarative.changes import changes_of
 from kconf.operations.planned_change import PlannedChange
 from kconf.operations.risks.data_loss import flag_data_loss
-from kconf.operations.risks.inheritance import Inheritance, KeyValue, with_inherited
+from kconf.operations.risks.inheritance import EffectiveValue, Inheritance, with_inherited
 
 HOUR = 3_600_000
 ORDERS = Resource.topic("orders")
@@ -136,7 +136,7 @@ def test_a_value_is_in_the_unit_of_the_requested_key(
 
     found = inheritance.below_with_key(Resource.brokers(), None, known_key(ResourceType.BROKER, key))
 
-    assert found == (KeyValue(value, comes_from) if value is not None else KeyValue(None))
+    assert found == (EffectiveValue(value, comes_from) if value is not None else EffectiveValue(None))
 
 
 def test_a_plan_has_the_key_that_an_old_value_comes_from() -> None:

@@ -19,7 +19,7 @@ from kconf.protocol.codec.serde import decode
 from kconf.protocol.messages.list_config_changes import ListedRevision
 from kconf.server.connection_context import LongPollTimer
 from kconf.server.journal import change_feed as feeds
-from kconf.server.journal.change_feed import ChangeFeed, Page
+from kconf.server.journal.change_feed import ChangeFeed, EncodedPage
 from kconf.server.journal.wake_queue import AT_ONCE, WakeQueue
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
@@ -46,7 +46,7 @@ class World:
             lambda *_: Plan(None, changes), RequestContext("User:a", "tool", "h", "Api", 7, "why")
         )
 
-    async def after(self, after: int, *, lines: int = 1000, wait: float = 0.0, wanted: Any = EVERYTHING) -> Page:
+    async def after(self, after: int, *, lines: int = 1000, wait: float = 0.0, wanted: Any = EVERYTHING) -> EncodedPage:
         return await self.feed.after(after, lines, wait, wanted)
 
 
@@ -65,7 +65,7 @@ async def world(
     await made.service.stop()
 
 
-def numbers(page: Page) -> list[int]:
+def numbers(page: EncodedPage) -> list[int]:
     return [read(each).revision for each in page.revisions]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from kconf.store.zookeeper.notification_follower import NotificationFollower
 from kconf.store.zookeeper.notifications import next_name
 from kconf.store.zookeeper.paths import CONFIG_CHANGES
-from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.session import ZookeeperSession
 from tests.feed.reading import until
 
 
@@ -66,7 +66,7 @@ def name(number: int) -> str:
 
 def started(created: int) -> tuple[NotificationFollower, Client, list[str]]:
     client, changes = Client(created), list[str]()
-    follower = NotificationFollower(cast(Session, FakeSession(client)), lambda: changes.append("changed"))
+    follower = NotificationFollower(cast(ZookeeperSession, FakeSession(client)), lambda: changes.append("changed"))
     follower.start()
     client.asked.clear()
     return follower, client, changes

@@ -136,13 +136,13 @@ def _by_record(
 ) -> None:
     from kconf.operations.history.diff import diff_record
     from kconf.operations.history.live_values import LiveValues
-    from kconf.operations.history.record import Record
+    from kconf.operations.history.record import HistoryByKey
     from kconf.operations.history.wording import gap_note, name_text, secret_notes, unknown_notes, unreadable_note
     from kconf.operations.state import read_state
 
     scopes = parse_scopes(options.selectors, "diff")
     state = read_state(target(options), scopes)
-    found = diff_record(Record(history.entries, LiveValues(state)), begin, end)
+    found = diff_record(HistoryByKey(history.entries, LiveValues(state)), begin, end)
     result.columns = [*_columns("before", "after"), ResultColumn("principal", "WHO", author_cell)]
     for each in found.differences:
         result.add(**_recorded_item(each))

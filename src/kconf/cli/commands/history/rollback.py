@@ -98,9 +98,9 @@ def _moment(to: str) -> Moment:
 def _plan(history: RecordedHistory, moment: Moment, state: ClusterState) -> Rollback:
     from kconf.operations.history.live_values import LiveValues
     from kconf.operations.history.point_in_time import entries_between, ranges
-    from kconf.operations.history.record import Record
+    from kconf.operations.history.record import HistoryByKey
     from kconf.operations.history.rollback import plan_rollback, plan_rollback_by_record
 
     if history.is_complete:
         return plan_rollback(ranges(entries_between(history, moment)), state)
-    return plan_rollback_by_record(Record(history.entries, LiveValues(state)), moment)
+    return plan_rollback_by_record(HistoryByKey(history.entries, LiveValues(state)), moment)

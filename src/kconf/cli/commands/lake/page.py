@@ -44,7 +44,7 @@ td.none { color: var(--faint); }
 """
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """A heading, a sentence, and a plot with its legend, a table, or both."""
 
     title: str
@@ -55,7 +55,7 @@ class Section(NamedTuple):
     rows: Sequence[Sequence[str]] = ()
 
 
-def page(title: str, about: str, tiles: Mapping[str, int | None], sections: Sequence[Section]) -> str:
+def page(title: str, about: str, tiles: Mapping[str, int | None], sections: Sequence[ReportSection]) -> str:
     """The whole document. The figure of a tile is None if it is unknown."""
     colors = "".join(
         f".s{number} {{ fill: var(--c{number}); background: var(--c{number}); }}\n" for number in range(COLORS)
@@ -72,7 +72,7 @@ def page(title: str, about: str, tiles: Mapping[str, int | None], sections: Sequ
     )
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     legend = "".join(
         f'<li><i class="s{number % COLORS}"></i>{escape(name)}</li>' for name, number in section.legend.items()
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from kconf.cli.commands.lake.page import Section, page
+from kconf.cli.commands.lake.page import ReportSection, page
 from kconf.cli.commands.lake.plots import COLORS, beside_names, over_days
 from kconf.cli.commands.lake.queries import clusters, open_lake
 from kconf.cli.output.result import CommandResult, ResultColumn
@@ -83,7 +83,7 @@ def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) ->
     return page("Kafka configuration report", f"As of {finished} UTC, run {tables.run['run']}.", tiles, sections)
 
 
-def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[Section]:
+def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[ReportSection]:
     by_whom = Counter[str]()
     for row in rows:
         by_whom[row["principal"] or _NOBODY] += row["count"]
@@ -97,10 +97,10 @@ def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[Section]:
             series[who if who in series else _OTHERS][places[row["day"]]] += row["count"]
     when = f"{span[0]:%d %B %Y} to {span[-1]:%d %B %Y}, days in UTC."
     if not rows:
-        return [Section("Changes over time", f"None. {when}")]
+        return [ReportSection("Changes over time", f"None. {when}")]
     return [
-        Section("Changes over time", when, over_days(span, series, "changes"), _numbered(names)),
-        Section("Changes by author", "Same period.", beside_names(_bars(by_whom), _ONE, "changes")),
+        ReportSection("Changes over time", when, over_days(span, series, "changes"), _numbered(names)),
+        ReportSection("Changes by author", "Same period.", beside_names(_bars(by_whom), _ONE, "changes")),
     ]
 
 
@@ -108,11 +108,11 @@ def _numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-def _drift(rows: Sequence[Row], is_declared: bool) -> Section:
+def _drift(rows: Sequence[Row], is_declared: bool) -> ReportSection:
     if not is_declared:
-        return Section("Drift by key", "No declared state: the last run had no files to compare with.")
+        return ReportSection("Drift by key", "No declared state: the last run had no files to compare with.")
     if not rows:
-        return Section("Drift by key", "No drift: clusters match the declared state.")
+        return ReportSection("Drift by key", "No drift: clusters match the declared state.")
     headings = ("Cluster", "Resource", "Key", "Declared", "Actual", "Since", "By")
     listed = [
         (
@@ -122,16 +122,16 @@ def _drift(rows: Sequence[Row], is_declared: bool) -> Section:
         for row in sorted(rows, key=lambda row: (row["key"] or "", row["cluster"], row["resource_name"]))
     ]
     plot = beside_names(_bars(Counter(row["key"] or "(topic)" for row in rows)), _ONE, "values that drifted")
-    return Section(
+    return ReportSection(
         "Drift by key", _cut("Values that differ from the declared state.", rows), plot, {}, headings, listed[:_ROWS]
     )
 
 
-def _findings(rows: Sequence[Row], has_policy: bool) -> Section:
+def _findings(rows: Sequence[Row], has_policy: bool) -> ReportSection:
     if not has_policy:
-        return Section("Policy findings by owner", "No policy: the last run had no rules to check.")
+        return ReportSection("Policy findings by owner", "No policy: the last run had no rules to check.")
     if not rows:
-        return Section("Policy findings by owner", "No open violations.")
+        return ReportSection("Policy findings by owner", "No open violations.")
     by_owner: dict[str, Counter[str]] = {}
     for row in rows:
         by_owner.setdefault(row["owner"] or "(no owner)", Counter())[row["severity"]] += 1
@@ -147,12 +147,12 @@ def _findings(rows: Sequence[Row], has_policy: bool) -> Section:
     ]
     plot = beside_names(figures, _SEVERITIES, "open policy violations")
     about = _cut("Rules that are violated now.", rows)
-    return Section("Policy findings by owner", about, plot, _SEVERITIES, headings, listed[:_ROWS])
+    return ReportSection("Policy findings by owner", about, plot, _SEVERITIES, headings, listed[:_ROWS])
 
 
-def _flapping(rows: Sequence[Row]) -> Section:
+def _flapping(rows: Sequence[Row]) -> ReportSection:
     if not rows:
-        return Section("Flapping keys", "No key was changed and changed back.")
+        return ReportSection("Flapping keys", "No key was changed and changed back.")
     ordered = sorted(rows, key=lambda row: -row["count"])[:_ROWS]
     headings = ("Cluster", "Resource", "Key", "Reverted", "Last", "By")
     listed = [
@@ -163,21 +163,21 @@ def _flapping(rows: Sequence[Row]) -> Section:
         for row in ordered
     ]
     about = _cut("Values that were changed and later changed back.", rows)
-    return Section("Flapping keys", about, "", {}, headings, listed)
+    return ReportSection("Flapping keys", about, "", {}, headings, listed)
 
 
-def _refusals(rows: Sequence[Row]) -> Section:
+def _refusals(rows: Sequence[Row]) -> ReportSection:
     if not rows:
-        return Section("Refused requests", "No refused requests recorded.")
+        return ReportSection("Refused requests", "No refused requests recorded.")
     by_whom = Counter[str]()
     for row in rows:
         by_whom[row["principal"] or _NOBODY] += row["count"]
-    return Section("Refused requests", "By principal.", beside_names(_bars(by_whom), _ONE, "refusals"))
+    return ReportSection("Refused requests", "By principal.", beside_names(_bars(by_whom), _ONE, "refusals"))
 
 
-def _doubts(rows: Sequence[Row]) -> Section:
+def _doubts(rows: Sequence[Row]) -> ReportSection:
     if not rows:
-        return Section("Journal integrity", "No gaps and no unrecorded changes were found.")
+        return ReportSection("Journal integrity", "No gaps and no unrecorded changes were found.")
     names = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
     headings = ("Cluster", "Resource", *(name.replace("_", " ").capitalize() for name in names), "Noticed")
     listed = [
@@ -189,7 +189,7 @@ def _doubts(rows: Sequence[Row]) -> Section:
         for row in rows[:_ROWS]
     ]
     about = _cut("Gaps in the journal, and changes made outside kconf.", rows)
-    return Section("Journal integrity", about, "", {}, headings, listed)
+    return ReportSection("Journal integrity", about, "", {}, headings, listed)
 
 
 def _bars(counts: Counter[str]) -> dict[str, dict[str, int]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kconf.cli.output.result import CommandResult
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.resource import Resource, ResourceType
-    from kconf.operations.where import Condition
+    from kconf.operations.where import WhereCondition
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def conditions_of(options: argparse.Namespace, kinds: Sequence[ResourceType]) -> list[Condition]:
+def conditions_of(options: argparse.Namespace, kinds: Sequence[ResourceType]) -> list[WhereCondition]:
     """The conditions on resources; only one type is allowed."""
     if not options.where:
         return []
@@ -42,7 +42,7 @@ def conditions_of(options: argparse.Namespace, kinds: Sequence[ResourceType]) ->
 def select(
     admin: SyncAdminClient,
     resources: Sequence[Resource],
-    conditions: Sequence[Condition],
+    conditions: Sequence[WhereCondition],
     result: CommandResult,
     fields: Callable[[Resource], dict[str, Any]],
 ) -> dict[Resource, dict[str, str]]:

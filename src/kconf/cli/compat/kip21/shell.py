@@ -40,7 +40,7 @@ class Ended(Exception):
     """The session is over."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _ShellParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ConfigurationError(message)
 
@@ -170,7 +170,7 @@ class Kip21Shell:
     def _once(self, arguments: list[str], *, alter: bool) -> list[str]:
         from kconf.cli.compat.kip21.command import add_entity, once
 
-        parser = _Parser(add_help=False, allow_abbrev=False)
+        parser = _ShellParser(add_help=False, allow_abbrev=False)
         add_entity(parser)
         return once(self.admin, parser.parse_args(arguments), alter=alter)
 

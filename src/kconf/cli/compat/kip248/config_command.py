@@ -191,20 +191,20 @@ def _number(key: str, text: str) -> float:
 
 
 def _describe(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str]:
-    from kconf.cli.compat.kip248.config_table import Row, table
+    from kconf.cli.compat.kip248.config_table import ConfigRow, table
 
     if options.entity_type[0] in ("topics", "brokers"):
         what = options.entity_type[0][:-1].upper()
         resources = _resources(admin, options)
         found = admin.describe_configs(resources)
         for resource in resources:
-            yield from table(what, resource.name or "(default)", map(Row.of, found[resource].entries))
+            yield from table(what, resource.name or "(default)", map(ConfigRow.of, found[resource].entries))
         return
     yield from _quotas(admin, options)
 
 
 def _quotas(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str]:
-    from kconf.cli.compat.kip248.config_table import QUOTA_SOURCES, Row, table
+    from kconf.cli.compat.kip248.config_table import QUOTA_SOURCES, ConfigRow, table
     from kconf.configdef.java.parsing import java_double
     from kconf.model.quota import QuotaEntity
 
@@ -213,7 +213,7 @@ def _quotas(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str
     what = "(USER, CLIENT)" if len(parts) == 2 else "USER" if "user" in parts else "CLIENT"
     entity = QuotaEntity.of(parts)
     rows = [
-        Row(key, java_double(each.value), False, False, QUOTA_SOURCES[each.source])
+        ConfigRow(key, java_double(each.value), False, False, QUOTA_SOURCES[each.source])
         for key, each in admin.describe_quotas([entity])[entity].items()
     ]
     yield from table(what, f"({', '.join(shown)})" if len(shown) == 2 else shown[0], rows)

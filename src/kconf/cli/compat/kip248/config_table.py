@@ -33,7 +33,7 @@ QUOTA_SOURCES: Final = {
 }
 
 
-class Row(NamedTuple):
+class ConfigRow(NamedTuple):
     name: str
     value: str
     sensitive: bool
@@ -41,13 +41,13 @@ class Row(NamedTuple):
     source: str
 
     @classmethod
-    def of(cls, entry: Entry) -> Row:
+    def of(cls, entry: Entry) -> ConfigRow:
         hidden = "[hidden]" if entry.sensitive else ""
         value = hidden if entry.value is None else entry.value
         return cls(entry.name, value, entry.sensitive, entry.read_only, SOURCES[entry.source])
 
 
-def table(what: str, name: str, rows: Iterable[Row]) -> Iterator[str]:
+def table(what: str, name: str, rows: Iterable[ConfigRow]) -> Iterator[str]:
     """The lines of `CONFIGS FOR <what> <name>`."""
     yield ""
     yield f"{'CONFIGS FOR ' + what:>{_HEADING}} {name}".rstrip()

@@ -90,7 +90,7 @@ class _Drifted:
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _DriftResult:
     plan: DifferencePlan
     taken: int  # milliseconds
 
@@ -106,7 +106,7 @@ def drift(request: PageRequest) -> Page | Redirect:
             return Redirect(request.url(again=None))
         try:
             found = cluster.snapshot.derived(
-                name, lambda _: _Compared(plan_files(files, cluster.target, None), int(time() * 1000))
+                name, lambda _: _DriftResult(plan_files(files, cluster.target, None), int(time() * 1000))
             )
         except (KconfError, OSError) as failure:
             error = f"The drift is unknown: {failure}"
@@ -124,7 +124,7 @@ def _stamp(files: Sequence[str]) -> tuple[object, ...]:
     return tuple(found)
 
 
-def _page(request: PageRequest, files: Sequence[str], compared: _Compared | None, error: str | None) -> DriftPage:
+def _page(request: PageRequest, files: Sequence[str], compared: _DriftResult | None, error: str | None) -> DriftPage:
     plan = None if compared is None else compared.plan
     fields = {each: request.query.get(each, "").strip() for each in FIELDS}
     found = [] if plan is None else _drifted(plan)

@@ -99,7 +99,7 @@ class PoliciesPage:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyReview:
     """The violations in a state, the number of resources checked, and what could not be checked. `owners` is sorted by
     count.
     """
@@ -133,7 +133,7 @@ def warm(console: Console) -> None:
                 _verdict(path, snapshot)
 
 
-def _verdict(path: str, snapshot: ClusterSnapshot) -> Verdict:
+def _verdict(path: str, snapshot: ClusterSnapshot) -> PolicyReview:
     stamp = _stamp(path)
     rules = _loaded(path, stamp)
     return snapshot.derived(("policy", stamp), lambda each: _evaluated(each, rules, stamp))
@@ -153,7 +153,7 @@ def _loaded(path: str, _stamp: str) -> Rules:
     return load_policy(path)
 
 
-def _evaluated(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
+def _evaluated(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> PolicyReview:
     findings: list[Finding] = []
     failures: list[str] = []
     evaluated, notes = 0, []
@@ -171,11 +171,11 @@ def _evaluated(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
         notes.append(f"Unknown, because not readable: {', '.join(failures[:_MOST_FAILURES])}{more}.")
     findings.sort(key=lambda each: (each.rule.severity, str(each.resource)))
     owners = Counter(_owner(snapshot, rules, each.resource) for each in findings)
-    return Verdict(findings, owners.most_common(), evaluated, notes)
+    return PolicyReview(findings, owners.most_common(), evaluated, notes)
 
 
 def _page(
-    request: PageRequest, path: str | None, rules: Rules | None, verdict: Verdict | None, error: str | None
+    request: PageRequest, path: str | None, rules: Rules | None, verdict: PolicyReview | None, error: str | None
 ) -> PoliciesPage:
     fields = {each: request.query.get(each, "").strip() for each in FIELDS}
     findings = [] if verdict is None else verdict.findings

@@ -25,7 +25,7 @@ _MALFORMED: Final = (
 )
 
 
-class ClientFirst(NamedTuple):
+class ClientInitialResponse(NamedTuple):
     """The client's first message. `authorization_id` is empty if the client did not send one."""
 
     token: str
@@ -33,10 +33,10 @@ class ClientFirst(NamedTuple):
     extensions: Mapping[str, str]
 
     def __repr__(self) -> str:
-        return "ClientFirst([hidden])"
+        return "ClientInitialResponse([hidden])"
 
 
-def read_client_first(data: bytes) -> ClientFirst:
+def read_initial_response(data: bytes) -> ClientInitialResponse:
     """Parse the client's first message. Raises ValueError, without any part of the data in its message."""
     parts = data.decode("ascii").split("\x01")  # GS2 header, key-value pairs, two empty strings
     head, pairs = parts[0], parts[1:-2]
@@ -54,7 +54,7 @@ def read_client_first(data: bytes) -> ClientFirst:
     auth = _AUTH.fullmatch(found.pop("auth", ""))
     if auth is None or auth[1].lower() != "bearer":
         raise ValueError("it has no bearer token")
-    return ClientFirst(auth[2], authzid[2:].replace("=2C", ",").replace("=3D", "="), found)
+    return ClientInitialResponse(auth[2], authzid[2:].replace("=2C", ",").replace("=3D", "="), found)
 
 
 class OAuthBearerExchange:
@@ -70,7 +70,7 @@ class OAuthBearerExchange:
         if self._refused is not None:
             raise LoginFailed(INVALID_TOKEN if token == _ACKNOWLEDGED else _MALFORMED, self._refused)
         try:
-            first = read_client_first(token)
+            first = read_initial_response(token)
         except ValueError as error:
             raise LoginFailed(_MALFORMED, f"OAUTHBEARER: the first message is not valid: {_reason(error)}") from None
         try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from kconf.cli.commands.lake.page import Section, page
+from kconf.cli.commands.lake.page import ReportSection, page
 
 HOSTILE = "<script>alert('x') & \"y\"</script>"
 ESCAPED = "&lt;script&gt;alert(&#x27;x&#x27;) &amp; &quot;y&quot;&lt;/script&gt;"
 
 
 def test_every_text_is_escaped() -> None:
-    section = Section(HOSTILE, HOSTILE, legend={HOSTILE: 0}, headings=[HOSTILE], rows=[[HOSTILE]])
+    section = ReportSection(HOSTILE, HOSTILE, legend={HOSTILE: 0}, headings=[HOSTILE], rows=[[HOSTILE]])
 
     shown = page(HOSTILE, HOSTILE, {HOSTILE: 1}, [section])
 
@@ -20,7 +20,7 @@ def test_every_text_is_escaped() -> None:
 
 
 def test_an_empty_cell_has_a_dash() -> None:
-    section = Section(
+    section = ReportSection(
         "Owners", "Who owns topics.", headings=["topic", "owner"], rows=[["orders", "shop"], ["logs", ""]]
     )
 
@@ -34,7 +34,9 @@ def test_an_empty_cell_has_a_dash() -> None:
 
 
 def test_what_a_section_does_not_have_leaves_nothing_behind() -> None:
-    shown = page("Report", "All clusters.", {"topics": 12_345}, [Section("Owners", "Nobody.", headings=["topic"])])
+    shown = page(
+        "Report", "All clusters.", {"topics": 12_345}, [ReportSection("Owners", "Nobody.", headings=["topic"])]
+    )
 
     assert "<li><b>12,345</b>topics</li>" in shown
     assert "<table" not in shown
@@ -42,6 +44,6 @@ def test_what_a_section_does_not_have_leaves_nothing_behind() -> None:
 
 
 def test_colors_of_a_legend_repeat() -> None:
-    shown = page("Report", "", {}, [Section("People", "", legend={"ana": 0, "bob": 5, "carl": 6})])
+    shown = page("Report", "", {}, [ReportSection("People", "", legend={"ana": 0, "bob": 5, "carl": 6})])
 
     assert re.findall(r'<i class="(s\d)"></i>(\w+)', shown) == [("s0", "ana"), ("s5", "bob"), ("s0", "carl")]

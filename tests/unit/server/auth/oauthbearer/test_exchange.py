@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconf.server.auth.login_failed import LoginFailed
-from kconf.server.auth.oauthbearer.exchange import INVALID_TOKEN, OAuthBearerExchange, read_client_first
+from kconf.server.auth.oauthbearer.exchange import INVALID_TOKEN, OAuthBearerExchange, read_initial_response
 from kconf.server.auth.oauthbearer.jwt_validator import BearerToken, InvalidToken
 
 NOW = 1_000_000.0
@@ -72,7 +72,7 @@ def test_an_authorization_id_must_be_the_principal(asked: bytes, granted: bool) 
 
 
 def test_extensions_come_with_the_token() -> None:
-    found = read_client_first(b"n,,\x01host=a b\x01auth=bearer  a.b-c_d\x01traceId=1,2=3\x01\x01")
+    found = read_initial_response(b"n,,\x01host=a b\x01auth=bearer  a.b-c_d\x01traceId=1,2=3\x01\x01")
 
     assert found == ("a.b-c_d", "", {"host": "a b", "traceId": "1,2=3"})
     assert "a.b-c_d" not in repr(found)
