@@ -108,6 +108,35 @@ def test_killed_between_every_two_steps_of_a_change(
     assert sorted(records(kafka_431, topic)) == sorted(done)
 
 
+def test_a_change_that_an_interrupted_request_may_have_made_too_has_no_author(
+    kafka_431: KafkaBroker,
+    topic: str,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """It may have arrived late. The same person for the same reason is the author in either case."""
+    store, resource = tmp_path / "gw.db", Resource.topic(topic)
+    with crashing(kafka_431, store, "intended", polls=False) as (admin, process):
+        admin.incremental_alter_configs({resource: setting(11)}, reason="first").raise_for_failures()
+        seen = {resource: admin.required_revision}
+        with pytest.raises(KafkaError):
+            admin.incremental_alter_configs(
+                {resource: setting(12)}, reason="killed", expected=seen
+            ).raise_for_failures()
+        assert process.wait(60) == -9
+    with gateway(kafka_431, store) as (address, _), SyncAdminClient(address) as admin:
+        admin.incremental_alter_configs({resource: setting(12)}, reason="other").raise_for_failures()
+        admin.incremental_alter_configs({resource: setting(13)}, reason="last").raise_for_failures()
+        found = [
+            (change.after, each.caller.reason, each.origin)
+            for each in admin.list_changes(begin(admin), about=[resource]).revisions
+            for change in each.changes
+        ]
+    assert found == [("11", "first", "kconf"), ("12", None, "log"), ("13", "last", "kconf")]
+    with sqlite3.connect(store) as db:
+        rows = db.execute("SELECT outcome FROM intents ORDER BY id").fetchall()
+    assert rows == [("done",), (None,), ("done",), ("done",)]  # the second may still arrive
+
+
 def records(kafka: KafkaBroker, name: str) -> list[str]:
     """All values that the controller wrote for the key of a topic, with repetitions."""
     found = []

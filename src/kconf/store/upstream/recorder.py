@@ -9,6 +9,7 @@ from kconf.errors import StoreError
 from kconf.model.journal import Revision
 from kconf.model.resource import Resource
 from kconf.store.upstream.authors.intents import OpenIntents
+from kconf.store.upstream.authors.matching import NO_CLAIMS, Claims
 from kconf.store.upstream.journal import GatewayJournal, IntentOutcome
 from kconf.store.upstream.outcomes import without_rewrites
 
@@ -32,15 +33,17 @@ class Recorder:
         self,
         revisions: Sequence[Revision],
         outcomes: Mapping[int, IntentOutcome] | None = None,
+        acknowledged: Claims = NO_CLAIMS,
         *,
         is_all: bool = False,
     ) -> list[Revision]:
         """Write revisions to the journal, and return what is new. `take` returns it too. Raises StoreError.
 
-        `is_all`: everything up to now has been read.
+        `acknowledged` are the authors of changes to which the cluster has responded. `is_all`: everything up to now has
+        been read.
         """
+        revisions = self.intents.attribute(revisions, acknowledged)
         if self.intents:
-            revisions = self.intents.attribute(revisions)
             outcomes = {**(outcomes or {}), **self.intents.close(self._read_until(), is_log_read=is_all)}
         kept = without_rewrites(revisions)
         if not kept and not outcomes and not self._journal.is_behind:

@@ -326,7 +326,8 @@ class UpstreamStore:
         changing = [each for each in batch if each.changes]
         ids = self._journal.add_intents(changing, sent_after) if changing else []
         sent, expected, is_seen = self._exchange.run(batch, lambda: self._publish_settled(held))
-        found, done = expected.attribute(self._source.take())
+        found = self._source.take()
+        claims, done = expected.claims(found)
         if not is_seen:
             self._add_unseen(sent, expected.resources - done)
         outcomes = {}
@@ -338,7 +339,7 @@ class UpstreamStore:
             else:
                 outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
         try:
-            kept = self._recorder.record(found, outcomes)
+            kept = self._recorder.record(found, outcomes, claims)
         except StoreError as error:
             log.error("cannot write changes of the cluster to the journal: %s", error)
             return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused

@@ -2,7 +2,7 @@
 
 A change is ours if the cluster acknowledged it and it is the only one with the same resource, key and value since the
 request was sent. If there are several, another client made the same change at the same time, and the authors cannot be
-determined.
+determined. The same applies if several requests may have made one change (intents.py).
 
 Kafka writes the config keys that a request changes in one resource together, at consecutive offsets, without those that
 have the requested value already. If the candidates are in several places of the log, at most one of these can be ours:
@@ -12,14 +12,15 @@ where the other keys had the requested values.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from kconf.client.kraft.image import ORIGIN as LOG
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
-from kconf.model.resource import Resource, ResourceType
+from kconf.model.resource import Resource, ResourceType, Topic
+from kconf.model.snapshot import topic_from_json
 
 ORIGIN: Final = "kconf"
 
@@ -33,6 +34,10 @@ _WRITTEN_TOGETHER: Final = frozenset(
     }
 )
 """The types of resources whose keys are in one request, one after the other."""
+
+Claims = Mapping[int, RequestContext]
+"""The authors of revisions, by number."""
+NO_CLAIMS: Final[Claims] = {}
 
 _Candidate = tuple[int, int]  # the position of a revision, and of the change in it
 
@@ -73,8 +78,8 @@ class ExpectedChanges:
 
     @property
     def are_certain(self) -> bool:
-        """Whether all of these requests change something."""
-        return len(self._expected) == len(self._required)
+        """Whether each of these requests has exactly one record, so that the first one that is found is ours."""
+        return len(self._expected) == len(self._required) and not any(map(_may_repeat, self.changes))
 
     @property
     def resources(self) -> set[Resource]:
@@ -92,8 +97,8 @@ class ExpectedChanges:
         }
         return self._required <= found
 
-    def attribute(self, revisions: Sequence[Revision]) -> tuple[list[Revision], set[Resource]]:
-        """The revisions, with the author added to ours, and the resources for which every change was found."""
+    def claims(self, revisions: Sequence[Revision]) -> tuple[Claims, set[Resource]]:
+        """The authors of our revisions, and the resources for which every change was found."""
         candidates: dict[tuple[ChangeKind, Resource, str], list[_Candidate]] = defaultdict(list)
         for place, revision in enumerate(revisions):
             for index, change in enumerate(revision.changes):
@@ -111,19 +116,15 @@ class ExpectedChanges:
                     del ours[place]
         missing = {resource for _, resource, _ in self._required - candidates.keys()}
         done = {resource for _, resource, _ in self._expected} - missing
-        attributed = [
-            replace(each, caller=ours[place], origin=ORIGIN, not_before=None) if place in ours else each
-            for place, each in enumerate(revisions)
-        ]
-        return attributed, done
+        return {revisions[place].number: caller for place, caller in ours.items()}, done
 
     def is_candidate(self, change: Change) -> bool:
         """Whether this may be an expected change."""
         expected = self._expected.get((change.kind, change.resource, change.key))
         if expected is None:
             return False
-        if change.kind is ChangeKind.TOPIC:  # the cluster has chosen the id and the brokers
-            return (change.after is None) == (expected[1].after is None)
+        if change.kind is ChangeKind.TOPIC:
+            return is_same_topic_change(change, expected[1])
         if change.sensitive or expected[1].sensitive:
             return (change.after is None) == (expected[1].after is None)
         return change.after == self._shown(expected[1])
@@ -145,6 +146,43 @@ class ExpectedChanges:
                 if is_known and value != self._shown(change):
                     return False
         return True
+
+
+def is_same_topic_change(change: Change, expected: Change) -> bool:
+    """Whether a topic was created, or the same topic was deleted or got the same partitions.
+
+    The cluster chooses the ID of a new topic, the default number of its partitions, and their replicas.
+    """
+    if (change.before is None, change.after is None) != (expected.before is None, expected.after is None):
+        return False
+    if change.before is None or expected.before is None:
+        return True
+    is_same_topic = _topic(change.before).id == _topic(expected.before).id
+    return is_same_topic and (change.after is None or has_same_shape(change, expected))
+
+
+def has_same_shape(change: Change, expected: Change) -> bool:
+    """Whether a topic has the expected number of partitions and replicas after a change."""
+    replicas = [None if text is None else _topic(text).replicas for text in (change.after, expected.after)]
+    found, wanted = (None if each is None else [len(one) for one in each] for each in replicas)
+    return found == wanted
+
+
+def _topic(text: str) -> Topic:
+    return topic_from_json("", text)
+
+
+def _may_repeat(change: Change) -> bool:
+    """Whether Kafka writes a record even if the key has that value: broker configs and SCRAM credentials."""
+    return change.resource.type in (ResourceType.BROKER, ResourceType.SCRAM)
+
+
+def with_authors(revisions: Iterable[Revision], claims: Claims) -> list[Revision]:
+    """The revisions, with the author added to ours."""
+    return [
+        replace(each, caller=claims[each.number], origin=ORIGIN, not_before=None) if each.number in claims else each
+        for each in revisions
+    ]
 
 
 def _writes(revisions: Sequence[Revision], places: Sequence[int]) -> list[list[int]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
-from kconf.store.upstream.authors.matching import ExpectedChanges
+from kconf.store.upstream.authors.matching import ExpectedChanges, with_authors
 
 ORDERS, OTHERS = Resource.topic("orders"), Resource.topic("others")
 ALICE, BOB = RequestContext("User:alice", reason="A-1"), RequestContext("User:bob")
@@ -32,6 +34,11 @@ def record(offset: int, *changes: Change, time: int = 1000, origin: str = "log")
     return Revision(offset, time, RequestContext(""), changes, origin)
 
 
+def attribute(expected: ExpectedChanges, revisions: Sequence[Revision]) -> tuple[list[Revision], set[Resource]]:
+    claims, done = expected.claims(revisions)
+    return with_authors(revisions, claims), done
+
+
 def authors(revisions: list[Revision]) -> list[str]:
     return [each.caller.principal for each in revisions]
 
@@ -41,7 +48,7 @@ def test_each_of_two_callers_gets_its_own_record() -> None:
     log = [record(7, change(OTHERS, "2")), record(8, change(ORDERS, "1"))]
     assert expected.are_in(log)
     assert not expected.are_in(log[:1])
-    found, done = expected.attribute(log)
+    found, done = attribute(expected, log)
     assert authors(found) == ["User:bob", "User:alice"]
     assert [each.origin for each in found] == ["kconf", "kconf"]
     assert found[1].caller.reason == "A-1"
@@ -50,14 +57,14 @@ def test_each_of_two_callers_gets_its_own_record() -> None:
 
 def test_another_value_is_of_another_author() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
-    found, done = expected.attribute([record(7, change(ORDERS, "9")), record(8, change(ORDERS, "1"))])
+    found, done = attribute(expected, [record(7, change(ORDERS, "9")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", "User:alice"]
     assert done == {ORDERS}
 
 
 def test_two_candidates_make_the_author_unknown() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
-    found, _ = expected.attribute([record(7, change(ORDERS, "1")), record(8, change(ORDERS, "1"))])
+    found, _ = attribute(expected, [record(7, change(ORDERS, "1")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", ""]
 
 
@@ -67,14 +74,14 @@ def test_a_value_that_was_set_to_the_current_one_may_have_a_record() -> None:
     expected = ExpectedChanges([PendingCommit(ALICE, 0, (), {}, unchanged=[same])])
     assert not expected.are_certain
     assert expected.are_in([])
-    assert expected.attribute([]) == ([], {ORDERS})
-    found, _ = expected.attribute([record(7, change(ORDERS, "9")), record(8, same)])
+    assert attribute(expected, []) == ([], {ORDERS})
+    found, _ = attribute(expected, [record(7, change(ORDERS, "9")), record(8, same)])
     assert authors(found) == ["", "User:alice"]
 
 
 def test_refused_changes_are_not_expected() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(OTHERS, "2"))], refused={OTHERS})
-    found, done = expected.attribute([record(7, change(ORDERS, "1")), record(8, change(OTHERS, "2"))])
+    found, done = attribute(expected, [record(7, change(ORDERS, "1")), record(8, change(OTHERS, "2"))])
     assert authors(found) == ["User:alice", ""]
     assert done == {ORDERS}
 
@@ -84,13 +91,13 @@ def test_a_secret_is_matched_by_being_set_or_not() -> None:
     expected = ExpectedChanges([pending(ALICE, password)])
     removed = record(7, change(Resource.brokers(), None, key="ssl.keystore.password", sensitive=True))
     was_set = record(8, change(Resource.brokers(), "log:8", key="ssl.keystore.password", sensitive=True))
-    found, _ = expected.attribute([removed, was_set])
+    found, _ = attribute(expected, [removed, was_set])
     assert authors(found) == ["", "User:alice"]
 
 
 def test_a_resource_is_done_when_all_of_its_changes_are_visible() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(ORDERS, "2", key="segment.ms"))])
-    _, done = expected.attribute([record(7, change(ORDERS, "1"))])
+    _, done = attribute(expected, [record(7, change(ORDERS, "1"))])
     assert done == set()
 
 
@@ -111,7 +118,7 @@ def test_keys_that_one_request_changes_are_next_to_each_other_in_the_log(
     log: tuple[Revision, ...], expected: list[str]
 ) -> None:
     """Another client has set one of them to the same value shortly before."""
-    found, done = ExpectedChanges([pending(ALICE, *TWO_KEYS)]).attribute(log)
+    found, done = attribute(ExpectedChanges([pending(ALICE, *TWO_KEYS)]), log)
     assert authors(found) == expected
     assert done == {ORDERS}
 
@@ -121,7 +128,7 @@ def test_a_key_that_had_the_value_already_was_not_written_by_this_request() -> N
     changed, back = change(ORDERS, "9", before="1"), change(ORDERS, "1", before="9")
     other = change(ORDERS, "8", key="segment.ms", before="2")
     log = [record(5, TWO_KEYS[1]), record(6, changed), record(7, other), record(9, back)]
-    found, _ = ExpectedChanges([pending(ALICE, *TWO_KEYS)]).attribute(log)
+    found, _ = attribute(ExpectedChanges([pending(ALICE, *TWO_KEYS)]), log)
     assert authors(found) == ["User:alice", "", "", ""]
 
 
@@ -130,25 +137,25 @@ def test_the_author_is_unknown_if_either_record_could_be_of_this_request() -> No
     again = change(ORDERS, "2", key="segment.ms", before="8")
     set_before = PendingCommit(ALICE, 0, [TWO_KEYS[0]], {}, unchanged=[TWO_KEYS[1]])
     log = [record(5, TWO_KEYS[0]), record(7, between), record(9, again)]
-    found, done = ExpectedChanges([set_before]).attribute(log)
+    found, done = attribute(ExpectedChanges([set_before]), log)
     assert authors(found) == ["", "", ""]
     assert done == {ORDERS}
 
 
 def test_the_log_has_other_records_between_a_new_topic_and_its_configs() -> None:
     created = Change(ChangeKind.TOPIC, ORDERS, "", None, "{}", "create")
-    found, _ = ExpectedChanges([pending(ALICE, created, *TWO_KEYS)]).attribute([*BOTH, record(12, created)])
+    found, _ = attribute(ExpectedChanges([pending(ALICE, created, *TWO_KEYS)]), [*BOTH, record(12, created)])
     assert authors(found) == ["User:alice"] * 3
 
 
 def test_changes_that_a_poll_finds_have_no_place_in_the_log() -> None:
     polled = [record(7, TWO_KEYS[0], origin="outside"), record(9, TWO_KEYS[1], time=1030, origin="outside")]
-    found, _ = ExpectedChanges([pending(ALICE, *TWO_KEYS)]).attribute(polled)
+    found, _ = attribute(ExpectedChanges([pending(ALICE, *TWO_KEYS)]), polled)
     assert authors(found) == ["User:alice", "User:alice"]
 
 
 def test_acls_of_one_pattern_may_be_apart_in_a_request() -> None:
     acls = Resource(ResourceType.ACL, "topic:orders")
     own = [change(acls, "1", key=key) for key in ("one", "two")]
-    found, _ = ExpectedChanges([pending(ALICE, *own)]).attribute([record(7, own[0]), record(9, own[1])])
+    found, _ = attribute(ExpectedChanges([pending(ALICE, *own)]), [record(7, own[0]), record(9, own[1])])
     assert authors(found) == ["User:alice", "User:alice"]

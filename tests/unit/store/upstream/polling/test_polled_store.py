@@ -221,6 +221,22 @@ def test_what_housekeeping_has_read_is_published(gateway: Gateway) -> None:
         assert calls == [[2]]
 
 
+def test_a_change_that_an_unanswered_request_may_have_made_too_has_no_author(gateway: Gateway) -> None:
+    def lost() -> None:
+        gateway.cluster.set(ORDERS, KEY, "1")
+        error = ConnectionFailed("gone")
+        error.sent = True
+        raise error
+
+    with gateway.open() as store:
+        gateway.answer = lost
+        store.commit([setting("2")])
+        gateway.answer = lambda: None
+        (result,) = store.commit([setting("2")._replace(caller=RequestContext("User:bob"))])
+        assert refusal(result) is None
+        assert (journal(store), outcomes(store)) == ([(2, "2", "")], [None, "done"])
+
+
 def test_nothing_is_sent_while_the_broker_is_unreachable(gateway: Gateway) -> None:
     with gateway.open() as store:
         gateway.cluster.unreachable.add(1)

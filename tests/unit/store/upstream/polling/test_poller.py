@@ -11,7 +11,7 @@ from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
-from kconf.store.upstream.authors.matching import ExpectedChanges
+from kconf.store.upstream.authors.matching import ExpectedChanges, with_authors
 from kconf.store.upstream.in_flight import KeysInFlight
 from kconf.store.upstream.polling import poller as polling
 from kconf.store.upstream.polling.polled_state import shown_value
@@ -104,7 +104,9 @@ def test_a_key_in_flight_is_not_reported_as_changed_outside(cluster: FakeCluster
     poller._step()
     assert seen(poller.take()) == [("brokers", "log.retention.ms", None, "5")]
     assert poller.wait_for(expecting("2"), 10)
-    found, done = expecting("2").attribute(poller.take())
+    taken = poller.take()
+    claims, done = expecting("2").claims(taken)
+    found = with_authors(taken, claims)
     assert [(each.caller, each.origin, each.not_before) for each in found] == [(ALICE, "kconf", None)]
     assert done == {ORDERS}
     poller.end_requests()
