@@ -1,7 +1,8 @@
 """What a run reads (`Sources`), and its optional inputs: declared files, policy, owners, usage. All inputs are checked
 before any work starts.
 
-Each has a fingerprint, so that a run detects changes since the last one.
+Each has a fingerprint, so that a run detects changes since the last one. It is that of the bytes that were parsed: a
+file is read once, so that a change during a run counts as one after it. Spark reads the usage file itself.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.engine.declarative.model import Declared
@@ -26,6 +28,7 @@ from kconf.util.mistakes import Mistakes
 Owners = Sequence[tuple[NamePattern, str]]
 """Owner patterns; the first match applies."""
 _USAGE_COLUMNS = frozenset({"user", "client_id", "key", "rate"})
+_PARSED: Final = ("declared", "policy", "owners")
 USAGE = "cluster string, user string, client_id string, key string, rate double"
 
 
@@ -38,6 +41,20 @@ class Sources:
     snapshots: Sequence[str] = ()
     clusters: Sequence[dict[str, str]] = ()
     metadata_logs: Sequence[str] = ()
+
+
+class _File(NamedTuple):
+    """A file as it was read."""
+
+    path: Path
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        try:
+            return self.content.decode()
+        except UnicodeDecodeError:
+            raise ConfigurationError(f"{self.path}: not UTF-8 text") from None
 
 
 @dataclass(frozen=True)
@@ -53,24 +70,21 @@ class Inputs:
     @cached_property
     def declarations(self) -> Declared | None:
         """The combined declared state; None: no files."""
-        files = [each for path in self.declared for each in _yaml_files(path)]
         if not self.declared:
             return None
-        return read_declared([(str(each), _text(each)) for each in files], self.catalog.of)
+        return read_declared([(str(each.path), each.text) for each in self._files["declared"]], self.catalog.of)
 
     @cached_property
     def rules(self) -> Rules:
-        if self.policy is None:
-            return Rules()
-        return read_rules(_text(self.policy), self.catalog, str(self.policy))
+        found = [read_rules(each.text, self.catalog, str(each.path)) for each in self._files["policy"]]
+        return found[0] if found else Rules()
 
     @cached_property
     def owner_map(self) -> Owners:
         """A CSV file of two columns, `topic` (a name, a glob or a /regular expression/) and `owner`."""
-        if self.owners is None:
-            return ()
         found, mistakes = [], Mistakes()
-        for number, row in enumerate(csv.reader(_text(self.owners).splitlines()), 1):
+        lines = [line for each in self._files["owners"] for line in each.text.splitlines()]
+        for number, row in enumerate(csv.reader(lines), 1):
             if not row or row[0].startswith("#") or (number == 1 and row[0].strip().lower() == "topic"):
                 continue
             with mistakes.collected():
@@ -87,16 +101,32 @@ class Inputs:
             raise ConfigurationError(f"{self.usage}: no such file")
         if self.usage is not None and self.usage.is_file() and self.usage.suffix != ".parquet":
             _check_usage(self.usage)
+        _ = self.fingerprints
 
-    @property
+    @cached_property
+    def _files(self) -> dict[str, list[_File]]:
+        """The files that kconf parses, each read once."""
+        return {name: [_read(path) for path in self._paths(name)] for name in _PARSED}
+
+    @cached_property
     def fingerprints(self) -> dict[str, str]:
-        named: dict[str, list[Path | None]] = {
-            "declared": [each for path in self.declared for each in _yaml_files(path)],
-            "policy": [self.policy],
-            "owners": [self.owners],
-            "usage": [self.usage],
-        }
-        return {name: _fingerprint(each for each in paths if each is not None) for name, paths in named.items()}
+        """Of the files as they were read; that of usage, before Spark reads it."""
+        usage = [_read(each) for path in self._paths("usage") for each in _files_of(path)]
+        return {name: _fingerprint(files) for name, files in {**self._files, "usage": usage}.items()}
+
+    def changed(self) -> list[str]:
+        """The inputs whose files have changed since they were read."""
+        try:
+            now = replace(self).fingerprints
+        except ConfigurationError:  # deleted, for example
+            return list(self.fingerprints)
+        return [name for name, each in self.fingerprints.items() if each != now[name]]
+
+    def _paths(self, name: str) -> list[Path]:
+        if name == "declared":
+            return [each for path in self.declared for each in _yaml_files(path)]
+        path: Path | None = getattr(self, name)
+        return [path] if path is not None else []
 
 
 def _yaml_files(path: Path) -> list[Path]:
@@ -105,13 +135,15 @@ def _yaml_files(path: Path) -> list[Path]:
     return [path]
 
 
-def _text(path: Path) -> str:
+def _files_of(path: Path) -> list[Path]:
+    return sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+
+
+def _read(path: Path) -> _File:
     try:
-        return path.read_text(encoding="utf-8")
+        return _File(path, path.read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: not UTF-8 text") from None
 
 
 def _pattern(text: str, place: str) -> NamePattern:
@@ -126,7 +158,7 @@ def _pattern(text: str, place: str) -> NamePattern:
 def _check_usage(path: Path) -> None:
     """Report every invalid line of a CSV file, before Spark fails on the first."""
     mistakes = Mistakes()
-    lines = csv.reader(_text(path).splitlines())
+    lines = csv.reader(_read(path).text.splitlines())
     header = next(lines, [])
     if not set(header) >= _USAGE_COLUMNS:
         raise ConfigurationError(f"{path}: expected the columns cluster (optional), user, client_id, key, rate")
@@ -146,10 +178,8 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _fingerprint(paths: Iterable[Path]) -> str:
+def _fingerprint(files: Iterable[_File]) -> str:
     whole = hashlib.sha256()
-    for path in paths:
-        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if each.is_file():
-                whole.update(str(each).encode() + b"\0" + hashlib.sha256(each.read_bytes()).digest())
+    for path, content in files:
+        whole.update(str(path).encode() + b"\0" + hashlib.sha256(content).digest())
     return whole.hexdigest()[:16]

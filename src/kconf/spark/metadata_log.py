@@ -34,15 +34,18 @@ class MetadataLog:
         self._log = MetadataDirectory(directory)
         self.path = str(self._log.folder)
         self.cluster = self._log.require_cluster()
+        self.listed = self._listed()
         self._begin = 0
 
     @property
     def end(self) -> int:
         return self._log.end
 
-    @property
-    def listed(self) -> Listed:
-        """The directory as a ledger entry: the total size of its files, and the time of the last change."""
+    def _listed(self) -> Listed:
+        """The directory as a ledger entry: the total size of its files, and the time of the last change.
+
+        Before they are read: what is appended in the meantime makes the entry different in the next run.
+        """
         facts = [path.stat() for path in self._log.files]
         size, modified = sum(each.st_size for each in facts), max(each.st_mtime_ns for each in facts)
         return Listed(self.path, size, modified // 1_000_000)

@@ -23,6 +23,7 @@ from kconf.lake.schemas import (
     ATTEMPTS,
     BRONZE,
     EFFECTIVE_CONFIG,
+    EFFECTIVE_QUOTA,
     FILES,
     GOLD,
     HISTORY,
@@ -51,6 +52,12 @@ _ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, FILES, SNAPSHOT, RUNS)
 """Tables whose rows are kept: they cannot be derived from other tables."""
 _MADE = (HISTORY, *GOLD)
 """Derived tables."""
+_NAMES = {
+    "declared": "a file of --declared",
+    "policy": "the file of --policy",
+    "owners": "the file of --owners",
+    "usage": "the file of --usage",
+}
 _LARGEST = (JOURNAL, HISTORY, EFFECTIVE_CONFIG)
 
 
@@ -79,7 +86,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
             silver.update(lake)
             gold.write(lake, inputs, say)
         say("the run …")
-        summary.number = finish(lake, inputs.fingerprints, summary.read, started, last)
+        summary.number = finish(lake, _used(lake, inputs, summary.read), summary.read, started, last)
     return summary
 
 
@@ -93,7 +100,8 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
         say("history …")
         silver.rebuild(lake)
         gold.write(lake, inputs, say)
-        return Summary(finish(lake, inputs.fingerprints, bronze.Read(), started, last_run(lake)))
+        result = bronze.Read()
+        return Summary(finish(lake, _used(lake, inputs, result), result, started, last_run(lake)), result)
 
 
 def migrate(lake: Lake) -> dict[str, list[str]]:
@@ -148,6 +156,16 @@ def versions(lake: Lake) -> dict[str, int]:
 def _is_up_to_date(lake: Lake, inputs: Inputs, last: dict[str, Any] | None) -> bool:
     """Whether there is nothing new since the last run: the same inputs, and nothing read by a run that died."""
     return last is not None and last["inputs"] == inputs.fingerprints and last["versions"] == versions(lake)
+
+
+def _used(lake: Lake, inputs: Inputs, result: bronze.Read) -> dict[str, str]:
+    """The fingerprints of the input files that a run used. Notes which of them have changed in the meantime."""
+    changed = inputs.changed()
+    result.notes += [f"{_NAMES[each]} changed during the run; the next run reads it again" for each in changed]
+    if "usage" not in changed:
+        return inputs.fingerprints
+    lake.append_rows(EFFECTIVE_QUOTA, [], note={"given": None})  # Spark may have read either state of the file
+    return {**inputs.fingerprints, "usage": ""}
 
 
 def finish(

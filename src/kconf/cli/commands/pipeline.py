@@ -83,8 +83,7 @@ def run_run(options: argparse.Namespace) -> int:
     say("")
     _print_migrated(done.migrated)
     _print_skipped(done.read.skipped)
-    for note in done.read.notes:
-        print(note, file=sys.stderr)
+    _print_notes(done.read.notes)
     if done.number is None:
         print("nothing new")
         return 0
@@ -98,6 +97,11 @@ def run_run(options: argparse.Namespace) -> int:
     print(f"run {done.number}: {counts}, in {time.monotonic() - began:.1f} s")
     _advise()
     return 0
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for each in notes:
+        print(each, file=sys.stderr)
 
 
 def _print_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
@@ -137,6 +141,7 @@ def run_rebuild(options: argparse.Namespace) -> int:
 
         done = rebuild(lake, inputs, say)
     say("")
+    _print_notes(done.read.notes)
     print(f"run {done.number}: history and gold tables rebuilt")
     return 0
 

@@ -18,6 +18,14 @@ from kconf.model.lines.fields import ATTEMPT_LINE, CHANGE_LINE
 from kconf.model.lines.journal import FORMAT
 
 _KINDS: Final = ("config", "topic")
+LATEST: Final = 253_370_764_800_000
+"""The year 9999, in milliseconds: times are from 1970 until then, so that the next computations cannot overflow."""
+_TIMES: Final = ("time", "answered")
+_MOST: Final = {
+    **dict.fromkeys(("epoch", "revision", "sequence", "number", "log_begin", "log_end"), 1 << 60),
+    **dict.fromkeys(("line", "lines"), 1 << 30),
+}
+"""What numbers must be less than, for the same reason."""
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
 """Keys that are secrets everywhere, also with a listener prefix."""
 _MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])
@@ -43,14 +51,23 @@ def read(lines: DataFrame) -> DataFrame:
         for name in (each.name for each in defined if each.is_required):
             missing = (F.col("attempt") == attempt) & F.col(name).isNull()
             fault = fault.when(missing, f"the field {name} is missing")
+    for name in _TIMES:
+        fault = fault.when(~is_time(F.col(name)), f"its {name} is not between 1970 and 9998")
+    for name, most in _MOST.items():
+        fault = fault.when(~F.col(name).between(0, most - 1), f"its {name} is out of range")
     fault = fault.when(~F.col("attempt") & ~F.col("kind").isin(*_KINDS), "its kind is unknown")
     fault = fault.when(_unsealed(), "it contains a secret that is not hashed")
     suspect = F.col("_corrupt").isNotNull() & F.col("value").rlike(_MAY_HAVE_ONE)
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
     hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal has their authors
     read = read.withColumn("host", hands)
-    read = read.withColumns({name: F.timestamp_millis(name) for name in ("time", "answered")})
+    read = read.withColumns({name: F.when(is_time(F.col(name)), F.timestamp_millis(name)) for name in _TIMES})
     return read.drop("_corrupt", "format", "os_user", "outcome")
+
+
+def is_time(millis: Column) -> Column:
+    """Whether a number of milliseconds is a time that all tables can have; null if it is null."""
+    return millis.between(0, LATEST - 1)
 
 
 _SEALED = r"^(iterations=[0-9]+ )?(hmac:[0-9a-f]{64}|log:[0-9]+)$"

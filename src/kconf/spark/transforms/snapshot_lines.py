@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import SNAPSHOT_LINE, ddl
 from kconf.model.lines.journal import FORMAT
+from kconf.spark.transforms.lines import is_time
 
 _HEAD: Final = (
     "`format` int, `lines` bigint, `missing` array<struct<what:string,error:string,message:string>>, `_corrupt` string"
@@ -33,6 +34,7 @@ def read(lines: DataFrame) -> DataFrame:
         F.when(F.col("corrupt"), "a line is not a complete JSON object with the fields of a snapshot")
         .when(F.col("format") > FORMAT, "written by a newer version of kconf, in an unknown format")
         .when(F.col("cluster").isNull() | F.col("taken").isNull(), "it does not start with a header line")
+        .when(~is_time(F.col("taken")) | ~is_time(F.col("started")), "its time is not between 1970 and 9998")
         .when(F.coalesce("whole", F.lit(-1)) != F.col("count") - 1, "the snapshot is incomplete: its end is missing")
     )
     evaluated = files.select("file", *_OF_THE_HEAD, reason.alias("reason"))
