@@ -11,6 +11,7 @@ from kconf.errors import ErrorCode
 from kconf.model.entry import Source
 from kconf.model.resource import Overrides
 from tests.adversity.alterations import DESCRIBE, create, describing, topic
+from tests.adversity.fleet import until
 from tests.adversity.lines import Line, complaints, read
 from tests.adversity.writers import SHARED, Writer, check_store, writing
 from tests.support.process import KconfProcess
@@ -27,6 +28,7 @@ def test_kill_9_under_load_loses_nothing_and_leaves_nothing_half_done(rounds: in
             create(line, SHARED, *(name for writer in writers for name in writer.topics))
         for turn in range(rounds):
             with writing(kconf, writers):
+                _await_progress(writers)
                 time.sleep(random.uniform(0.05, 0.6))  # crash at a random moment
                 kconf.kill()
             if turn % 3 == 2:
@@ -39,7 +41,11 @@ def test_kill_9_under_load_loses_nothing_and_leaves_nothing_half_done(rounds: in
 
         assert [error for writer in writers for error in writer.errors] == []
         assert complaints(kconf) == []
-        assert sum(writer.acknowledged for writer in writers) > rounds
+
+
+def _await_progress(writers: list[Writer]) -> None:
+    before = sum(each.acknowledged for each in writers)
+    until(lambda: sum(each.acknowledged for each in writers) > before)
 
 
 def _check_wire(line: Line, writers: list[Writer]) -> None:

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 
 from tests.adversity.alterations import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
+from tests.adversity.fleet import until
 from tests.adversity.lines import Line, complaints, read
 from tests.adversity.writers import SHARED, Writer, check_store, writing
 from tests.support.process import KconfProcess
+
+PATIENT = """
+from kconf.cli.main import main
+from kconf.server.network import connection_registry
+connection_registry._GRACE = 3600.0
+raise SystemExit(main())
+"""
+
+
+class PatientProcess(KconfProcess):
+    """At its stop it waits up to an hour for open requests, so a test that should not wait fails if it does."""
+
+    def _command(self) -> list[str]:
+        python, _, _, *words = super()._command()  # python -m kconf
+        return [python, "-c", PATIENT, *words]
+
+
+@pytest.fixture
+def patient() -> Iterator[KconfProcess]:
+    with PatientProcess() as process:
+        yield process
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
@@ -22,7 +44,7 @@ def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -
         with Line(kconf) as line:
             create(line, SHARED, *(name for writer in writers for name in writer.topics))
         with writing(kconf, writers):
-            time.sleep(0.4)  # under load, at a random moment
+            until(lambda: min(each.acknowledged for each in writers) > 5)
             os.kill(kconf.pid, sign)
             status = kconf.stop()  # which is a second signal
 
@@ -30,7 +52,6 @@ def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -
         acknowledged = [writer.acknowledged for writer in writers]
         check_store(kconf.store, writers)
         assert [writer.acknowledged for writer in writers] == acknowledged  # every applied change was acknowledged
-        assert min(acknowledged) > 5
         assert [error for writer in writers for error in writer.errors] == []
         kconf.start()  # on the same port
         assert complaints(kconf) == []
@@ -56,30 +77,25 @@ def test_a_stop_answers_what_was_read_before_it() -> None:
             assert values(read(*DESCRIBE, again.receive())) == {"retention.ms": "300"}
 
 
-def test_a_stop_does_not_wait_for_idle_connections_and_incomplete_requests() -> None:
-    with KconfProcess() as kconf, Line(kconf) as silent, Line(kconf) as slow:
+def test_a_stop_does_not_wait_for_idle_connections_and_incomplete_requests(patient: KconfProcess) -> None:
+    with Line(patient) as silent, Line(patient) as slow:
         whole = describing(topic("orders"))
         slow.send(whole[:-3])
-        with Line(kconf) as line:
+        with Line(patient) as line:
             line.send(whole)
             line.receive()
-        began = time.monotonic()
 
-        assert kconf.stop() == 0
+        assert patient.stop() == 0
 
-        assert time.monotonic() - began < 9  # before the grace period of ten seconds for open requests
         assert silent.is_closed()
         assert slow.is_closed()
 
 
-def test_a_stop_while_a_peer_does_not_read_ends_in_time() -> None:
-    with KconfProcess() as kconf, Line(kconf) as line:
+def test_a_stop_does_not_wait_for_a_peer_that_does_not_read(patient: KconfProcess) -> None:
+    with Line(patient) as line:
         line.socket.settimeout(0.5)
         with suppress(TimeoutError):
             while True:
                 line.send(describing(BROKER) * 100)
-        began = time.monotonic()
 
-        assert kconf.stop() == 0
-
-        assert time.monotonic() - began < 9  # before that grace period
+        assert patient.stop() == 0

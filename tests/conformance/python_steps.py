@@ -55,28 +55,28 @@ def with_librdkafka(address: str, login: PlainLogin | None = None) -> Iterable[S
 
     def create(name: str, **configs: str) -> object:
         wanted = rdkafka.NewTopic(name, 2, 1, config={key.replace("_", "."): value for key, value in configs.items()})
-        return client.create_topics([wanted])[name].result(20)
+        return client.create_topics([wanted])[name].result(60)
 
     def entry(key: str) -> object:
         (future,) = client.describe_configs([rdkafka.ConfigResource("topic", topic)]).values()
-        found = future.result(20)[key]
+        found = future.result(60)[key]
         return found.value, found.source, found.is_read_only
 
     def alter(value: str) -> object:
         change = rdkafka.ConfigEntry("retention.ms", value, incremental_operation=rdkafka.AlterConfigOpType.SET)
         wanted = rdkafka.ConfigResource("topic", topic, incremental_configs=[change])
         (future,) = client.incremental_alter_configs([wanted]).values()
-        return future.result(20)
+        return future.result(60)
 
     def grow(count: int) -> object:
-        return client.create_partitions([rdkafka.NewPartitions(topic, count)])[topic].result(20)
+        return client.create_partitions([rdkafka.NewPartitions(topic, count)])[topic].result(60)
 
     def offset() -> object:
         (future,) = client.list_offsets({partition: rdkafka.OffsetSpec.latest()}).values()
-        return future.result(20).offset
+        return future.result(60).offset
 
     def elect() -> object:
-        found = client.elect_leaders(confluent_kafka.ElectionType.PREFERRED, [partition]).result(20)
+        found = client.elect_leaders(confluent_kafka.ElectionType.PREFERRED, [partition]).result(60)
         return [each.code() for each in found.values()]
 
     yield Step("create", lambda: create(topic, retention_ms="1000"))
@@ -90,14 +90,14 @@ def with_librdkafka(address: str, login: PlainLogin | None = None) -> Iterable[S
     yield Step("grow", lambda: grow(3))
     yield Step("shrink", lambda: grow(1))
     yield Step("grown", lambda: len(client.list_topics(topic, timeout=20).topics[topic].partitions), is_read=True)
-    yield Step("controller", lambda: client.describe_cluster().result(20).controller.id)
+    yield Step("controller", lambda: client.describe_cluster().result(60).controller.id)
     yield Step("offset", offset, is_read=True)
-    yield Step("groups", lambda: client.list_consumer_groups().result(20).valid)
-    yield Step("group", lambda: client.describe_consumer_groups(["none"])["none"].result(20).state)
-    yield Step("users", lambda: client.describe_user_scram_credentials().result(20))
+    yield Step("groups", lambda: client.list_consumer_groups().result(60).valid)
+    yield Step("group", lambda: client.describe_consumer_groups(["none"])["none"].result(60).state)
+    yield Step("users", lambda: client.describe_user_scram_credentials().result(60))
     yield Step("elect", elect)
-    yield Step("delete", lambda: client.delete_topics([topic])[topic].result(20))
-    yield Step("delete again", lambda: client.delete_topics([topic])[topic].result(20))
+    yield Step("delete", lambda: client.delete_topics([topic])[topic].result(60))
+    yield Step("delete again", lambda: client.delete_topics([topic])[topic].result(60))
 
 
 def _named_login(login: PlainLogin | None) -> dict[str, Any]:

@@ -103,9 +103,8 @@ def test_java_renews_its_session(certificates: Certificates, make_probe: MakePro
         admin = probe(make_probe, at, "4.3.1", "SASL_PLAINTEXT", "PLAIN")
         end = time.monotonic() + 5
         calls = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end or calls < 20:
             assert admin.call("listTopics") is not None
             calls += 1
             time.sleep(0.05)
-        assert calls > 20
-        assert "has run out" not in server.log()
+        assert "the session has expired" not in server.log()

@@ -39,7 +39,7 @@ def test_a_right_that_is_taken_away_ends_the_wait_with_a_refusal(guarded: KconfP
         until(lambda: waiting(guarded) == 1)
         other.create_acls(acls).raise_for_failures()
 
-        found = answer.result(10)
+        found = answer.result(60)
         assert (found.error_code, list(found.revisions), found.current) == (REFUSED, [], 0)
         past = reader.ask("DescribeConfigsAt", 0, revision=0, resources=[ResourceAt(TOPIC, "t")])
         assert (changes(reader).error_code, past.error_code) == (REFUSED, REFUSED)

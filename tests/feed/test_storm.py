@@ -65,19 +65,22 @@ class Reader:
         self.after = self.lines_used = 0
         self.found: list[Line] = []
         self.complaints: list[object] = []
-        self.is_up_to_date = False
+        self.is_complete = False
 
     def run(self, over: threading.Event) -> None:
-        while not over.is_set() or not self.is_up_to_date:
+        """Read until a request that was sent after `over` finds nothing more."""
+        while not self.is_complete:
             try:
                 with Wire(self.server.bootstrap, timeout=5) as wire:
                     self.lines_used += 1
                     for _ in range(self.random.randint(1, 20)):
-                        self.read(wire)
+                        is_over = over.is_set()
+                        self.is_complete = self.read(wire) and is_over
             except OSError:
                 time.sleep(0.02)
 
-    def read(self, wire: Wire) -> None:
+    def read(self, wire: Wire) -> bool:
+        """Whether there was nothing more."""
         wait = self.random.choice([0, 1, 50, 400])
         if self.random.random() < 0.1:
             wire._socket.sendall(question(self.after, wait=wait, filters=self.filters))
@@ -88,8 +91,8 @@ class Reader:
         if answer.error_code:
             self.complaints.append(answer)
         self.found += [_line(each) for each in answer.revisions]
-        self.is_up_to_date = answer.next_after == answer.current and not answer.revisions
         self.after = answer.next_after
+        return self.after == answer.current and not answer.revisions
 
 
 def _line(revision: Any) -> Line:
@@ -122,12 +125,10 @@ def test_every_reader_ends_with_the_journals_own_sequence(kills: int) -> None:
         time.sleep(BETWEEN)
         writing_over.set()
         for thread in write:
-            thread.join(30)
-        for each in (*readers, choosy):
-            each.is_up_to_date = False
+            thread.join(120)
         reading_over.set()
         for thread in read:
-            thread.join(60)
+            thread.join(120)
         assert not any(thread.is_alive() for thread in (*write, *read))
         server.stop()
         journal = _journal(server.store)

@@ -78,12 +78,12 @@ def test_other_requests_are_answered_while_a_policy_runs() -> None:
         assert not slow.done()
 
         (server.directory / recorder.GO).touch()
-        assert slow.result(20).error_code == 0
+        assert slow.result(60).error_code == 0
         assert one.overrides("slow.alter.HANG") == {"flush.ms": "8"}
 
 
 def test_a_policy_that_hangs_over_one_topic_fails_that_topic() -> None:
-    with classes("Both", "Both", **{"policy.timeout.ms": "300"}) as server, Admin(server.bootstrap) as admin:
+    with classes("Both", "Both", **{"policy.timeout.ms": "1500"}) as server, Admin(server.bootstrap) as admin:
         names = ["one", "two.alter.HANG", "three", "four.alter.HANG", "five"]
         admin.create(*names)
 
@@ -92,7 +92,7 @@ def test_a_policy_that_hangs_over_one_topic_fails_that_topic() -> None:
         assert codes(said) == [0, 44, 0, 44, 0]
         assert said[1].error_message == UNABLE
         assert codes(admin.create("six.create.HANG", "seven")) == [44, 0]
-        assert server.log().count("policy Both did not return within 0.3 s for topic:two.alter.HANG") == 1
+        assert server.log().count("policy Both did not return within 1.5 s for topic:two.alter.HANG") == 1
 
 
 def test_a_policy_that_always_hangs_is_skipped_with_a_refusal_until_it_returns() -> None:
@@ -108,8 +108,7 @@ def test_a_policy_that_always_hangs_is_skipped_with_a_refusal_until_it_returns()
         assert admin.entries((TOPIC, names[0]))
 
         (server.directory / recorder.GO).touch()
-        until(lambda: admin.alter((TOPIC, names[0]), LOUD).error_code == 0)
-        assert codes(admin.alter_all([((TOPIC, name), [LOUD]) for name in names])) == [0] * 50
+        until(lambda: codes(admin.alter_all([((TOPIC, name), [LOUD]) for name in names])) == [0] * 50)
 
 
 def test_a_server_whose_policy_hangs_can_be_stopped() -> None:

@@ -75,7 +75,7 @@ def test_a_throttled_connection_is_closed_with_its_server(
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
     assert delay(slow) > 0
 
-    assert server.stop(timeout=15) == 0
+    assert server.stop() == 0
 
 
 def requests(name: str) -> dict[str, Any]:

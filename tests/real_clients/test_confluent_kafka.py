@@ -34,7 +34,7 @@ def outcomes(futures: Mapping[Any, Any]) -> dict[str, int]:
     found = {}
     for name, future in futures.items():
         try:
-            future.result(20)
+            future.result(60)
         except KafkaException as error:
             found[getattr(name, "name", name)] = error.args[0].code()
         else:
@@ -44,7 +44,7 @@ def outcomes(futures: Mapping[Any, Any]) -> dict[str, int]:
 
 def entries(admin: Any, kind: str, name: str) -> dict[str, Any]:
     (future,) = admin.describe_configs([ConfigResource(kind, name)]).values()
-    found: dict[str, Any] = future.result(20)
+    found: dict[str, Any] = future.result(60)
     return found
 
 
@@ -67,7 +67,7 @@ def create(admin: Any, *topics: Any, **options: Any) -> dict[str, int]:
 
 
 def test_the_cluster_has_one_broker_which_is_the_controller(admin: Any, server: KconfProcess) -> None:
-    cluster = admin.describe_cluster(include_authorized_operations=True).result(20)
+    cluster = admin.describe_cluster(include_authorized_operations=True).result(60)
     metadata = admin.list_topics(timeout=20)
 
     assert [(each.id, each.host, each.port) for each in cluster.nodes] == [(1, server.host, server.port)]
@@ -132,7 +132,7 @@ def test_topics_are_described(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 2, 1))
 
     futures = admin.describe_topics(TopicCollection([topic, f"{topic}-missing"]))
-    found = futures[topic].result(20)
+    found = futures[topic].result(60)
 
     assert [(each.id, each.leader.id, [node.id for node in each.isr]) for each in found.partitions] == [
         (0, 1, [1]),
@@ -277,6 +277,6 @@ def test_topics_are_deleted_and_unknown_ones_refused(admin: Any, topic: str) -> 
 
 
 def test_there_are_no_live_groups(admin: Any) -> None:
-    listed = admin.list_consumer_groups().result(20)
+    listed = admin.list_consumer_groups().result(60)
 
     assert (listed.valid, listed.errors) == ([], [])

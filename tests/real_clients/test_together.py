@@ -35,7 +35,7 @@ def append_with_confluent_kafka(address: str, topic: str, item: str) -> None:
     entry = ConfigEntry(LIST, item, incremental_operation=library.AlterConfigOpType.APPEND)
     requested = ConfluentResource("topic", topic, incremental_configs=[entry])
     for future in client.incremental_alter_configs([requested]).values():
-        future.result(20)
+        future.result(60)
 
 
 def append_with_a_socket(address: str, topic: str, item: str) -> None:
@@ -68,7 +68,7 @@ def test_an_acknowledged_change_is_visible_to_other_clients_at_once(server: Kcon
         python.alter_configs([ConfigResource("topic", topic, {"segment.ms": str(number)})], raise_on_unknown=False)
         (seen,) = confluent.describe_configs([ConfluentResource("topic", topic)]).values()
 
-        assert seen.result(20)["segment.ms"].value == str(number)
+        assert seen.result(60)["segment.ms"].value == str(number)
     python.close()
 
 
@@ -124,7 +124,7 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
 
     assert own_server.pid != pid
     found = confluent.describe_configs([ConfluentResource("topic", topic)], request_timeout=30)
-    (entries,) = [future.result(40) for future in found.values()]
+    (entries,) = [future.result(60) for future in found.values()]
     assert entries["segment.ms"].value == "5"
     assert _once_connected(python.describe_cluster)["cluster_id"] == cluster
     assert len(python.describe_topics([topic])[0]["partitions"]) == 3

@@ -41,9 +41,9 @@ def kafka_python(bootstrap: str, topic: str) -> str | None:
 def librdkafka(bootstrap: str, topic: str) -> str | None:
     client = confluent.AdminClient({"bootstrap.servers": bootstrap})
     for future in client.create_topics([confluent.NewTopic(topic, 1, 1, config={"retention.ms": "5000"})]).values():
-        future.result(20)
+        future.result(60)
     (described,) = client.describe_configs([confluent.ConfigResource("topic", topic)]).values()
-    value: str | None = described.result(20)["retention.ms"].value
+    value: str | None = described.result(60)["retention.ms"].value
     return value
 
 

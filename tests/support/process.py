@@ -47,7 +47,7 @@ class KconfProcess:
         store: str | None = None,
         elr_version: int | None = 0,
         environment: Mapping[str, str] | None = None,
-        timeout: float = 30.0,
+        timeout: float = 120.0,
     ) -> None:
         self.host = HOST
         self.node_id = node_id
@@ -122,7 +122,7 @@ class KconfProcess:
             self.close()
             raise
 
-    def stop(self, *, timeout: float = 30.0) -> int:
+    def stop(self, *, timeout: float = 60.0) -> int:
         """Stop the server with SIGTERM, keep its directory, and return its exit status."""
         process, self._process = self._process, None
         if process is None:
@@ -155,7 +155,7 @@ class KconfProcess:
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def connect(self, *, timeout: float = 10.0) -> socket.socket:
+    def connect(self, *, timeout: float = 60.0) -> socket.socket:
         """A new connection to the server."""
         return socket.create_connection((HOST, self.port), timeout=timeout)
 

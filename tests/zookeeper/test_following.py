@@ -99,9 +99,9 @@ def test_a_reader_that_waits_on_another_server_is_woken(two: tuple[Admin, Admin]
     one.create("orders")
     until(lambda: overrides(other, "orders") is not None, SOON)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(changes, other, 1, wait=60_000)
+        waiting = pool.submit(changes, other, 1, wait=240_000)
         set_key(one, "orders", "5")
-        (found,) = waiting.result(30).revisions
+        (found,) = waiting.result(60).revisions
 
     assert (found.revision, [line.after for line in found.changes]) == (2, ["5"])
 

@@ -293,7 +293,7 @@ def test_silence_ends_with_the_request_timeout_and_another_try(kind: str, broker
     broker.handlers["DescribeConfigs"] = in_turn(SILENCE, described)
     with driver(kind, broker.address, request_timeout=1.0) as admin:
         assert retention(admin) == "5"
-    assert broker.connections == 2
+    assert broker.connections >= 2
 
 
 def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -> None:
@@ -505,6 +505,11 @@ def test_the_requests_of_a_starting_client(kind: str) -> None:
         pass
 
 
+async def _is_asked(broker: FakeBroker, api: str) -> None:
+    while api not in [name for name, _ in broker.asked]:
+        await asyncio.sleep(0.01)
+
+
 def test_a_cancelled_call_leaves_the_connection_usable(broker: FakeBroker) -> None:
     gate = threading.Event()
 
@@ -518,7 +523,7 @@ def test_a_cancelled_call_leaves_the_connection_usable(broker: FakeBroker) -> No
             broker.handlers["DescribeConfigs"] = waits
             first = asyncio.create_task(admin.describe_configs([ORDERS]))
             second = asyncio.create_task(admin.describe_configs([Resource.topic("other")]))
-            await asyncio.sleep(0.1)
+            await _is_asked(broker, "DescribeConfigs")
             first.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await first
@@ -547,13 +552,11 @@ def test_a_deadline_applies_while_others_keep_the_connection_busy(broker: FakeBr
     broker.handlers["DescribeConfigs"] = lambda asked, version: SILENCE
 
     async def run() -> None:
-        async with AdminClient(broker.address, in_flight=1) as admin:
+        async with AdminClient(broker.address, in_flight=1, timeout=600.0, request_timeout=600.0) as admin:
             first = asyncio.create_task(admin.describe_configs([ORDERS]))
-            await asyncio.sleep(0.1)
-            began = time.monotonic()
+            await _is_asked(broker, "DescribeConfigs")
             with pytest.raises(RequestTimedOut, match="DescribeConfigs was not sent"):
-                await admin.describe_configs([ORDERS], timeout=0.2)
-            assert time.monotonic() - began < 20  # as above
+                await asyncio.wait_for(admin.describe_configs([ORDERS], timeout=0.2), 60)
             first.cancel()
 
     asyncio.run(run())

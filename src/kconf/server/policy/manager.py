@@ -32,8 +32,8 @@ from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
 
 log = getLogger(__name__)
 
-_MAX_WARNINGS = 100  # seconds for one call
-_SPARE_THREADS = 3  # threads of a class, in case some calls hang
+_MAX_WARNINGS: Final = 100  # of one call
+_SPARE_THREADS: Final = 3  # threads of a class, in case some calls hang
 _METHODS: Final = {AlterProposal: "check_alter", TopicProposal: "check_create", GrowthProposal: "check_growth"}
 
 

@@ -122,7 +122,7 @@ def test_they_are_written_soon_by_themselves(monkeypatch: pytest.MonkeyPatch) ->
         async with scene() as s:
             for turn in range(3):
                 s.refuse()
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while len(s.store.attempts(0)) <= turn:
                         await asyncio.sleep(0)
 

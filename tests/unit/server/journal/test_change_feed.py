@@ -74,7 +74,7 @@ def read(data: bytes) -> Any:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0)
 
@@ -229,10 +229,10 @@ def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_a
             loop = asyncio.get_running_loop()
 
             def commit_meanwhile() -> None:
-                asyncio.run_coroutine_threadsafe(w.put(GROUP), loop).result(10)
+                asyncio.run_coroutine_threadsafe(w.put(GROUP), loop).result(60)
 
             store.during = commit_meanwhile
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 page = await w.after(0, wait=60, wanted=only(GROUP))
             assert numbers(page) == [4]
 
@@ -311,7 +311,7 @@ def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
             if not early:
                 await until(lambda: w.feed.waiting_readers == 1)
                 patience.end()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 page = await waiting
             assert (numbers(page), w.feed.waiting_readers) == ([], 0)
 
@@ -324,7 +324,7 @@ def test_a_stopping_feed_answers_all_readers_and_lets_none_wait() -> None:
             waiting = [asyncio.create_task(w.after(0, wait=60)) for _ in range(3)]
             await until(lambda: w.feed.waiting_readers == 3)
             w.feed.stop_waiting()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 assert [numbers(await each) for each in waiting] == [[], [], []]
                 assert numbers(await w.after(0, wait=60)) == []
             await w.feed.close()

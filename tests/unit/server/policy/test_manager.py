@@ -276,19 +276,27 @@ def test_the_message_of_a_class_about_a_secret_is_not_logged(caplog: pytest.LogC
     asyncio.run(scene())
 
 
-def test_a_class_that_hangs_blocks_no_other_and_is_called_again_after_it_returns(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_class_that_is_slow_blocks_no_other_change() -> None:
     async def scene() -> None:
         policy = Stuck()
-        policies, free = PolicyManager(policy, timeout=2.0), PolicyManager()
+        policies, free = PolicyManager(policy, timeout=60), PolicyManager()
         async with service() as running:
             slow = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
-            await asyncio.to_thread(policy.came.wait, 10)
+            assert await asyncio.to_thread(policy.came.wait, 60)
             assert (await alter(free, running, "segment.ms", "1", "other")).outcome == [None]
             assert not slow.done()
-            assert (await slow).outcome == [refused(NOT_EVALUATED)]
+            policy.go.set()
+            assert (await slow).outcome == [None]
 
+    asyncio.run(scene())
+
+
+def test_a_class_that_hangs_is_called_again_after_it_returns(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        policy = Stuck()
+        policies = PolicyManager(policy, timeout=0.5)
+        async with service() as running:
+            assert (await alter(policies, running, "retention.ms", "1")).outcome == [refused(NOT_EVALUATED)]
             assert policies.hanging
             names = [f"t-{number}" for number in range(20)]  # three spare threads also hang, and then none is left
             told = await alter(policies, running, "retention.ms", "1", *names)
@@ -297,8 +305,9 @@ def test_a_class_that_hangs_blocks_no_other_and_is_called_again_after_it_returns
             policy.go.set()
             while policies.hanging:
                 await asyncio.sleep(0.01)
-            assert (await alter(policies, running, "retention.ms", "1")).outcome == [None]
-        assert caplog.text.count("policy Stuck did not return within 2.0 s") == 4
+            assert caplog.text.count("policy Stuck did not return within 0.5 s") == 4
+            while (await alter(policies, running, "retention.ms", "1")).outcome != [None]:
+                pass  # a busy machine may need longer than the time limit
 
     asyncio.run(scene())
 
@@ -309,7 +318,7 @@ def test_a_policy_class_that_hangs_after_its_client_disconnected_refuses_the_nex
         policies = PolicyManager(policy, timeout=1.0)
         async with service() as running:
             gone = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
-            await asyncio.to_thread(policy.came.wait, 10)
+            assert await asyncio.to_thread(policy.came.wait, 60)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
             assert (await alter(policies, running, "retention.ms", "2")).outcome == [refused(NOT_EVALUATED)]
@@ -330,7 +339,7 @@ class Selective(Stuck):
 def test_a_class_that_hangs_over_one_resource_fails_that_one_only() -> None:
     async def scene() -> None:
         policy = Selective()
-        policies = PolicyManager(policy, timeout=1.0)
+        policies = PolicyManager(policy, timeout=3.0)
         async with service() as running:
             told = await alter(policies, running, "retention.ms", "1", "good", "bad", "better")
             assert told.outcome == [None, refused(NOT_EVALUATED), None]
@@ -350,7 +359,7 @@ def test_two_classes_do_not_wait_for_each_other() -> None:
         policies = PolicyManager(stuck, both, timeout=30)
         async with service() as running:
             slow = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
-            await asyncio.to_thread(stuck.came.wait, 10)
+            assert await asyncio.to_thread(stuck.came.wait, 60)
             assert (await submit(policies, running, create)).outcome == [None]
             assert not slow.done()
             stuck.go.set()
@@ -499,7 +508,7 @@ def test_clients_that_disconnect_release_their_turns() -> None:
         policies = PolicyManager(policy, timeout=30)
         async with service() as running:
             gone = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
-            await asyncio.to_thread(policy.came.wait, 10)
+            assert await asyncio.to_thread(policy.came.wait, 60)
             waiting = asyncio.create_task(alter(policies, running, "retention.ms", "2"))
             await asyncio.sleep(0)
             gone.cancel()
