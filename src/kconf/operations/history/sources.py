@@ -167,8 +167,16 @@ def is_covered(entry: HistoryEntry, scopes: Sequence[Scope]) -> bool:
 
 def entries_of(revision: Revision, *, os_user: str | None = None) -> Iterator[HistoryEntry]:
     for place, change in enumerate(revision.changes):
-        entry = HistoryEntry(revision.time, revision.number, place, change, revision.caller, revision.origin, os_user)
-        yield entry if revision.not_before is None else entry._replace(not_before=revision.not_before)
+        yield HistoryEntry(
+            revision.time,
+            revision.number,
+            place,
+            change,
+            revision.caller,
+            revision.origin,
+            os_user,
+            not_before=revision.not_before,
+        )
 
 
 def _from_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> RecordedHistory | None:

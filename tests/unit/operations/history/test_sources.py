@@ -7,7 +7,7 @@ from typing import Any
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.lines.journal import change_lines
 from kconf.model.resource import Resource
-from kconf.operations.history.sources import HistoryEntry, entry_of_line, without_steps
+from kconf.operations.history.sources import HistoryEntry, entries_of, entry_of_line, without_steps
 
 HOUR = 3_600_000
 
@@ -52,6 +52,18 @@ def test_each_clock_jump_has_a_note_but_a_small_step_does_not() -> None:
 
 def test_an_empty_journal_stays_empty() -> None:
     assert without_steps([]) == ([], [])
+
+
+def test_a_revision_becomes_one_entry_per_change_with_the_time_before_which_it_cannot_have_been_made() -> None:
+    changes = tuple(Change(ChangeKind.CONFIG, Resource.topic("t"), key, None, "v", "set") for key in "ab")
+    caller = RequestContext("User:ana")
+    polled = Revision(7, 1000, caller, changes, "outside", not_before=400)
+
+    assert list(entries_of(polled, os_user="ana")) == [
+        HistoryEntry(1000, 7, place, change, caller, "outside", "ana", not_before=400)
+        for place, change in enumerate(changes)
+    ]
+    assert [each.not_before for each in entries_of(Revision(8, 1000, caller, changes))] == [None, None]
 
 
 def test_a_line_of_a_clients_journal_becomes_an_entry_with_all_its_fields() -> None:
