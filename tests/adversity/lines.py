@@ -19,7 +19,7 @@ MB = 1 << 20
 class Line:
     """One connection. Sending and receiving are independent."""
 
-    def __init__(self, process: KconfProcess, *, timeout: float = 20.0) -> None:
+    def __init__(self, process: KconfProcess, *, timeout: float = 60.0) -> None:
         self.socket = process.connect(timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._read = bytearray()

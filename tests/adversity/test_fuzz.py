@@ -29,8 +29,9 @@ def _push(kconf: KconfProcess, frames: Sequence[bytes]) -> None:
     """Send all frames, with a new connection after each refusal. Answered and refused frames are not sent again."""
     while frames:
         batch = frames[:ON_A_LINE]
-        with Line(kconf, timeout=0.5) as line:
-            with contextlib.suppress(ConnectionError):  # closed while we were sending
+        with Line(kconf) as line:
+            line.socket.settimeout(0.5)
+            with contextlib.suppress(ConnectionError, TimeoutError):  # closed, or not read, while we were sending
                 line.send(*batch)
                 line.end()
             answered = len(line.rest())

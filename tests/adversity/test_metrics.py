@@ -30,7 +30,7 @@ def kconf() -> Iterator[KconfProcess]:
 
 def _get(kconf: KconfProcess, path: str) -> bytes:
     assert kconf.metrics_url is not None
-    with urllib.request.urlopen(kconf.metrics_url.replace("/metrics", path), timeout=10) as answer:
+    with urllib.request.urlopen(kconf.metrics_url.replace("/metrics", path), timeout=60) as answer:
         body: bytes = answer.read()
     return body
 
@@ -99,7 +99,7 @@ def test_other_paths_and_methods_are_refused(kconf: KconfProcess, path: str, met
     assert kconf.metrics_url is not None
     asked = urllib.request.Request(kconf.metrics_url.replace("/metrics", path), method=method)
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(asked, timeout=10)
+        urllib.request.urlopen(asked, timeout=60)
 
     assert refused.value.code == status
 
@@ -116,7 +116,7 @@ def test_a_question_mark_and_head_lines_do_not_matter(kconf: KconfProcess) -> No
 def test_bad_requests_do_no_harm(kconf: KconfProcess, said: bytes) -> None:
     assert kconf.metrics_url is not None
     where = urlsplit(kconf.metrics_url)
-    with socket.create_connection((where.hostname, where.port or 0), timeout=10) as line:
+    with socket.create_connection((where.hostname, where.port or 0), timeout=60) as line:
         try:
             line.sendall(said)
             line.shutdown(socket.SHUT_WR)
@@ -131,7 +131,7 @@ def test_idle_connections_of_the_metrics_port_are_closed(kconf: KconfProcess) ->
     assert kconf.metrics_url is not None
     where = urlsplit(kconf.metrics_url)
     before = descriptors(kconf)
-    with socket.create_connection((where.hostname, where.port or 0), timeout=10) as line:
+    with socket.create_connection((where.hostname, where.port or 0), timeout=60) as line:
         line.sendall(b"GET /metrics")
 
         assert line.recv(100) == b""

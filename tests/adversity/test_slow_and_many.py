@@ -40,7 +40,7 @@ def _send_until_full(line: Line, data: bytes) -> int:
             sent += line.socket.send(data[sent : sent + MB])
         except TimeoutError:
             break
-    line.socket.settimeout(30)
+    line.socket.settimeout(60)
     return sent
 
 
@@ -138,7 +138,7 @@ def test_a_change_that_was_received_is_made_even_if_the_client_disconnects(kconf
         gone.send(altering({topic("orders"): {"segment.ms": "4711"}}))
         time.sleep(0.02)
     with Line(kconf) as line:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             line.send(describing(topic("orders"), keys=["segment.ms"]))
             if values(read(*DESCRIBE, line.receive())) == {"segment.ms": "4711"}:
@@ -202,7 +202,7 @@ def test_storms_of_clients_leave_no_descriptors_behind(kconf: KconfProcess) -> N
         assert _is_served(line)
 
 
-def _settled(kconf: KconfProcess, most: int, *, within: float = 10) -> bool:
+def _settled(kconf: KconfProcess, most: int, *, within: float = 60) -> bool:
     """Whether the number of open files falls to this value within a while."""
     deadline = time.monotonic() + within
     while descriptors(kconf) > most and time.monotonic() < deadline:

@@ -136,7 +136,7 @@ def _expire(zookeeper: ZooKeeper, chroot: str, node_id: int) -> None:
 
 def _health(server: KconfProcess) -> object:
     assert server.metrics_url is not None
-    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=10) as answer:
+    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=60) as answer:
         return json.load(answer)["status"]
 
 

@@ -80,14 +80,14 @@ def flush(directory: Path) -> str:
 
 def figures(server: KconfProcess) -> Mapping[str, float]:
     assert server.metrics_url is not None
-    text = urllib.request.urlopen(server.metrics_url, timeout=10).read().decode()
+    text = urllib.request.urlopen(server.metrics_url, timeout=60).read().decode()
     families = text_string_to_metric_families(text)
     return {sample.name: sample.value for family in families for sample in family.samples}
 
 
 def health(server: KconfProcess) -> dict[str, Any]:
     assert server.metrics_url is not None
-    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=10) as answer:
+    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=60) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 

@@ -77,7 +77,7 @@ def test_a_missing_certificate_causes_an_alert(
     port = int(kafka.address("STRICT").rpartition(":")[2])
     with (
         pytest.raises(ssl.SSLError, match="ALERT"),
-        context.wrap_socket(socket.create_connection((HOST, port), timeout=20), server_hostname="localhost") as line,
+        context.wrap_socket(socket.create_connection((HOST, port), timeout=60), server_hostname="localhost") as line,
     ):
         line.recv(1)
 

@@ -60,7 +60,7 @@ def revision_of(wire: Wire, *places: Place) -> int:
 
 def metric(server: KconfProcess, name: str, labels: str = "") -> float:
     assert server.metrics_url is not None
-    with urllib.request.urlopen(server.metrics_url, timeout=10) as answer:
+    with urllib.request.urlopen(server.metrics_url, timeout=60) as answer:
         text = answer.read().decode()
     found = re.search(rf"^{name}(?:_total)?{re.escape(labels)} (\S+)$", text, re.MULTILINE)
     assert found is not None, name

@@ -68,7 +68,7 @@ def create(admin: Any, *topics: Any, **options: Any) -> dict[str, int]:
 
 def test_the_cluster_has_one_broker_which_is_the_controller(admin: Any, server: KconfProcess) -> None:
     cluster = admin.describe_cluster(include_authorized_operations=True).result(60)
-    metadata = admin.list_topics(timeout=20)
+    metadata = admin.list_topics(timeout=60)
 
     assert [(each.id, each.host, each.port) for each in cluster.nodes] == [(1, server.host, server.port)]
     assert cluster.controller.id == metadata.controller_id == 1
@@ -80,20 +80,20 @@ def test_a_topic_is_created_with_partitions_and_configs(admin: Any, topic: str) 
     made = create(admin, NewTopic(topic, 3, 1, config={"retention.ms": "5000"}))
 
     assert made == {topic: 0}
-    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 3
+    assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 3
     assert chosen(admin, topic) == {"retention.ms": "5000"}
 
 
 def test_a_topic_without_counts_gets_the_defaults(admin: Any, topic: str) -> None:
     assert create(admin, NewTopic(topic)) == {topic: 0}
 
-    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 1
+    assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 1
 
 
 def test_an_assignment_of_replicas_decides_the_partitions(admin: Any, topic: str) -> None:
     assert create(admin, NewTopic(topic, num_partitions=2, replica_assignment=[[1], [1]])) == {topic: 0}
 
-    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 2
+    assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 2
 
 
 def test_validate_only_creates_nothing(admin: Any, topic: str) -> None:
@@ -102,7 +102,7 @@ def test_validate_only_creates_nothing(admin: Any, topic: str) -> None:
     said = create(admin, good, bad, validate_only=True)
 
     assert said == {topic: 0, f"{topic}-bad": 38}
-    assert topic not in admin.list_topics(timeout=20).topics
+    assert topic not in admin.list_topics(timeout=60).topics
 
 
 def test_each_topic_of_a_request_has_its_own_outcome(admin: Any, topic: str) -> None:
@@ -264,7 +264,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: Any, topic: str) -> N
     )
 
     assert said == {topic: 0, f"{topic}-same": 37, f"{topic}-missing": 3}
-    assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 3
+    assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 3
 
 
 def test_topics_are_deleted_and_unknown_ones_refused(admin: Any, topic: str) -> None:
@@ -273,7 +273,7 @@ def test_topics_are_deleted_and_unknown_ones_refused(admin: Any, topic: str) -> 
     said = outcomes(admin.delete_topics([topic, f"{topic}-missing"]))
 
     assert said == {topic: 0, f"{topic}-missing": 3}
-    assert topic not in admin.list_topics(timeout=20).topics
+    assert topic not in admin.list_topics(timeout=60).topics
 
 
 def test_there_are_no_live_groups(admin: Any) -> None:

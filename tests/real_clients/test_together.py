@@ -117,7 +117,7 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
         admin.create(topic, partitions=3, configs={"segment.ms": "5"})
         before = admin.describe((TOPIC, topic))
     cluster = python.describe_cluster()["cluster_id"]
-    confluent.list_topics(timeout=20)
+    confluent.list_topics(timeout=60)
     pid = own_server.pid
 
     restart(own_server)
@@ -136,7 +136,7 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
 
 def _once_connected(call: Callable[[], Any]) -> Any:
     """kafka-python raises between two attempts to connect, and keeps trying."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             return call()

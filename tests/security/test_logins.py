@@ -33,7 +33,7 @@ def test_our_client(secured: Secured, listener: str, mechanism: str) -> None:
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
 def test_confluent_kafka(secured: Secured, listener: str, mechanism: str) -> None:
     admin = RdKafkaAdmin({**secured.librdkafka(listener, mechanism)})
-    found = admin.list_topics(timeout=10)
+    found = admin.list_topics(timeout=60)
     (broker,) = found.brokers.values()
     assert f"{broker.host}:{broker.port}" == secured.server.address(listener)
 

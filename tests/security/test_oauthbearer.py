@@ -99,7 +99,7 @@ def test_librdkafka_logs_in_with_a_token_of_the_provider(
         }
     )
 
-    assert list(admin.list_topics(timeout=20).brokers) == [1]
+    assert list(admin.list_topics(timeout=60).brokers) == [1]
 
 
 def test_librdkafka_is_refused_with_another_token(

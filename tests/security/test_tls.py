@@ -48,7 +48,7 @@ def context(certificates: Certificates, *, client: bool = False) -> ssl.SSLConte
 
 def connect(server: KconfProcess, made: ssl.SSLContext, listener: str = "SSL") -> ssl.SSLSocket:
     port = int(server.address(listener).rpartition(":")[2])
-    return made.wrap_socket(socket.create_connection((HOST, port), timeout=10), server_hostname="localhost")
+    return made.wrap_socket(socket.create_connection((HOST, port), timeout=60), server_hostname="localhost")
 
 
 def ask(line: socket.socket, api: str = "ApiVersions", version: int = 0, **fields: object) -> object:
@@ -100,7 +100,7 @@ def test_the_stores_that_kafka_has(certificates: Certificates, kind: str) -> Non
     with KconfProcess(properties=properties, listeners=["SSL"]) as server:
         with connect(server, context(certificates, client=True)) as line:
             assert ask(line)
-        assert librdkafka(server, certificates).list_topics(timeout=20).brokers
+        assert librdkafka(server, certificates).list_topics(timeout=60).brokers
         with pytest.raises((ssl.SSLError, ConnectionError)), connect(server, context(certificates)) as line:
             ask(line)
 
@@ -283,7 +283,7 @@ def test_a_client_that_disconnects_during_the_handshake_does_not_count_as_failed
     before = counted(mutual, "failed_handshakes")
     port = int(mutual.address("SSL").rpartition(":")[2])
     for _ in range(5):
-        socket.create_connection((HOST, port), timeout=10).close()
+        socket.create_connection((HOST, port), timeout=60).close()
     with connect(mutual, context(certificates, client=True)) as line:
         assert ask(line)
     assert counted(mutual, "failed_handshakes") == before
@@ -296,7 +296,7 @@ def test_a_handshake_under_way_counts_as_a_connection(certificates: Certificates
         port = int(server.address("SSL").rpartition(":")[2])
         with ExitStack() as stack:
             for _ in range(2):
-                stack.enter_context(socket.create_connection((HOST, port), timeout=10))
+                stack.enter_context(socket.create_connection((HOST, port), timeout=60))
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 connect(server, context(certificates))
         _until(lambda: _trusts(server, certificates))
@@ -304,7 +304,7 @@ def test_a_handshake_under_way_counts_as_a_connection(certificates: Certificates
 
 def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates: Certificates) -> None:
     port = int(mutual.address("SSL").rpartition(":")[2])
-    with socket.create_connection((HOST, port), timeout=10) as line:
+    with socket.create_connection((HOST, port), timeout=60) as line:
         line.sendall(request(BY_NAME["ApiVersions"], 0, 1, "x", BY_NAME["ApiVersions"].request()))
         with suppress(ConnectionError):
             while line.recv(4096):
@@ -332,7 +332,7 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             renew(str(other.store("broker")))
             _until(lambda: _serial_now(server, other) != before)
             assert ask(old), "the connection from before"
-            assert librdkafka(server, other).list_topics(timeout=20).brokers
+            assert librdkafka(server, other).list_topics(timeout=60).brokers
             # The file is changed in place, and the same value is set again.
             again = _serial_now(server, other)
             other.issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")

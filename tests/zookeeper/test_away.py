@@ -22,7 +22,7 @@ REQUEST_TIMED_OUT = 7
 
 def health(server: KconfProcess) -> dict[str, Any]:
     assert server.metrics_url is not None
-    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=10) as answer:
+    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=60) as answer:
         found: dict[str, Any] = json.loads(answer.read())
     return found
 

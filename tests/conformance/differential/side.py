@@ -51,7 +51,7 @@ class Side:
         """Send raw bytes including the length; returns the response."""
         try:
             if self._line is None:
-                self._line = socket.create_connection(self.address, timeout=10)
+                self._line = socket.create_connection(self.address, timeout=60)
             self._line.settimeout(patience)
             self._line.sendall(frame)
             (size,) = struct.unpack(">i", self._read(4))

@@ -114,6 +114,14 @@ def test_creating_an_existing_acl_changes_nothing() -> None:
     assert len(planned.changes) == 1
 
 
+def test_a_plan_holds_only_while_its_patterns_are_unchanged() -> None:
+    snapshot, made = kept(acl(Operation.READ)), acl(Operation.READ, "other")
+    orders, other = pattern_of(acl(Operation.READ)).resource, pattern_of(made).resource
+
+    assert plan_create_acls(snapshot, [acl(Operation.WRITE), made]).guards == {orders: 1, other: 0}
+    assert plan_delete_acls(snapshot, [AclFilter()]).guards == {orders: 1}
+
+
 def test_a_bad_element_fails_alone() -> None:
     wrong = [
         acl(Operation.ANY),
