@@ -36,7 +36,8 @@ def kafka() -> Iterator[KafkaBroker]:
 def health(port: int) -> tuple[str, str | None]:
     with urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
         found = json.load(answer)
-    return found["status"], found.get("stale")
+    reason: str | None = found.get("stale")
+    return found["status"], None if reason is None else reason.partition(": ")[0]  # without the last error
 
 
 GONE = ("stale", "this gateway cannot read the state of the cluster now")

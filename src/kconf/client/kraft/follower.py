@@ -88,9 +88,13 @@ class LogGap(NamedTuple):
 
 
 class LogReset(NamedTuple):
-    """The cluster was reformatted. The log that was followed so far ends at `end`."""
+    """The cluster was reformatted, or restored from a backup: its log is not the one that was followed up to `end`.
+
+    They may be equal up to `common`.
+    """
 
     end: int
+    common: int = 0
 
 
 class LogReady(NamedTuple):
@@ -131,6 +135,8 @@ class LogFollower:
         self._applied = self._applied_epoch = 0
         self._checkpoint = 0, 0  # the last position outside a transaction
         self._leader_epoch = 0
+        self.older_epoch: int | None = None
+        """The epoch of the last controller that has an older one than the log, or None if another has responded."""
         self._cluster = cluster
         self._report_from: int | None = None if not isinstance(after, int) else after + 1
         self._is_resumed = isinstance(after, Checkpoint)
@@ -153,6 +159,11 @@ class LogFollower:
     def applied(self) -> int:
         """The offset after the last record that was applied to the image."""
         return self._applied
+
+    @property
+    def leader_epoch(self) -> int:
+        """The latest epoch that is known."""
+        return self._leader_epoch
 
     @property
     def leader(self) -> Address | None:
@@ -215,7 +226,7 @@ class LogFollower:
             raise self._error(error)
         if error:  # a controller that starts or stops may return anything
             return self._retry(self._error(error))
-        self._reached, self._failures = True, 0
+        self._reached, self._failures, self.older_epoch = True, 0, None
         if fetched.snapshot is not None:
             return self._needs_snapshot(fetched.snapshot)
         if fetched.diverging is not None:
@@ -224,6 +235,7 @@ class LogFollower:
 
     def _find_leader(self, fetched: FetchedLog) -> None:
         is_stale = fetched.leader_epoch < self._leader_epoch
+        self.older_epoch = fetched.leader_epoch if is_stale else None
         self._leader_epoch = max(self._leader_epoch, fetched.leader_epoch)
         named = None if is_stale else fetched.endpoints.get(fetched.leader)
         if fetched.error == ErrorCode.FENCED_LEADER_EPOCH and not is_stale and named in (None, self._target):
@@ -291,7 +303,7 @@ class LogFollower:
             self._checkpoint = 0, 0
             self.high_watermark, self._pending, self._report_from = -1, [], 0
             self._requested_history = False
-            return [LogReset(was)]
+            return [LogReset(was, end)]
         self._pending = [each for each in self._pending if each.next_offset <= end]
         last = self._pending[-1] if self._pending else None
         self._offset = last.next_offset if last else self._applied
@@ -333,7 +345,9 @@ class LogFollower:
         return [] if self._keys_only else self.image.apply(batch, report=report, rewrites=self._rewrites)
 
     def _ready(self) -> list[LogEvent]:
-        if self._is_ready or self._report_from is None or self._applied < min(self._report_from, self.high_watermark):
+        if self._is_ready or self._report_from is None or self.high_watermark < 0:  # a new leader does not know it
+            return []
+        if self._applied < min(self._report_from, self.high_watermark):
             return []
         self._is_ready = True
         return [LogReady(self._applied)]

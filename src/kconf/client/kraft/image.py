@@ -56,7 +56,10 @@ class _TopicState:
 
 
 class MetadataImage:
-    """`apply` applies committed batches in order. `skipped` counts unknown records."""
+    """`apply` applies committed batches in order. `skipped` counts unknown records.
+
+    `unreadable` is the first unknown record that may have changed the state, which may be wrong from then on.
+    """
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
@@ -64,6 +67,7 @@ class MetadataImage:
         self.acls: dict[bytes, AclBinding] = {}
         self.ghosts: dict[Resource, dict[str, str]] = {}
         self.skipped: Counter[str] = Counter()
+        self.unreadable: records.UnknownRecord | None = None
         self._by_id: dict[bytes, _TopicState] = {}
         self._digests: dict[tuple[Resource, str], bytes | None] = {}  # digests of sensitive values; None if unknown
         self._transaction: list[tuple[Any, _Position]] | None = None
@@ -154,6 +158,8 @@ class MetadataImage:
             handler(self, record, at)
         elif kind is records.UnknownRecord:
             self.skipped[f"{record.key} v{record.version}"] += 1
+            if self.unreadable is None and record.key not in _IRRELEVANT:
+                self.unreadable = record
 
     def _begin(self, _record: records.BeginTransactionRecord, _at: _Position) -> None:
         self._transaction = []
@@ -358,3 +364,5 @@ _HANDLERS: Final[dict[type, _Handler]] = {
     records.EndTransactionRecord: MetadataImage._end,
     records.AbortTransactionRecord: MetadataImage._abort,
 }
+_IRRELEVANT: Final = frozenset(key for key, row in records.RECORD_TYPES.items() if row.table not in _HANDLERS)
+"""The keys of records that do not change the image, in any version. Records with other keys may do so."""

@@ -18,7 +18,7 @@ from kconf.model.plan import PendingCommit
 from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.requests import SendResult
 from kconf.store.upstream.sender import Sender
-from kconf.store.upstream.source import StateSource
+from kconf.store.upstream.source import Shown, StateSource
 
 log = getLogger(__name__)
 
@@ -27,11 +27,11 @@ _LOG_END: Final = 5.0  # seconds
 
 
 class Exchanged(NamedTuple):
-    """The responses to a batch, its expected changes, and whether the source has read them."""
+    """The responses to a batch, its expected changes, and whether the state shows them."""
 
     sent: SendResult
     expected: ExpectedChanges
-    is_seen: bool
+    shown: Shown
 
 
 class Exchange:
@@ -60,10 +60,10 @@ class Exchange:
     def _run(self, batch: Sequence[PendingCommit]) -> Exchanged:
         sent = self._sender.send(batch)
         expected = ExpectedChanges(batch, sent.refused.keys(), self._source.shown)
-        is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
+        shown = self._source.wait_for(expected, _SEEN_WITHIN)
         if not expected.are_certain:
             self._source.catch_up(self._log_end(), expected)
-        return Exchanged(sent, expected, is_seen)
+        return Exchanged(sent, expected, shown)
 
     def _log_end(self) -> int | None:
         """The end of the metadata log, or None if it is unknown."""

@@ -7,7 +7,8 @@ them, so that the gateway's own change is not taken for one by another client.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from enum import Enum, auto
+from typing import Any, Final, Protocol
 
 from kconf.errors import StoreFailed
 from kconf.model.journal import Change, Revision
@@ -17,6 +18,16 @@ from kconf.store.base import Polling, UnknownParts
 from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
+
+CANNOT_READ: Final = "this gateway cannot read the state of the cluster now"
+
+
+class Shown(Enum):
+    """Whether the state shows acknowledged changes."""
+
+    SHOWN = auto()
+    DIFFERENT = auto()  # the state is newer than the response, and does not show them
+    UNREAD = auto()  # the state was not read since the response
 
 
 class StateSource(Protocol):
@@ -31,8 +42,13 @@ class StateSource(Protocol):
         ...
 
     @property
-    def is_current(self) -> bool:
-        """Whether the state is up to date."""
+    def stale_reason(self) -> str | None:
+        """Why the state may be out of date or wrong, or None."""
+        ...
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether everything that was read could be interpreted. Otherwise the state is not saved."""
         ...
 
     @property
@@ -87,8 +103,8 @@ class StateSource(Protocol):
         """No request is in flight any more."""
         ...
 
-    def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
-        """Wait for the expected changes. Returns whether they were read."""
+    def wait_for(self, expected: ExpectedChanges, timeout: float) -> Shown:
+        """Wait for the expected changes."""
         ...
 
     def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:

@@ -49,7 +49,7 @@ from kconf.store.upstream.recorder import Recorder
 from kconf.store.upstream.requests import UNAVAILABLE, SendResult
 from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
-from kconf.store.upstream.source import StateSource
+from kconf.store.upstream.source import Shown, StateSource
 
 log = getLogger(__name__)
 
@@ -113,12 +113,10 @@ class UpstreamStore:
             self._brokers.learn_keys(self._source.hidden)
             self._source.on_change = self._source_changed
             self._source.start()
-            imaged = self._source.imaged
-            self._loaded = self._load(begins=imaged is None)
-            if imaged is None:
+            self._imaged = self._source.imaged or 0
+            self._loaded = self._load(begins=self._source.imaged is None)
+            if self._source.imaged is None:
                 self._write_image()
-            else:
-                self._imaged = imaged
             self._note_poll()
             self._opened = opened.pop_all()
 
@@ -226,13 +224,13 @@ class UpstreamStore:
 
     @property
     def stale_reason(self) -> str | None:
-        if not self._source.is_current:
-            return "this gateway cannot read the state of the cluster now"
-        return _CANNOT_WRITE if self._journal.is_behind else self._brokers.problem
+        if self._journal.is_behind:
+            return self._source.stale_reason or _CANNOT_WRITE
+        return self._source.stale_reason or self._brokers.problem
 
     @property
     def _is_followed(self) -> bool:
-        return self._source.is_current and not self._journal.is_behind
+        return self._source.stale_reason is None and not self._journal.is_behind
 
     @property
     def unknown(self) -> UnknownParts:
@@ -325,17 +323,19 @@ class UpstreamStore:
         sent_after = self._source.applied
         changing = [each for each in batch if each.changes]
         ids = self._journal.add_intents(changing, sent_after) if changing else []
-        sent, expected, is_seen = self._exchange.run(batch, lambda: self._publish_settled(held))
+        sent, expected, shown = self._exchange.run(batch, lambda: self._publish_settled(held))
         found = self._source.take()
         claims, done = expected.claims(found)
-        if not is_seen:
-            self._add_unseen(sent, expected.resources - done)
+        unanswered = frozenset(sent.unknown)
+        if shown is not Shown.SHOWN:
+            self._add_unseen(sent, expected.resources - done, shown)
         outcomes = {}
         for id_, pending in zip(ids, changing, strict=True):
-            unanswered = tuple(each for each in pending.changes if each.resource in sent.unknown)
-            if unanswered:
-                planned = Revision(0, pending.time, pending.caller, unanswered)
-                self._recorder.intents.add([Intent(id_, sent_after, planned)])
+            unknown = tuple(each for each in pending.changes if each.resource in sent.unknown)
+            if unknown:
+                planned = Revision(0, pending.time, pending.caller, unknown)
+                is_acknowledged = unanswered.isdisjoint(each.resource for each in unknown)
+                self._recorder.intents.add([Intent(id_, sent_after, planned)], is_acknowledged=is_acknowledged)
             else:
                 outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
         try:
@@ -346,11 +346,15 @@ class UpstreamStore:
         own.update(each.number for each in kept if each.origin == "kconf")
         return sent.refused
 
-    def _add_unseen(self, sent: SendResult, unseen: set[Resource]) -> None:
-        """Add errors for changes that were acknowledged but not read: their outcome is unknown."""
+    def _add_unseen(self, sent: SendResult, unseen: set[Resource], shown: Shown) -> None:
+        """Add changes that were acknowledged but not read: their intents stay open, so that they get their author.
+
+        Without the log, it is not certain that they had an effect.
+        """
         message = self._source.unshown()
         if message is not None:
             sent.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
+        if message is not None or shown is Shown.UNREAD:
             sent.unknown.update(unseen)
 
     # The journal
@@ -425,7 +429,9 @@ class UpstreamStore:
             self._notify()
 
     def _write_image(self) -> None:
-        """Write an image, after everything up to it is in the journal."""
+        """Write an image, after everything up to it is in the journal, and if the state is certain."""
+        if not self._source.is_certain:
+            return
         position, image, found = self._source.take_image()
         self._recorder.record(found)
         self._journal.write_image(image)

@@ -278,7 +278,7 @@ def test_a_reformatted_cluster_starts_a_new_history() -> None:
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
     request(one)
 
-    assert answer(one, diverging=1) == [LogReset(3)]
+    assert answer(one, diverging=1) == [LogReset(3, 1)]
     assert (fetch(one).offset, one.image.topics) == (0, {})
     assert changes(serve(one, batch(0, new_topic("new", 9)), high_watermark=2)) == [(0, "", "create")]
 
@@ -343,3 +343,9 @@ def test_a_refused_login_is_raised() -> None:
     request(one)
     with pytest.raises(AuthenticationFailed):
         one.receive(AuthenticationFailed("wrong password"))
+
+
+def test_a_follower_is_not_ready_while_a_new_leader_does_not_know_the_high_watermark() -> None:
+    one = follower(after=5)
+    assert serve(one, high_watermark=-1) == []
+    assert serve(one, batch(1, new_topic("orders", 1)), high_watermark=3) == [LogReady(3)]

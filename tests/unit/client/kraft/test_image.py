@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.image import MetadataImage
 from kconf.client.kraft.image_difference import difference
@@ -186,6 +188,20 @@ def test_unknown_records_are_only_counted() -> None:
 
     assert image.apply(one) == []
     assert dict(image.skipped) == {"111 v0": 1, "removal of an unknown topic": 1, "config of type 99": 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "unreadable"),
+    [(111, 0, (111, 0)), (4, 1, (4, 1)), (0, 9, None)],
+    ids=["unknown type", "newer config", "newer broker registration"],
+)
+def test_unknown_records_make_the_image_uncertain_unless_they_cannot_change_it(
+    key: int, version: int, unreadable: tuple[int, int] | None
+) -> None:
+    image = MetadataImage()
+    (one,) = read_batches(batch(0, [(None, bytes([1, key, version]))]))
+    assert image.apply(one) == []
+    assert image.unreadable == unreadable
 
 
 def test_a_checkpoint_restores_the_image() -> None:

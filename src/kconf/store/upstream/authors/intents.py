@@ -37,9 +37,10 @@ ARRIVES_WITHIN: Final = 2 * LONGEST_CALL
 class _OpenIntent:
     """An open intent, with the later records that match it."""
 
-    def __init__(self, intent: Intent, shown: Callable[[Change], str | None]) -> None:
+    def __init__(self, intent: Intent, shown: Callable[[Change], str | None], *, is_acknowledged: bool) -> None:
         self.intent = intent
         self.is_after_gap = False
+        self._is_acknowledged = is_acknowledged
         self._shown = shown
         self._expected = ExpectedChanges([_pending(intent)], shown=shown)
         self._names = {change.resource for change in intent.planned.changes}
@@ -95,8 +96,8 @@ class _OpenIntent:
             return IntentOutcome.DONE if self._is_current() else IntentOutcome.SUPERSEDED
         if now < self.intent.planned.time + ARRIVES_WITHIN:
             return None
-        is_seen = done or self._done(self._seen)
-        return IntentOutcome.UNKNOWN if is_seen or not is_untouched(self.intent) else IntentOutcome.NOT_DONE
+        is_possible = self._is_acknowledged or done or self._done(self._seen)
+        return IntentOutcome.UNKNOWN if is_possible or not is_untouched(self.intent) else IntentOutcome.NOT_DONE
 
     def _done(self, revisions: Sequence[Revision]) -> set[Resource]:
         return self._expected.claims(revisions)[1]
@@ -128,10 +129,20 @@ class OpenIntents:
     def __bool__(self) -> bool:
         return bool(self._open)
 
-    def add(self, intents: Iterable[Intent], known: Sequence[Revision] = (), *, is_after_gap: bool = False) -> None:
-        """Add open intents. `known` are later revisions that are already in the journal."""
+    def add(
+        self,
+        intents: Iterable[Intent],
+        known: Sequence[Revision] = (),
+        *,
+        is_after_gap: bool = False,
+        is_acknowledged: bool = False,
+    ) -> None:
+        """Add open intents. `known` are later revisions that are already in the journal.
+
+        `is_acknowledged`: the cluster has made the change, but it was not read yet.
+        """
         for each in intents:
-            added = _OpenIntent(each, self._shown)
+            added = _OpenIntent(each, self._shown, is_acknowledged=is_acknowledged)
             added.add(known)
             added.is_after_gap |= is_after_gap
             self._open.append(added)

@@ -34,8 +34,10 @@ from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
 from kconf.store.upstream.authors.matching import ExpectedChanges, requested_value
+from kconf.store.upstream.following import problems
 from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
+from kconf.store.upstream.source import CANNOT_READ, Shown
 from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
@@ -94,11 +96,12 @@ class LogThread:
         self._clock.start()
         self._thread.start()
         with self._changed:
-            self._changed.wait_for(lambda: self._is_ready() or self._error is not None, _START)
-            if self._error is not None:
-                raise self._error
+            self._changed.wait_for(lambda: self._is_ready() or (self._error or self.problem) is not None, _START)
+            failure = self._error or self.problem
+            if failure is not None:
+                raise failure
             if not self._is_ready():
-                raise StoreUnavailable("the controllers did not serve the metadata log in time")
+                raise StoreUnavailable(self._older_epoch() or "the controllers did not serve the metadata log in time")
 
     def _is_ready(self) -> bool:
         """Whether the log has been read. A snapshot alone is not enough, since the log continues after it."""
@@ -108,9 +111,30 @@ class LogThread:
     def is_current(self) -> bool:
         """Whether the leader has served the log recently."""
         answered = self._answered_at
-        if self._error is not None or answered is None or self._lost >= self._many:
+        if self.problem is not None or self._error is not None or answered is None or self._lost >= self._many:
             return False
         return self._clock.now() - answered < STALE
+
+    @property
+    def is_certain(self) -> bool:
+        return self.follower.image.unreadable is None
+
+    @property
+    def stale_reason(self) -> str | None:
+        if self.problem is not None:
+            return str(self.problem)
+        if (record := self.follower.image.unreadable) is not None:
+            return problems.unreadable(record)
+        if self.is_current:
+            return None
+        found = self._error or self._older_epoch()
+        return CANNOT_READ if found is None else f"{CANNOT_READ}: {found}"
+
+    def _older_epoch(self) -> str | None:
+        follower = self.follower
+        if follower.older_epoch is None:
+            return None
+        return problems.older_epoch(follower.older_epoch, follower.leader_epoch)
 
     @property
     def is_read(self) -> bool:
@@ -144,14 +168,16 @@ class LogThread:
             snapshot = Snapshot.of(self.follower.applied - 1, Map(image.topics), Map(configs), Map())
             return snapshot, self.take()
 
-    def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
+    def wait_for(self, expected: ExpectedChanges, timeout: float) -> Shown:
         """Wait until the expected changes have been read, or a later fetch shows that they are not in the log."""
         with self._changed:
             bound = self._sent
             self._changed.wait_for(
                 lambda: expected.are_in(self._revisions) or self._answered > bound or self._closed, timeout
             )
-            return expected.are_in(self._revisions)
+            if expected.are_in(self._revisions):
+                return Shown.SHOWN
+            return Shown.DIFFERENT if self._answered > bound else Shown.UNREAD
 
     def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
         """Wait until the log has been read up to `end`, or for a new fetch."""
@@ -217,7 +243,7 @@ class LogThread:
             number = self._sent
         (reply,) = self._pool.send_batch([step], time.monotonic() + STEP_TIMEOUT)
         with self._changed:
-            found, was_current = len(self._revisions), self.is_current
+            found, was_current, was_certain = len(self._revisions), self.is_current, self.is_certain
             if isinstance(reply, CallResult):
                 self._lost = 0
             elif isinstance(reply, ConnectionFailed):
@@ -232,12 +258,14 @@ class LogThread:
                     )
                     self._revisions.append(gap_revision(event))
                 elif isinstance(event, LogReset):
-                    self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
+                    self.problem = StoreLost(problems.reset(event))
             if has_log(reply):
                 self._answered, self._answered_at, self._error = number, self._clock.now(), None
                 self._read_at = time.monotonic()
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
+        if (was_certain and not self.is_certain) or self.problem is not None:
+            log.error("changes are refused: %s", self.stale_reason)
         if is_new or self.problem is not None:
             self.on_change()
 
@@ -254,8 +282,8 @@ class LogThread:
 
 
 def has_log(reply: Reply) -> bool:
-    """Whether the response is from the leader and contains the log. Only then is the end of the log known."""
+    """Whether the response is from the leader and contains the log up to its end, which a new leader does not know."""
     fetched = reply.outcomes[None] if isinstance(reply, CallResult) else None
-    return (
-        isinstance(fetched, FetchedLog) and not fetched.error and fetched.snapshot is None and fetched.diverging is None
-    )
+    if not isinstance(fetched, FetchedLog) or fetched.error or fetched.high_watermark < 0:
+        return False
+    return fetched.snapshot is None and fetched.diverging is None

@@ -34,6 +34,7 @@ from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.outcomes import is_untouched
 from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
 from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_unreachable, of_kind, read_all
+from kconf.store.upstream.source import CANNOT_READ, Shown
 from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
@@ -117,6 +118,14 @@ class Poller:
         """Whether a poll was completed recently, in time in which this process was running."""
         late = max(3 * self.interval, self.interval + 10)
         return self._is_sure and self._clock.now() - self._clocked_at < late
+
+    is_certain = True
+
+    @property
+    def stale_reason(self) -> str | None:
+        if self.is_current:
+            return None
+        return CANNOT_READ if self._error is None else f"{CANNOT_READ}: {self._error}"
 
     @property
     def is_read(self) -> bool:
@@ -305,7 +314,7 @@ class Poller:
         with self._lock:
             self._in_flight = NOTHING_IN_FLIGHT
 
-    def wait_for(self, expected: ExpectedChanges, timeout: float) -> bool:
+    def wait_for(self, expected: ExpectedChanges, timeout: float) -> Shown:
         """Read the resources of requests until the broker shows the changes.
 
         If a broker shows neither the old nor the new value, it lags or another client changed the key: our value
@@ -315,21 +324,21 @@ class Poller:
         while not self._closed.is_set():
             with self._lock:
                 if expected.are_in(self._revisions):
-                    return True
+                    return Shown.SHOWN
                 try:
                     self._read_some(expected.resources, expected)
                 except KconfError:
-                    return False
+                    return Shown.UNREAD
                 if expected.are_in(self._revisions):
-                    return True
+                    return Shown.SHOWN
                 is_overtaken = self._is_overtaken(expected)
             now = time.monotonic()
             overtaken_at = (overtaken_at or now) if is_overtaken else 0.0
             if now > deadline or (is_overtaken and now - overtaken_at > _OVERTAKEN):
-                return False
+                return Shown.DIFFERENT
             time.sleep(delay)
             delay = min(2 * delay, _SLOWEST)
-        return False
+        return Shown.UNREAD
 
     def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
         with self._lock, suppress(KconfError):

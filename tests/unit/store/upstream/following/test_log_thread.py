@@ -12,12 +12,16 @@ from kconf.client.calls.base import CallResult
 from kconf.client.kraft.calls import FetchedLog, SnapshotPage, SnapshotPosition
 from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.client.transport.requests import NodeRequest, Reply
-from kconf.errors import ConnectionFailed, StoreUnavailable
+from kconf.errors import ConfigurationError, ConnectionFailed, StoreUnavailable
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
 from kconf.protocol.records.metadata import NoOpRecord
 from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.following import log_thread
 from kconf.store.upstream.following.log_thread import STALE, LogThread
 from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT
+from kconf.store.upstream.source import Shown
 from kconf.util.threads.awake_clock import TICK, AwakeClock
 from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
 
@@ -185,3 +189,40 @@ def test_controllers_that_all_refuse_connections_make_the_state_stale_at_once() 
         if thread._sent > sent:
             found.append(thread.is_current)
     assert found == [True, True, True, True, True, True, False, True]
+
+
+def test_the_end_of_the_log_is_unknown_until_a_new_leader_has_committed() -> None:
+    """Its response does not show that a change is missing."""
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._step()
+    answered = thread._answered
+    thread._pool = Controllers(lambda _: log(high_watermark=-1))  # type: ignore[assignment]
+    thread._step()
+    assert thread._answered == answered
+    assert thread.wait_for(ExpectedChanges([setting()]), 0.0) is Shown.UNREAD
+
+
+def test_controllers_in_an_older_epoch_are_named_as_the_reason() -> None:
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._step()
+    thread.follower._leader_epoch = 5
+    thread._pool = Controllers(lambda _: FetchedLog(18, 75, 1, 3))  # type: ignore[assignment]
+    thread._step()
+    thread._answered_at = None
+    assert "the controllers are in leader epoch 3, but this gateway has read the metadata log up to epoch 5" in str(
+        thread.stale_reason
+    )
+
+
+def test_a_controller_of_another_cluster_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_thread, "_RETRY", 0.0)
+    thread = played(lambda _: FetchedLog(18, 104))
+    with pytest.raises(ConfigurationError) as raised:
+        thread._step()
+    thread._failed(raised.value)
+    assert "controller:1 is a controller of another cluster, not cluster" in str(thread.stale_reason)
+
+
+def setting() -> PendingCommit:
+    change = Change(ChangeKind.CONFIG, Resource.topic("orders"), "retention.ms", None, "7", "set")
+    return PendingCommit(RequestContext("User:alice"), 0, [change], {})

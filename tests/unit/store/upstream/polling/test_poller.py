@@ -17,6 +17,7 @@ from kconf.store.upstream.polling import poller as polling
 from kconf.store.upstream.polling.polled_state import shown_value
 from kconf.store.upstream.polling.poller import Poller, RecordedState
 from kconf.store.upstream.polling.reading import HIDDEN
+from kconf.store.upstream.source import Shown
 from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
 
 ORDERS = Resource.topic("orders")
@@ -103,7 +104,7 @@ def test_a_key_in_flight_is_not_reported_as_changed_outside(cluster: FakeCluster
     cluster.set(Resource.brokers(), "log.retention.ms", "5")
     poller._step()
     assert seen(poller.take()) == [("brokers", "log.retention.ms", None, "5")]
-    assert poller.wait_for(expecting("2"), 10)
+    assert poller.wait_for(expecting("2"), 10) is Shown.SHOWN
     taken = poller.take()
     claims, done = expecting("2").claims(taken)
     found = with_authors(taken, claims)
@@ -171,7 +172,7 @@ def test_a_write_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypat
     cluster.lagging.add(1)
     cluster.set(ORDERS, KEY, "2")
     looks = on_sleep(monkeypatch, lambda count: cluster.lagging.discard(1) if count == 3 else None)
-    assert poller.wait_for(expecting("2"), 3600)
+    assert poller.wait_for(expecting("2"), 3600) is Shown.SHOWN
     assert len(looks) == 3
 
 
@@ -180,7 +181,7 @@ def test_a_write_that_is_not_shown_in_time_is_not_acknowledged(cluster: FakeClus
     poller.begin_requests(RETENTION)
     cluster.lagging.add(1)
     cluster.set(ORDERS, KEY, "2")
-    assert not poller.wait_for(expecting("2"), -1)
+    assert poller.wait_for(expecting("2"), -1) is not Shown.SHOWN
     assert "broker 1 does not show it" in str(poller.unshown())
     assert poller.take() == []
 
@@ -191,7 +192,7 @@ def test_another_value_is_not_waited_for_long(cluster: FakeCluster, monkeypatch:
     cluster.set(ORDERS, KEY, "3")
     monkeypatch.setattr(polling, "_OVERTAKEN", 0.0)
     on_sleep(monkeypatch, lambda _: None)
-    assert not poller.wait_for(expecting("2"), 3600)
+    assert poller.wait_for(expecting("2"), 3600) is not Shown.SHOWN
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "3")]
 
 
@@ -199,7 +200,7 @@ def test_a_value_is_shown_as_the_broker_has_parsed_it(cluster: FakeCluster) -> N
     poller = started(cluster)
     poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "7")
-    assert poller.wait_for(expecting("007"), 10)
+    assert poller.wait_for(expecting("007"), 10) is Shown.SHOWN
 
 
 def test_a_secret_that_replaces_another_is_a_change_only_by_its_acknowledgement(cluster: FakeCluster) -> None:
@@ -209,7 +210,7 @@ def test_a_secret_that_replaces_another_is_a_change_only_by_its_acknowledgement(
     poller._step()
     assert poller.take() == []
     poller.begin_requests(RETENTION)
-    assert poller.wait_for(expecting("new", "", key=secret, sensitive=True), 10)
+    assert poller.wait_for(expecting("new", "", key=secret, sensitive=True), 10) is Shown.SHOWN
     ((change,),) = [each.changes for each in poller.take()]
     assert (change.before, change.after, change.sensitive) == (HIDDEN, HIDDEN, True)
 

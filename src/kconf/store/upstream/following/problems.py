@@ -1,0 +1,34 @@
+"""Why the metadata log cannot be followed any more: what the gateway has found, and what to do."""
+
+from __future__ import annotations
+
+from kconf.client.kraft.follower import LogReset
+from kconf.protocol.records.metadata import UnknownRecord
+
+_OTHER_HISTORY = (
+    "the cluster was restored from a backup, or formatted again with the same cluster ID. Start the gateway with a new"
+    " store; the old one has the history until then"
+)
+
+
+def reset(found: LogReset) -> str:
+    """The log of the cluster is another one."""
+    return (
+        f"this gateway has read the metadata log up to offset {found.end}, but the log of the cluster differs from"
+        f" offset {found.common} on: {_OTHER_HISTORY}"
+    )
+
+
+def older_epoch(found: int, known: int) -> str:
+    """All controllers are in an older epoch than the gateway has seen. They may also just be starting."""
+    return (
+        f"the controllers are in leader epoch {found}, but this gateway has read the metadata log up to epoch {known}."
+        f" If that does not change within a minute, {_OTHER_HISTORY}"
+    )
+
+
+def unreadable(record: UnknownRecord) -> str:
+    return (
+        f"the metadata log contains records of type {record.key}, version {record.version}, which this release of kconf"
+        " does not know, so the state of this gateway may be wrong: use a newer release"
+    )

@@ -1,0 +1,126 @@
+"""The store of a gateway that follows the metadata log: responses to callers, and the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.kraft.calls import FetchedLog
+from kconf.errors import StaleState, StoreLost
+from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+from kconf.model.results import Results
+from kconf.store.base import PassedOn
+from kconf.store.upstream import exchange
+from kconf.store.upstream import store as stores
+from kconf.store.upstream.following.log_thread import LogThread
+from kconf.store.upstream.journal import GatewayJournal, Numbering
+from kconf.store.upstream.store import UpstreamStore
+from tests.unit.client.kraft.log import new_topic, topic_config
+from tests.unit.store.upstream.following.test_log_thread import SETTINGS, Controllers, log
+
+ORDERS = Resource.topic("orders")
+KEY = "retention.ms"
+ALICE = RequestContext("User:alice", reason="A-1")
+UNKNOWN_RECORD = (None, b"\1\x6f\0")
+
+
+class Gateway:
+    """A store and its log thread, which runs one step at a time."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
+        self.sent = 0
+        self.thread: LogThread
+        facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
+        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
+        monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
+        client = SimpleNamespace(_send=self._send, close=lambda: None)
+        monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
+        monkeypatch.setattr(
+            LogThread, "start", lambda _thread: self.read(log(*new_topic("orders", 1), high_watermark=3))
+        )
+        monkeypatch.setattr(LogThread, "close", lambda _thread: None)
+        monkeypatch.setattr(exchange, "_SEEN_WITHIN", 0.0)
+
+    def _send(self, call: Any, _timeout: float) -> Results[Resource, None]:
+        self.sent += 1
+        return Results(dict.fromkeys(call.items))
+
+    @contextmanager
+    def open(self) -> Iterator[UpstreamStore]:
+        def source(_journal: GatewayJournal, cluster: str) -> LogThread:
+            self.thread = LogThread(SETTINGS, cluster, None)
+            return self.thread
+
+        store = UpstreamStore(f"sqlite:///{self.path}", SETTINGS, Numbering.LOG, source)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def read(self, answer: FetchedLog) -> None:
+        self.thread._pool = Controllers(lambda _: answer)  # type: ignore[assignment]
+        self.thread._step()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    return Gateway(tmp_path / "gw.db", monkeypatch)
+
+
+def setting(value: str) -> PendingCommit:
+    change = Change(ChangeKind.CONFIG, ORDERS, KEY, None, value, "set")
+    operation = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, KEY, value)])
+    return PendingCommit(ALICE, 1000, [change], {ORDERS: 10}, [operation])
+
+
+def journal(store: UpstreamStore) -> list[tuple[int, str | None, str]]:
+    return [(each.number, change.after, each.caller.principal) for each in store.changes(2) for change in each.changes]
+
+
+def outcomes(store: UpstreamStore) -> list[str | None]:
+    return [row[0] for row in store._journal._db.execute("SELECT outcome FROM intents ORDER BY id")]
+
+
+def test_an_acknowledged_change_that_is_read_late_keeps_its_author(gateway: Gateway) -> None:
+    """For example after an election."""
+    with gateway.open() as store:
+        (result,) = store.commit([setting("7")])
+        assert result == PassedOn({})
+        assert (journal(store), outcomes(store)) == ([], [None])
+        gateway.read(log(topic_config("orders", KEY, "7"), first=3, high_watermark=4))
+        assert [each.number for each in store.poll_remote()] == [3]
+        assert (journal(store), outcomes(store)) == ([(3, "7", "User:alice")], ["done"])
+
+
+def test_unknown_records_make_the_state_stale_and_nothing_is_sent_or_saved(gateway: Gateway) -> None:
+    """After a restart, they are read again: from the controllers, or from the last image, which is older."""
+    with gateway.open() as store:
+        image = Path(f"{gateway.path}.image").read_bytes()
+        gateway.read(log(UNKNOWN_RECORD, first=3, high_watermark=4))
+        assert not store.is_reachable
+        assert "records of type 111, version 0, which this release of kconf does not know" in str(store.stale_reason)
+        with pytest.raises(StaleState, match="the state of this gateway may be wrong"):
+            store.commit([setting("7")])
+        assert gateway.sent == 0
+    assert Path(f"{gateway.path}.image").read_bytes() == image
+
+
+def test_another_log_stops_the_gateway_and_its_state_is_not_mixed(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        image = Path(f"{gateway.path}.image").read_bytes()
+        gateway.read(FetchedLog(18, 0, 1, 1, high_watermark=2, diverging=1))
+        assert not store.is_reachable
+        with pytest.raises(StoreLost, match="up to offset 3, but the log of the cluster differs from offset 1 on"):
+            store.commit([setting("7")])
+        assert store.poll_remote() == []
+    assert Path(f"{gateway.path}.image").read_bytes() == image
