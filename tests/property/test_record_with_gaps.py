@@ -22,10 +22,10 @@ from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json
 from kconf.operations.history.blame import blame
 from kconf.operations.history.diff import diff_record
+from kconf.operations.history.entries import BOTH, HistoryEntry, RecordedHistory
 from kconf.operations.history.live_values import LiveValues
 from kconf.operations.history.record import MAX_LAG, Fit, HistoryByKey, Moment
 from kconf.operations.history.rollback import plan_rollback_by_record
-from kconf.operations.history.sources import BOTH, HistoryEntry, RecordedHistory
 
 TOPIC = Resource.topic("t")
 KEYS = ("retention.ms", "segment.ms")

@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kconf.lake.schemas import ATTEMPTS, FILES, HISTORY, JOURNAL
-from kconf.operations.history.sources import HistoryEntry, _from_directory, _from_lake
+from kconf.operations.history.entries import HistoryEntry
+from kconf.operations.history.sources import _from_directory, _from_lake
 from kconf.spark import bronze, runner, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.gold import Gold

@@ -1,8 +1,13 @@
-"""Packages stay small, so that a folder listing shows the architecture; and a name stands for one concept."""
+"""Packages stay small, so that a folder listing shows the architecture; imports have no cycles; a name stands for one
+concept.
+"""
 
 import ast
 from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 import kconf
 
@@ -23,6 +28,14 @@ def test_no_package_has_more_than_fifteen_modules() -> None:
     sizes = {str(init.parent.relative_to(ROOT)): modules(init.parent) for init in ROOT.rglob("__init__.py")}
     assert len(sizes) > 40
     assert {name: size for name, size in sizes.items() if size > LIMIT and name not in LONGER} == {}
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports for types and inside of functions count too."""
+    graph = grimp.build_graph("kconf", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert sum(map(len, imports.values())) > 4000
+    TopologicalSorter(imports).prepare()  # raises CycleError
 
 
 def test_a_class_name_stands_for_one_concept() -> None:

@@ -20,7 +20,7 @@ from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.model.cluster_state import ClusterState, MissingPart
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.sources import LOG_ORIGIN, JournalStart, RecordedHistory, entries_of
+from kconf.operations.history.entries import LOG_ORIGIN, JournalStart, RecordedHistory, entries_of
 from kconf.operations.target import Target, UserCredential
 from tests.unit.console.world import DAY, JSON, START, client, history, revision, set_key, snapshot, topics
 

@@ -14,7 +14,7 @@ from kconf.console.cluster.history import HistoryIndex
 from kconf.console.cluster.snapshot import ClusterSnapshot, Status
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.cluster_state import MissingPart
-from kconf.operations.history.sources import JournalStart
+from kconf.operations.history.entries import JournalStart
 from tests.unit.console.world import DAY, JSON, START, WEEK, client, history, revision, set_key, snapshot, topics
 
 MINUTE = 60_000

@@ -9,7 +9,7 @@ from kconf.errors import ApiError, ErrorCode
 from kconf.model.cluster_state import MissingPart
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.sources import JournalStart, RecordedHistory, entries_of
+from kconf.operations.history.entries import JournalStart, RecordedHistory, entries_of
 from tests.unit.console.world import START, history, revision, set_key, topics
 
 MINUTE = 60_000

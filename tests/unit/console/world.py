@@ -20,7 +20,7 @@ from kconf.model.cluster_state import ClusterState, TopicShape
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View, own_source
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.sources import RecordedHistory, entries_of
+from kconf.operations.history.entries import RecordedHistory, entries_of
 from kconf.operations.target import Target, UserCredential
 
 JSON = {"accept": "application/json"}

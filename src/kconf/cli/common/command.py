@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kconf.cli.output.formats import print_result
 from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import CommandResult, Interrupted
 from kconf.errors import KconfError
@@ -33,11 +34,11 @@ def command(name: str, run: Command) -> Callable[[argparse.Namespace], int]:
 
             result.hints = hints(options, result.failed, result.error)
         try:
-            return result.print()
+            return print_result(result)
         except BrokenPipeError:  # the command has finished, even if nobody reads its output
             discard_output()
             with suppress(BrokenPipeError):  # as in `2>&1 | head`
-                result.print()  # failures and notes, which are for stderr
+                print_result(result)  # failures and notes, which are for stderr
             return result.exit_code()
 
     return run_command

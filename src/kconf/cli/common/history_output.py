@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import Item, ResultColumn
 from kconf.operations.display_names import display_names, value_of
-from kconf.operations.history.sources import SOURCES
+from kconf.operations.history.entries import SOURCES
 from kconf.util.iso_time import EPOCH, iso_time
 from kconf.util.time_text import parse_time
 
 if TYPE_CHECKING:
     from kconf.model.journal import Change
+    from kconf.operations.history.entries import HistoryEntry
     from kconf.operations.history.record import Attribution
-    from kconf.operations.history.sources import HistoryEntry
 
 UNCERTAIN = "unless changed outside kconf since"
 """For a secret: the last recorded author. Whether another tool changed it since is unknown."""
@@ -53,8 +53,8 @@ def history_columns() -> list[ResultColumn]:
 
 def who(item: Item) -> str:
     """The principal and the operating system user, or why they are unknown, as in `blame`."""
+    from kconf.operations.history.entries import SNAPSHOT_ORIGIN
     from kconf.operations.history.record import Attribution, Fit
-    from kconf.operations.history.sources import SNAPSHOT_ORIGIN
     from kconf.operations.history.wording import author_text
 
     origin = item.get("origin")

@@ -27,12 +27,13 @@ class UsageError(Exception):
     def print(self, arguments: Sequence[str]) -> int:
         """Print the message and a pointer to help, or a JSON object if JSON was requested. Returns the exit code."""
         if "json" in arguments or any(each.endswith("=json") for each in arguments):
+            from kconf.cli.output.formats import print_result
             from kconf.cli.output.result import CommandResult
             from kconf.errors import ConfigurationError
 
             result = CommandResult(self.parser.prog.removeprefix("kconf").strip(), output="json")
             result.error = ConfigurationError(str(self))
-            return result.print()
+            return print_result(result)
         more = "" if ";" in str(self) else f"; see {self.parser.prog} --help"
         print(f"{self.parser.prog}: {self}{more}", file=sys.stderr)
         return 2

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kconf.cli.output.plain_values import guarded_cell, plain
 from kconf.errors import ConfigurationError, KafkaError, KconfError
 from kconf.operations.errors import Aborted
 
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
 JSON_VERSION: Final = 1
 
 
-def print_result(result: CommandResult) -> None:
-    """Print items to stdout, and notes, errors and hints to stderr; JSON has all of them on stdout."""
+def print_result(result: CommandResult) -> int:
+    """Print items to stdout, and notes, errors and hints to stderr; JSON has all of them on stdout.
+
+    Returns the exit code.
+    """
     FORMATS[result.output](result)
     sys.stdout.flush()
-    if result.output == "json":
-        return
+    if result.output != "json":
+        _print_messages(result)
+    return result.exit_code()
+
+
+def _print_messages(result: CommandResult) -> None:
     for note in result.notes:
         print(note, file=sys.stderr)
     if result.error is not None:
@@ -121,23 +129,6 @@ class ItemStream:
             rows.writerow(each.name for each in self._columns)
         rows.writerow(self._cell(item.get(each.name)) for each in self._columns)
         sys.stdout.flush()
-
-
-def plain(value: Any) -> str:
-    """A value as text without units; None becomes empty text."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return ",".join(f"{name}={each}" for name, each in value.items())
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def guarded_cell(value: Any) -> str:
-    """The same, with a prefix if a spreadsheet would evaluate the cell as a formula."""
-    text = plain(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def error_name(error: KconfError) -> str:

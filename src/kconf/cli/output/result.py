@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from kconf.cli.output.formats import plain
+from kconf.cli.output.plain_values import plain
 from kconf.errors import (
     ApiError,
     AuthenticationFailed,
@@ -69,7 +69,7 @@ class Interrupted(Aborted):
 
 
 class CommandResult:
-    """What a command returns. The command fills it; `print` prints it and returns the exit code.
+    """What a command returns. The command fills it; `print_result` (formats.py) prints it.
 
     `hidden` columns are in CSV and JSON but not in tables; a `vertical` table has a line per column instead of one per
     item. With `csv_guard`, no cell of CSV is a formula. Items that are `plain` rows have no `error` and `message`. A
@@ -111,12 +111,6 @@ class CommandResult:
         if self.error is not None:
             return status_of(self.error)
         return FAILED if self.failed else self.status
-
-    def print(self) -> int:
-        from kconf.cli.output.formats import print_result
-
-        print_result(self)
-        return self.exit_code()
 
 
 def sentence(failure: ApiError) -> str:

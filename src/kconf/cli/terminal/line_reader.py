@@ -32,4 +32,4 @@ def _reader(shell: InteractiveShell) -> Callable[[str], str]:
         from kconf.cli.terminal.prompt_session import prompt_session
     except ImportError:
         return input
-    return prompt_session(shell)
+    return prompt_session(shell.suggestions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer, Completion
@@ -11,28 +11,28 @@ from prompt_toolkit.history import InMemoryHistory
 
 from kconf.errors import KconfError
 
-if TYPE_CHECKING:
-    from kconf.cli.terminal.line_reader import InteractiveShell
+Suggestions = Callable[[str], Iterator[str]]
+"""The completions of a line."""
 
 
 class _Completer(Completer):
-    def __init__(self, shell: InteractiveShell) -> None:
-        self._shell = shell
+    def __init__(self, suggestions: Suggestions) -> None:
+        self._suggestions = suggestions
 
     def get_completions(self, document: Any, complete_event: Any) -> Iterator[Completion]:
         line: str = document.text_before_cursor
         last = line.split(" ")[-1]
         try:
-            for each in self._shell.suggestions(line):
+            for each in self._suggestions(line):
                 if each.isprintable():  # names come from the cluster
                     yield Completion(each, start_position=-len(last))
         except KconfError:
             return  # no suggestions if the cluster does not respond
 
 
-def prompt_session(shell: InteractiveShell) -> Callable[[str], str]:
+def prompt_session(suggestions: Suggestions) -> Callable[[str], str]:
     """Prompts for a line. The history is only in memory, because it may contain secrets."""
     session: PromptSession[str] = PromptSession(
-        history=InMemoryHistory(), completer=_Completer(shell), complete_while_typing=False
+        history=InMemoryHistory(), completer=_Completer(suggestions), complete_while_typing=False
     )
     return session.prompt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.console.cluster.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
 
 MOST_WAITING: Final = 1000
 """How many events may wait for a slow subscriber. The oldest are dropped, and the next event has `lost`."""

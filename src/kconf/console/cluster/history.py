@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from kconf.client.cluster_reader import PARTS
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.sources import HistoryEntry, RecordedHistory, read_history
+from kconf.operations.history.entries import HistoryEntry, RecordedHistory
+from kconf.operations.history.sources import read_history
 
 if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState

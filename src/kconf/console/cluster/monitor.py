@@ -23,12 +23,12 @@ from kconf.console.cluster.record import ClusterRecord
 from kconf.console.cluster.snapshot import ClusterSnapshot, Feed, Status
 from kconf.errors import AuthenticationFailed, KconfError
 from kconf.model.journal import Revision
-from kconf.operations.history.sources import LOG_ORIGIN, entries_of
+from kconf.operations.history.entries import LOG_ORIGIN, entries_of
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
     from kconf.model.resource import Resource
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
     from kconf.operations.target import Target
 
 log = getLogger(__name__)

@@ -17,7 +17,7 @@ from kconf.console.cluster.history import HistoryIndex, read_index
 from kconf.console.cluster.lake import read_lake
 from kconf.console.cluster.snapshot import ClusterSnapshot, Feed
 from kconf.errors import ConfigurationError, KconfError
-from kconf.operations.history.sources import LOG_ORIGIN, RecordedHistory
+from kconf.operations.history.entries import LOG_ORIGIN, RecordedHistory
 from kconf.operations.history.wording import time_text
 from kconf.util.atomic_files import cluster_directory
 from kconf.util.threads.worker_thread import in_daemon_thread

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kconf.console.cluster.history import HistoryIndex
     from kconf.model.journal import AuditEntry, Change
     from kconf.model.resource import Resource
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
 
 _shown = lru_cache(maxsize=8192)(shown_value)
 _LOCK: Final = Lock()

@@ -27,7 +27,7 @@ from kconf.operations.history.wording import entry_author, gap_note, name_text, 
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.model.journal import Change
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
 
 _MOST_NOTES: Final = 5
 

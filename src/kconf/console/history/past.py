@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.model.cluster_state import ClusterState
     from kconf.model.journal import Change
-    from kconf.operations.history.sources import HistoryEntry, RecordedHistory
+    from kconf.operations.history.entries import HistoryEntry, RecordedHistory
     from kconf.operations.state import ConfigName
 
 

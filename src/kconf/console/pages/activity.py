@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.console.history.past import ChangeRow
     from kconf.model.journal import AuditEntry
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
 
 SIZE: Final = 50
 MOST_REFUSALS: Final = 5000

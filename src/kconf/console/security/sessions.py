@@ -1,4 +1,4 @@
-"""LoginSessions, stored in the server: a browser has only a random token, of which the server stores the hash.
+"""Sessions, stored in the server: a browser has only a random token, of which the server stores the hash.
 
 A session without a credential belongs to a visitor who has not logged in, or to a console without logins. It also has a
 CSRF token. Credentials are only in memory, and are deleted with the session.

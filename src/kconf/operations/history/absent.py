@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kconf.engine.declarative.model import Scope
     from kconf.model.cluster_state import ClusterState
     from kconf.model.resource import Resource
-    from kconf.operations.history.sources import HistoryEntry, RecordedHistory
+    from kconf.operations.history.entries import HistoryEntry, RecordedHistory
     from kconf.operations.target import Target
 
 

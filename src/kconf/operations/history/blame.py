@@ -17,7 +17,7 @@ from kconf.operations.state import set_values
 if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState
     from kconf.model.journal import Change
-    from kconf.operations.history.sources import HistoryEntry, RecordedHistory
+    from kconf.operations.history.entries import HistoryEntry, RecordedHistory
     from kconf.operations.state import ConfigName
 
 _GONE = (Fit.CHANGED_OUTSIDE, Fit.UNKNOWN_OUTCOME, Fit.NOT_YET_VISIBLE)

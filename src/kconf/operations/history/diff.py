@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.model.entry import Entry
     from kconf.model.journal import Change
     from kconf.model.resource import Resource
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
     from kconf.operations.state import ConfigName
 
 

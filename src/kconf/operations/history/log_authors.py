@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.log_matching import CLOCK_SKEW, LONGEST_CALL, NOT_IN_LOG
-from kconf.operations.history.sources import LOG_ORIGIN, OUTSIDE_ORIGIN, SNAPSHOT_ORIGIN, HistoryEntry
+from kconf.operations.history.entries import LOG_ORIGIN, OUTSIDE_ORIGIN, SNAPSHOT_ORIGIN, HistoryEntry
 
 if TYPE_CHECKING:
     from kconf.client.kraft.archive import LogSegment

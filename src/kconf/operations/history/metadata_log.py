@@ -10,8 +10,7 @@ from kconf.client.kraft.archive import LogSegment
 from kconf.client.kraft.follower import LogChanges, LogGap
 from kconf.client.kraft.metadata_directory import MetadataDirectory
 from kconf.client.kraft.revisions import gap_revision
-from kconf.operations.history.log_authors import with_authors
-from kconf.operations.history.sources import (
+from kconf.operations.history.entries import (
     LOG_ORIGIN,
     SNAPSHOT_ORIGIN,
     HistoryEntry,
@@ -20,6 +19,7 @@ from kconf.operations.history.sources import (
     entry_of_line,
     is_covered,
 )
+from kconf.operations.history.log_authors import with_authors
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Scope

@@ -12,8 +12,8 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
+    from kconf.operations.history.entries import HistoryEntry, RecordedHistory
     from kconf.operations.history.record import Moment
-    from kconf.operations.history.sources import HistoryEntry, RecordedHistory
     from kconf.operations.state import ConfigName
 
 

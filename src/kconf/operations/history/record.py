@@ -15,7 +15,7 @@ from kconf.operations.history.live_values import LiveValues, other_credential, s
 from kconf.operations.history.topic_incarnations import Incarnation, TopicIncarnations
 
 if TYPE_CHECKING:
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
     from kconf.operations.state import ConfigName
 
 MAX_LAG: Final = 10_000

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kconf.model.journal import ChangeKind
 
 if TYPE_CHECKING:
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
 
 
 @dataclass(eq=False, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.model.journal import Change, RequestContext
 from kconf.model.resource import Resource
+from kconf.operations.history.entries import HistoryEntry, entries_of, is_covered
 from kconf.operations.history.point_in_time import change_of
-from kconf.operations.history.sources import HistoryEntry, entries_of, is_covered
 from kconf.operations.selection.scopes import types_of
 from kconf.operations.state import ConfigName, read_state, set_values
 

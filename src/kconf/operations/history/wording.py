@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, assert_never
 
+from kconf.operations.history.entries import OUTSIDE_ORIGIN, SNAPSHOT_ORIGIN
 from kconf.operations.history.record import Attribution, Fit
-from kconf.operations.history.sources import OUTSIDE_ORIGIN, SNAPSHOT_ORIGIN
 
 if TYPE_CHECKING:
+    from kconf.operations.history.entries import HistoryEntry
     from kconf.operations.history.record import Moment, PastValue
-    from kconf.operations.history.sources import HistoryEntry
     from kconf.operations.state import ConfigName
 
 _MAX_NOTES: Final = 5

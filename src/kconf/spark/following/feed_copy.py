@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from logging import getLogger
 from pathlib import Path
@@ -207,3 +207,16 @@ class FeedCopy:
         if alarm != self.alarm:
             log.error("the journal of %s cannot be copied: %s", self.name, alarm, exc_info=error if is_bug else None)
         self.health.alarm = alarm
+
+
+def copied_until(feeds: Sequence[FeedCopy], started: float) -> float | None:
+    """The time until which the copies have all changes; None without feeds.
+
+    Of several servers of one cluster, one is copied. A server that was never reached may belong to another cluster.
+    """
+    clusters: dict[str, float] = {}
+    for each in feeds:
+        cluster = f"server {each.name}" if each.cluster is None else f"cluster {each.cluster}"
+        until = started if each.current_at is None else each.current_at
+        clusters[cluster] = max(clusters.get(cluster, until), until)
+    return min(clusters.values(), default=None)

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kconf.errors import KconfError
 from kconf.spark import runner
 from kconf.spark.bronze import Read
-from kconf.spark.following.source_health import SourceHealth, copied_until, overdue
+from kconf.spark.following.feed_copy import FeedCopy, copied_until
+from kconf.spark.following.source_health import SourceHealth, overdue
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import Summary
 from kconf.util.http_endpoint import UNHEALTHY
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from kconf.lake.storage.location import LakeError
     from kconf.spark.delta_tables import Lake
-    from kconf.spark.following.feed_copy import FeedCopy
 
 log = getLogger(__name__)
 

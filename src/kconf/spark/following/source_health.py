@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kconf.spark.following.feed_copy import FeedCopy
 
 
 @dataclass
@@ -25,19 +21,6 @@ class SourceHealth:
         """For /health."""
         age = None if self.succeeded is None else round(now - self.succeeded, 1)
         return {"seconds_since_success": age, "alarm": self.alarm}
-
-
-def copied_until(feeds: Sequence[FeedCopy], started: float) -> float | None:
-    """The time until which the copies have all changes; None without feeds.
-
-    Of several servers of one cluster, one is copied. A server that was never reached may belong to another cluster.
-    """
-    clusters: dict[str, float] = {}
-    for each in feeds:
-        cluster = f"server {each.name}" if each.cluster is None else f"cluster {each.cluster}"
-        until = started if each.current_at is None else each.current_at
-        clusters[cluster] = max(clusters.get(cluster, until), until)
-    return min(clusters.values(), default=None)
 
 
 def overdue(clusters: Mapping[str, SourceHealth], since: float, now: float, limit: float) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from kconf.client.kraft.archive import LogSegment
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.history.entries import HistoryEntry
 from kconf.operations.history.log_authors import with_authors
-from kconf.operations.history.sources import HistoryEntry
 
 ORDERS = Resource.topic("orders")
 ALICE, BOB = RequestContext("User:alice", reason="ticket 1"), RequestContext("User:bob", reason="ticket 2")

@@ -14,10 +14,11 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import CredentialInfo, Mechanism
 from kconf.operations.history.blame import blame, unreadable
 from kconf.operations.history.diff import diff_record
+from kconf.operations.history.entries import JOURNAL, LAKE, HistoryEntry, RecordedHistory
 from kconf.operations.history.live_values import LiveValues
 from kconf.operations.history.record import Attribution, Fit, Gap, HistoryByKey, Moment, PastValue
 from kconf.operations.history.rollback import plan_rollback_by_record
-from kconf.operations.history.sources import JOURNAL, LAKE, HistoryEntry, RecordedHistory, merged
+from kconf.operations.history.sources import merged
 from kconf.operations.history.wording import author_text, gap_note, unknown_notes
 
 TOPIC = Resource.topic("t")

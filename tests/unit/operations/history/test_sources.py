@@ -7,7 +7,8 @@ from typing import Any
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.lines.journal import change_lines
 from kconf.model.resource import Resource
-from kconf.operations.history.sources import HistoryEntry, entries_of, entry_of_line, without_steps
+from kconf.operations.history.entries import HistoryEntry, entries_of, entry_of_line
+from kconf.operations.history.sources import without_steps
 
 HOUR = 3_600_000
 

@@ -9,7 +9,7 @@ import pytest
 
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.resource import Resource
-from kconf.operations.history.sources import HistoryEntry
+from kconf.operations.history.entries import HistoryEntry
 from kconf.operations.history.topic_incarnations import Incarnation, TopicIncarnations, same_topic
 
 TOPIC = Resource.topic("orders")

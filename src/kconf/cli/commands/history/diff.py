@@ -21,7 +21,7 @@ from kconf.cli.output.cells import resource_cell
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
 from kconf.errors import ConfigurationError
 from kconf.operations.display_names import value_of
-from kconf.operations.history.sources import FEED
+from kconf.operations.history.entries import FEED
 from kconf.operations.selection.scopes import parse_scopes
 from kconf.operations.target import Target
 from kconf.util.time_text import TIME_HELP
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kconf.engine.declarative.model import Scope
     from kconf.model.cluster_state import ClusterState
     from kconf.operations.history.diff import RecordedDifference
+    from kconf.operations.history.entries import RecordedHistory
     from kconf.operations.history.record import Moment
-    from kconf.operations.history.sources import RecordedHistory
 
 EXAMPLES: Final = """\
 examples:

@@ -25,7 +25,7 @@ from kconf.util.time_text import TIME_HELP
 
 if TYPE_CHECKING:
     from kconf.operations.history.blame import BlameEntry
-    from kconf.operations.history.sources import RecordedHistory
+    from kconf.operations.history.entries import RecordedHistory
 
 EXAMPLES: Final = {
     "history": """\

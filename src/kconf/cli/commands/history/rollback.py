@@ -17,9 +17,9 @@ from kconf.util.time_text import TIME_HELP, is_epoch
 
 if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState
+    from kconf.operations.history.entries import RecordedHistory
     from kconf.operations.history.record import Moment
     from kconf.operations.history.rollback import Rollback
-    from kconf.operations.history.sources import RecordedHistory
 
 EXAMPLES: Final = """\
 examples:

@@ -25,7 +25,7 @@ from kconf.errors import ConfigurationError, KafkaError, KconfError, Unsupported
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.declarative.model import Scope
-    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.history.entries import HistoryEntry
     from kconf.operations.history.watch import PollCost
     from kconf.operations.target import Target
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kconf.cli import collect_at_exit
 from kconf.cli.commands.lake.queries import begin
-from kconf.cli.output.formats import plain
+from kconf.cli.output.plain_values import plain
 from kconf.cli.output.result import CommandResult, Item, ResultColumn
 from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ConfigurationError

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.compat.kafka_configs.alter_output import AlterOptions, completed, print_difference
 from kconf.cli.compat.kafka_configs.arguments import InvalidArguments
 from kconf.cli.compat.kafka_configs.describe import RESOURCE_TYPES
 from kconf.cli.compat.kafka_configs.entities import CLIENTS, IPS, LOGGERS, USERS, Entities, singular
@@ -18,7 +19,6 @@ from kconf.model.resource import Resource
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kconf.cli.compat.kafka_configs.difference import DryRunDifference
     from kconf.cli.compat.kafka_configs.grammar import ConfigSpecs
     from kconf.client.admin_sync import SyncAdminClient
 
@@ -26,13 +26,6 @@ CLIENT_QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate", "request_per
 IP_QUOTAS: Final = ("connection_creation_rate",)
 MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 TIMEOUT: Final = 60.0
-
-
-class AlterOptions:
-    def __init__(
-        self, *, strict: bool = False, json: bool = False, dry_run: bool = False, reason: str | None = None
-    ) -> None:
-        self.strict, self.json, self.dry_run, self.reason = strict, json, dry_run, reason
 
 
 def alter(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:
@@ -54,30 +47,6 @@ def alter(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: 
 
         return alter_credentials(admin, given, specs, options)
     return _quotas(admin, given, specs, options)
-
-
-def completed(given: Entities, options: AlterOptions, specs: ConfigSpecs, name: str | None = None) -> None:
-    """Print that the entity was altered."""
-    name = given.names[0] if name is None else name
-    if options.json:
-        from json import dumps
-
-        entity = dict(zip(given.types, (each or None for each in given.names), strict=False))
-        entity = {given.head: name or None} if len(given.types) == 1 else entity
-        print(dumps({"altered": entity, "set": sorted(specs.add), "deleted": sorted(specs.delete)}))
-    elif name:
-        print(f"Completed updating config for {singular(given.head)} {name}.")
-    else:
-        print(f"Completed updating default config for {given.head} in the cluster.")
-
-
-def print_difference(difference: DryRunDifference, options: AlterOptions) -> None:
-    if options.json:
-        from json import dumps
-
-        print(dumps(difference.as_json(), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(difference.lines()))
 
 
 def _resources(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:

@@ -11,6 +11,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from kconf.cli.compat.kafka_configs.alter_output import AlterOptions, completed, print_difference
 from kconf.cli.compat.kafka_configs.arguments import InvalidArguments
 from kconf.errors import UnacceptableCredential
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
@@ -18,7 +19,6 @@ from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramC
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kconf.cli.compat.kafka_configs.alter import AlterOptions
     from kconf.cli.compat.kafka_configs.entities import Entities
     from kconf.cli.compat.kafka_configs.grammar import ConfigSpecs
     from kconf.client.admin_sync import SyncAdminClient
@@ -92,8 +92,6 @@ def upsertions(user: str, specs: Sequence[CredentialSpec]) -> list[UserScramCred
 
 
 def alter_credentials(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:
-    from kconf.cli.compat.kafka_configs.alter import completed, print_difference
-
     user = given.names[0]
     both = [key for key in specs.delete if key in specs.add]
     if both:

@@ -81,7 +81,8 @@ def _run(arguments: Arguments, given: Entities) -> int:
         if doubtful:
             print(f"Note: {doubtful}.", file=sys.stderr)
     if arguments.has("alter"):
-        from kconf.cli.compat.kafka_configs.alter import AlterOptions, alter
+        from kconf.cli.compat.kafka_configs.alter import alter
+        from kconf.cli.compat.kafka_configs.alter_output import AlterOptions
         from kconf.cli.compat.kafka_configs.grammar import config_specs
 
         specs = config_specs(arguments)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from kconf.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from kconf.client.admin_sync import SyncAdminClient
+from kconf.cli.compat.kip21.single_command import add_options, run_once
 
 _EXAMPLES = """\
 examples:
@@ -40,20 +36,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     action.add_argument("--alter-config", action="store_true", help="set and delete configs of an entity")
     action.add_argument("--describe-config", action="store_true", help="show the configs of an entity")
     action.add_argument("--shell", action="store_true", help="read commands, one per line")
-    add_entity(command)
+    add_options(command)
     add = command.add_argument
     add("--broker-list", metavar="HOST:PORT,…", required=True, help="any broker of the cluster")
     add("--command-config", metavar="FILE", help="properties file of a Java admin client (TLS, SASL)")
     add("--keep-going", action="store_true", help="with --shell: continue after an error")
     command.set_defaults(run=run)
-
-
-def add_entity(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("--entity-type", metavar="topic|client", help="entity type")
-    add("--entity-name", metavar="NAME", help="topic name or client ID")
-    add("--added-config", metavar="K=V,K=V", default="", help="configs to set; put a value with commas in brackets")
-    add("--deleted-config", metavar="K,K", default="", help="configs to delete; their defaults apply again")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,25 +53,6 @@ def run(options: argparse.Namespace) -> int:
             from kconf.cli.compat.kip21.shell import converse
 
             return converse(admin, keep_going=options.keep_going)
-        print("\n".join(once(admin, options, alter=options.alter_config)))
+        print("\n".join(run_once(admin, options, alter=options.alter_config)))
     sys.stdout.flush()
     return 0
-
-
-def once(admin: SyncAdminClient, options: argparse.Namespace, *, alter: bool) -> list[str]:
-    """Run one command; returns the lines of its output."""
-    from kconf.cli.compat.kafka_configs.grammar import parse_pairs
-    from kconf.cli.compat.kip21 import entities as kip21
-
-    entity = kip21.Entity.of(options.entity_type, options.entity_name)
-    added = parse_pairs(options.added_config) if options.added_config else {}
-    deleted = [key.strip() for key in options.deleted_config.split(",") if key.strip()]
-    if not alter:
-        if added or deleted:
-            raise ConfigurationError("--added-config and --deleted-config require --alter-config")
-        found = kip21.describe(admin, entity)
-        return [f"Configs for {entity} are {','.join(f'{key}={value}' for key, value in found.items())}".rstrip()]
-    if not added and not deleted:
-        raise ConfigurationError("--alter-config needs --added-config or --deleted-config")
-    kip21.alter(admin, entity, added, deleted)
-    return [entity.updated]

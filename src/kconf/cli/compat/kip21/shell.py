@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from kconf.cli.compat.kip21 import entities as kip21
+from kconf.cli.compat.kip21.single_command import add_options, run_once
 from kconf.cli.terminal.line_reader import read_lines
 from kconf.errors import ConfigurationError, KconfError
 
@@ -168,11 +169,9 @@ class Kip21Shell:
         ]
 
     def _once(self, arguments: list[str], *, alter: bool) -> list[str]:
-        from kconf.cli.compat.kip21.command import add_entity, once
-
         parser = _ShellParser(add_help=False, allow_abbrev=False)
-        add_entity(parser)
-        return once(self.admin, parser.parse_args(arguments), alter=alter)
+        add_options(parser)
+        return run_once(self.admin, parser.parse_args(arguments), alter=alter)
 
     def _exit(self, _: list[str]) -> list[str]:
         raise Ended
