@@ -50,23 +50,34 @@ def delay(connection: QuotaAdmin) -> int:
     return told
 
 
-def test_a_throttled_client_is_answered_at_once_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_a_throttled_client_is_answered_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     """A quota change affects open connections, in both directions."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
 
-    with timed() as first:
-        told = delay(slow)
-    with timed() as second:
+    told = delay(slow)
+    with timed() as next_one:
         delay(slow)
 
     assert 0 < told <= 1000
-    assert first[0] < second[0]
-    assert second[0] >= told / 1000 - 0.05
+    assert next_one[0] >= told / 1000 - 0.05
     assert delay(admin) == 0
     admin.set_quotas(SLOW, request_percentage=None)
     assert delay(slow) == 0
     assert delay(slow) == 0
+
+
+def test_a_throttled_client_is_answered_at_once(server: KconfProcess, admin: QuotaAdmin) -> None:
+    """On a busy machine too: of many first responses, one comes before its throttle time is over."""
+    admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
+
+    assert any(_is_early(server) for _ in range(50))
+
+
+def _is_early(server: KconfProcess) -> bool:
+    with QuotaAdmin(server.bootstrap, client_id="slow") as fresh, timed() as first:
+        told = delay(fresh)
+    return first[0] < told / 1000
 
 
 def test_a_throttled_connection_is_closed_with_its_server(
@@ -126,13 +137,13 @@ def _orders() -> Any:
 def test_mutations_are_refused_where_the_version_knows_the_code(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     """KIP-599: strict from CreateTopics 6, DeleteTopics 5, CreatePartitions 3; eleven windows of a second."""
     admin.set_quotas(SLOW, controller_mutation_rate=1.0)
-    slow.create("bulk", partitions=20)  # 11 tokens, less 20
-
-    answer = slow.ask("CreateTopics", 7, topics=[_topic("more")])
+    with timed() as meanwhile:
+        slow.create("bulk", partitions=20)  # 11 tokens, less 20
+        answer = slow.ask("CreateTopics", 7, topics=[_topic("more")])
 
     (refused,) = answer.topics
     assert (refused.error_code, refused.error_message) == (ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
-    assert 8000 < answer.throttle_time_ms <= 9000
+    assert 9000 - 1000 * meanwhile[0] - 1 <= answer.throttle_time_ms <= 9000
 
 
 @pytest.mark.parametrize(
@@ -210,7 +221,7 @@ def test_a_quota_for_a_host_applies_to_its_address(server: KconfProcess, admin: 
 
 
 def _connect_often(server: KconfProcess) -> None:
-    for _ in range(30):
+    for _ in range(500):  # on a slow machine a few more tokens are added meanwhile
         with QuotaAdmin(server.bootstrap) as fresh:
             delay(fresh)
 

@@ -250,15 +250,17 @@ class TestUsersAndClients:
     @pytest.mark.parametrize("who", [*WHO, *DEFAULTS])
     def test_all_eight_levels(self, configs: Command, name: str, who: str) -> None:
         words = who.replace("NAME", name).split()
-        added = configs("--alter", *words, "--add-config", "producer_byte_rate=10485760,request_percentage=0.0005")
+        added = configs(
+            "--alter", *words, "--add-config", "producer_byte_rate=10485760,controller_mutation_rate=0.0005"
+        )
         described = configs("--describe", *words)
         configs("--alter", *words, "--add-config", "consumer_byte_rate=1", "--delete-config", "producer_byte_rate")
         after = configs("--describe", *words)
-        gone = configs("--alter", *words, "--delete-config", "consumer_byte_rate,request_percentage")
+        gone = configs("--alter", *words, "--delete-config", "consumer_byte_rate,controller_mutation_rate")
 
         assert (added.status, gone.status) == (0, 0)
-        assert described.out.endswith(" are producer_byte_rate=1.048576E7, request_percentage=5.0E-4\n")
-        assert after.out.endswith(" are consumer_byte_rate=1.0, request_percentage=5.0E-4\n")
+        assert described.out.endswith(" are controller_mutation_rate=5.0E-4, producer_byte_rate=1.048576E7\n")
+        assert after.out.endswith(" are consumer_byte_rate=1.0, controller_mutation_rate=5.0E-4\n")
         assert configs("--describe", *words).out == ""
 
     def test_the_printed_line_names_the_first_entity(self, configs: Command, name: str) -> None:

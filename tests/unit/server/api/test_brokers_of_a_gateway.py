@@ -10,12 +10,12 @@ from typing import Any, Self, cast
 import pytest
 
 from kconf.configdef.catalog import kafka_43
-from kconf.errors import ConnectionFailed, ErrorCode, KafkaError, NotAuthorized
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, NotAuthorized
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.membership import ClusterMember, ClusterMembers
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import decode
 from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -29,6 +29,7 @@ from kconf.server.api import describe_cluster, describe_configs, incremental_alt
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.upstream.client import UpstreamClient
 from kconf.service.service import Service
+from kconf.store.base import UnknownParts
 from kconf.store.memory import MemoryStore
 
 THREADS, RETENTION = "num.io.threads", "log.retention.ms"
@@ -140,6 +141,24 @@ def test_a_broker_that_does_not_respond_is_not_described(kind: int) -> None:
             assert (code, configs) == (ErrorCode.REQUEST_TIMED_OUT, {})
             assert message == f"broker {name} does not respond, so its configs are unknown; try again later"
         assert (await world.describe_configs("1"))[2][THREADS] == "40"
+
+    play(scene)
+
+
+NOT_SHOWN = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the gateway may not read it")
+
+
+@pytest.mark.parametrize(
+    "unknown", [UnknownParts({ResourceType.BROKER: NOT_SHOWN}, {}), UnknownParts({}, {Resource.broker(2): NOT_SHOWN})]
+)
+def test_a_broker_that_the_cluster_does_not_show_is_neither_described_nor_changed(unknown: UnknownParts) -> None:
+
+    async def scene(world: World) -> None:
+        world.store.unknown = unknown
+        assert await world.describe_configs("2") == (NOT_SHOWN.code, NOT_SHOWN.message, {})
+        assert await world.alter("2", THREADS, "21") == (NOT_SHOWN.code, NOT_SHOWN.message)
+        is_shown = ResourceType.BROKER not in unknown.kinds
+        assert (await world.describe_configs("1"))[0] == (0 if is_shown else NOT_SHOWN.code)
 
     play(scene)
 
