@@ -480,33 +480,45 @@ SUBJECTS = [
 ]
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_a_name_is_written_as_java_writes_it(tmp_path: Path, subject: str) -> None:
+NAMES = """
+import java.io.*;
+import java.security.cert.*;
+public class Names {
+    public static void main(String[] files) throws Exception {
+        var out = new PrintStream(System.out, true, "UTF-8");
+        for (String file : files) {
+            var factory = CertificateFactory.getInstance("X.509");
+            var certificate = (X509Certificate) factory.generateCertificate(new FileInputStream(file));
+            out.print(certificate.getSubjectX500Principal().getName() + "\\0");
+        }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def names_in_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, str]]:
+    """A certificate for each subject, in DER, and the name that Java prints for it."""
     if shutil.which("java") is None:
         pytest.fail("this test needs the JDK's keytool")
-    made = subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            *["-newkey", "rsa:2048", "-nodes", "-utf8", "-days", "1", "-keyout", "k.pem", "-out", "c.pem", "-subj"],
-            subject,
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
-    (tmp_path / "Name.java").write_text(
-        "import java.security.cert.*; import java.io.*; import java.nio.charset.StandardCharsets;"
-        "public class Name { public static void main(String[] a) throws Exception {"
-        'var factory = CertificateFactory.getInstance("X.509");'
-        "var c = (X509Certificate) factory.generateCertificate(new FileInputStream(a[0]));"
-        'new PrintStream(System.out, true, "UTF-8").print(c.getSubjectX500Principal().getName()); } }'
-    )
-    told = subprocess.run(["java", "Name.java", "c.pem"], cwd=tmp_path, capture_output=True, check=True).stdout.decode()
-    der = ssl.PEM_cert_to_DER_cert((tmp_path / "c.pem").read_text())
-    assert subject_of(der) == told
+    where = tmp_path_factory.mktemp("names")
+    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-utf8"]
+    for number, subject in enumerate(SUBJECTS):
+        options = ["-days", "1", "-keyout", "k.pem", "-out", f"{number}.pem", "-subj", subject]
+        made = subprocess.run([*request, *options], cwd=where, capture_output=True, check=False)
+        assert made.returncode == 0, made.stderr
+    (where / "Names.java").write_text(NAMES)
+    files = [f"{number}.pem" for number in range(len(SUBJECTS))]
+    told = subprocess.run(["java", "Names.java", *files], cwd=where, capture_output=True, check=True).stdout.decode()
+    read = [ssl.PEM_cert_to_DER_cert((where / file).read_text()) for file in files]
+    return dict(zip(SUBJECTS, zip(read, told.split("\0")[:-1], strict=True), strict=True))
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_name_is_written_as_java_writes_it(names_in_java: dict[str, tuple[bytes, str]], subject: str) -> None:
+    certificate, name = names_in_java[subject]
+
+    assert subject_of(certificate) == name
 
 
 DN = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
