@@ -9,7 +9,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kconf.lake.schemas import ACTIVITY, DRIFT, HISTORY, INTEGRITY, RUNS, SNAPSHOT, TOPICS, VIOLATIONS, Table
+from kconf.lake.schemas import (
+    ACTIVITY,
+    DECLARED,
+    DRIFT,
+    HISTORY,
+    INTEGRITY,
+    RUNS,
+    SNAPSHOT,
+    STATE,
+    TOPICS,
+    VIOLATIONS,
+    Table,
+)
 from kconf.spark.delta_tables import Lake
 
 Row = Mapping[str, Any]
@@ -95,6 +107,8 @@ def fill(lake: Lake, today: datetime) -> None:
     """Fill all tables that the look-ups and the report need."""
     put(lake, HISTORY, INTERVALS)
     put(lake, SNAPSHOT, [static("log.segment.bytes", "1000000"), static("log.retention.ms", "1")])
+    put(lake, STATE, [reached(ONE), reached(OTHER)])
+    put(lake, DECLARED, [declared("orders", "retention.ms"), declared("payments", "partitions")])
     put(lake, DRIFT, [_drift("retention.ms"), _drift("segment.bytes")])
     put(lake, ACTIVITY, _activity(today))
     put(lake, VIOLATIONS, [_finding(number) for number in range(3)])
@@ -104,7 +118,7 @@ def fill(lake: Lake, today: datetime) -> None:
         [{"cluster": ONE, "topic": "orders", "exists": True}, {"cluster": ONE, "topic": "x", "exists": False}],
     )
     put(lake, INTEGRITY, [{"cluster": ONE, "kind": "gap", "time": today}])
-    finish(lake, [HISTORY, SNAPSHOT, DRIFT, ACTIVITY, VIOLATIONS, TOPICS, INTEGRITY])
+    finish(lake, [HISTORY, SNAPSHOT, STATE, DECLARED, DRIFT, ACTIVITY, VIOLATIONS, TOPICS, INTEGRITY])
 
 
 def rendered(where: Path) -> Path:
@@ -129,6 +143,16 @@ def static(key: str, value: str) -> dict[str, Any]:
         "sensitive": False,
         "gone": False,
     }
+
+
+def reached(cluster: str, **more: Any) -> Row:
+    """How far the history of a cluster goes, with the journal of a server and snapshots."""
+    row = {"cluster": cluster, "epoch": 1, "revision": 51, "line": 0, "time": at(5), "began": at(0), "looked": True}
+    return {**row, "recorded": False, "followed": False, "round": 1, **more}
+
+
+def declared(topic: str, key: str, cluster: str | None = None) -> Row:
+    return {"cluster": cluster, "resource_type": "topic", "resource_name": topic, "key": key, "value": "1"}
 
 
 def _drift(key: str) -> Row:

@@ -12,17 +12,18 @@ import pytest
 
 from kconf.cli.main import main
 from kconf.lake.lookup import NO_FILES, LakeTables, LookupFilter, shown
-from kconf.lake.schemas import DRIFT, HISTORY, INTEGRITY, SNAPSHOT, TOPICS, VIOLATIONS
+from kconf.lake.schemas import DECLARED, DRIFT, HISTORY, INTEGRITY, SNAPSHOT, STATE, TOPICS, VIOLATIONS
 from kconf.lake.storage.location import LakeError
 from kconf.model.resource import Resource
 from kconf.spark.delta_tables import Lake, local
 from tests.cli.conftest import Ran, run_in_process
-from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, finish, interval, put, shape, static
+from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, declared, finish, interval, put, reached, shape, static
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ORDERS = Resource.topic("orders")
+SEEN = ", ".join(f"{each} (data until 2026-11-01 05:00:00 UTC)" for each in (ONE, OTHER))
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,8 @@ def test_an_unfinished_run_is_not_visible(spark: SparkSession, tmp_path: Path) -
 def test_secrets_of_two_clusters_are_not_compared(tables: LakeTables) -> None:
     found = tables.compare(ONE, OTHER)
 
-    told = [((left or right or {})["resource_name"], shown(left), shown(right)) for left, right in found]
+    assert (found.values, found.hidden) == (6, 1)
+    told = [((left or right or {})["resource_name"], shown(left), shown(right)) for left, right in found.pairs]
     assert told == [
         ('{"client-id":null,"user":"ann"}', "5", None),
         ("orders", "180000", "7"),
@@ -183,7 +185,7 @@ def test_drift_exits_with_3_if_there_is_any(place: Path) -> None:
     assert [(each["resource"], each["declared"], each["place"]) for each in found] == [
         ("topic:orders", "1", "topics.yaml:3:5")
     ]
-    assert "no drift" in ask(place, "drift", "topic:payments").err
+    assert ask(place, "drift", "topic:payments").err == f"no drift from the declared state in {SEEN}\n"
 
 
 def test_violations_exit_with_3_if_one_is_an_error(place: Path) -> None:
@@ -198,8 +200,8 @@ def test_violations_exit_with_3_if_one_is_an_error(place: Path) -> None:
     ever = items(place, "violations", "--between", at(0).isoformat(), at(9).isoformat(), status=3)
     assert [each["resource"] for each in ever] == ["topic:t0", "topic:t1", "topic:t2"]
     assert items(place, "violations", "--between", at(3).isoformat(), at(9).isoformat(), "--owner", "search") == now[:1]
-    assert ask(place, "violations", "topic:payments", "--all").err == "no violations found\n"
-    older = "no violations found; the lake does not show whether the policy has a rule another\n"
+    assert ask(place, "violations", "topic:payments", "--all").err == f"no violations found in {SEEN}\n"
+    older = f"no violations found in {SEEN}; the lake does not show whether the policy has a rule another\n"
     assert ask(place, "violations", "--rule", "another", "--all").err == older
     assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).err
 
@@ -211,15 +213,84 @@ def test_integrity_exits_with_3_if_it_finds_an_inconsistency(spark: SparkSession
     named = {"resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}
     lost = {"kind": "contradicted", **named, "expected": "60000", "time": at(2)}
     put(lake, INTEGRITY, [{"cluster": ONE, **gap}, {"cluster": ONE, **lost}])
-    finish(lake, [HISTORY, INTEGRITY])
+    put(lake, STATE, [reached(ONE), reached(OTHER, looked=False)])
+    finish(lake, [HISTORY, INTEGRITY, STATE])
 
     assert [
         (each["kind"], each["first_sequence"], each["last_sequence"], each["resource"], each["found"])
         for each in items(tmp_path, "integrity", status=3)
     ] == [("gap", 5, 49, None, "difference"), ("contradicted", None, None, "topic:orders", None)]
-    table = ask(tmp_path, "integrity", "topic:orders", status=3).out.splitlines()
-    assert [line.split()[:4] for line in table[1:]] == [["contradicted", "topic:orders", "retention.ms", "1m"]]
-    assert "no problems found" in ask(tmp_path, "integrity", "topic:payments").err
+    found = items(tmp_path, "integrity", "topic:payments", "--key", "retention.ms", status=3)
+    assert [each["kind"] for each in found] == ["gap"], "a change of the topic may be in the gap"
+    assert ask(tmp_path, "integrity", "--cluster", OTHER).err == (
+        f"no gaps in {OTHER} (data until 2026-11-01 05:00:00 UTC)\nnot checked for unrecorded changes: {OTHER}\n"
+    )
+
+
+def test_integrity_is_unknown_if_there_are_only_snapshots(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    put(lake, HISTORY, INTERVALS)
+    put(lake, INTEGRITY, [])
+    put(lake, STATE, [reached(ONE, began=None), reached(OTHER)])
+    finish(lake, [HISTORY, INTEGRITY, STATE])
+
+    assert f"unknown: nothing can be checked in {ONE};" in ask(tmp_path, "integrity", "--cluster", ONE, status=2).err
+    found = ask(tmp_path, "integrity").err
+    assert f"no gaps in {OTHER}" in found
+    assert f"not checked for gaps: {ONE}" in found
+    page = ask(tmp_path, "report", "-", "--cluster", ONE).out
+    assert "<b>unknown</b>journal integrity findings" in page
+
+
+def test_drift_is_unknown_where_nothing_is_declared(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    put(lake, HISTORY, INTERVALS)
+    put(lake, DRIFT, [])
+    put(lake, DECLARED, [declared("orders", "retention.ms", ONE)])
+    put(lake, STATE, [reached(ONE), reached(OTHER)])
+    finish(lake, [HISTORY, DRIFT, DECLARED, STATE])
+
+    found = json.loads(ask(tmp_path, "drift", "--output", "json").out)
+    assert found["clusters"] == dict.fromkeys((ONE, OTHER), "2026-11-01T05:00:00.000000Z")
+    assert f"not compared, because nothing is declared: {OTHER}" in ask(tmp_path, "drift").err
+    for words, what in (
+        (("--cluster", OTHER), OTHER),
+        (("topic:payments",), "topic:payments"),
+        (("topic:orders", "--key", "cleanup.policy"), "topic:orders, cleanup.policy"),
+    ):
+        sentence = f"unknown: the files of the last run declare nothing about {what}\n"
+        assert sentence in ask(tmp_path, "drift", *words, status=2).err
+    assert "declare nothing" not in ask(tmp_path, "drift", "topic:orders", "--key", "retention.ms").err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("as-of", "2026-10-31"), "the lake has no data from before 2026-10-31 00:00:00 UTC on cluster-one"),
+        (("diff", "2026-10-31", "now"), "the lake has no data from before 2026-10-31 00:00:00 UTC on cluster-one"),
+        (("diff", "2026-11-03", "now"), "the last run of the lake finished at 2026-11-02 00:00:00 UTC, before 2026-11"),
+        (("violations", "--between", "2026-10-30", "2026-10-31"), "the lake has no data from before 2026-10-31"),
+        (("history", "--between", "2026-11-03", "now"), "the last run of the lake finished at 2026-11-02 00:00:00 UTC"),
+        (("compare", ONE, OTHER, "--ignore", "*"), "nothing to compare; neither cluster has a value that is not"),
+    ],
+)
+def test_an_answer_is_unknown_where_the_lake_has_no_data(place: Path, words: tuple[str, ...], sentence: str) -> None:
+    assert f"kconf: unknown: {sentence}" in ask(place, *words, status=2).err
+
+
+def test_clusters_without_data_at_a_time_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    later = interval(("topic", "late"), "retention.ms", "1", 3, cluster=OTHER)
+    put(lake, HISTORY, [interval(("topic", "orders"), "retention.ms", "1", 0), later])
+    put(lake, STATE, [reached(ONE), reached(OTHER)])
+    finish(lake, [HISTORY, STATE])
+
+    missing = f"the lake has no data from before 2026-11-01 02:00:00 UTC on {OTHER}\n"
+    assert ask(tmp_path, "as-of", at(2).isoformat()).err == missing
+    assert ask(tmp_path, "diff", at(2).isoformat(), at(4).isoformat(), "--cluster", ONE).err == (
+        f"no differences between the two times in {ONE} (data until 2026-11-01 05:00:00 UTC)\n"
+    )
+    assert ask(tmp_path, "diff", at(2).isoformat(), at(4).isoformat()).err == missing
 
 
 def test_without_rules_and_declared_files_that_is_reported(spark: SparkSession, tmp_path: Path) -> None:
@@ -248,11 +319,13 @@ def test_a_rule_and_an_owner_that_do_not_exist_are_errors(spark: SparkSession, t
     finish(lake, [HISTORY, TOPICS, VIOLATIONS])
 
     assert "no violations found" in ask(tmp_path, "violations", "--rule", "retention", "--owner", "search").err
+    words = ("violations", "--owner", "search", "--cluster", OTHER)
+    assert f"no topic of the owner search in {OTHER}\n" in ask(tmp_path, *words, status=2).err
     assert ask(tmp_path, "violations", "--rule", "retenton", status=2).err == (
         "kconf: the policy of the last run has no rule retenton; did you mean retention?\n"
     )
     assert ask(tmp_path, "violations", "--owner", "serch", status=2).err == (
-        "kconf: the lake has no topic of the owner serch; did you mean search?\n"
+        f"kconf: the lake has no topic of the owner serch in {ONE}, {OTHER}; did you mean search?\n"
     )
 
 
@@ -261,7 +334,10 @@ def test_compare_exits_with_3_and_ignores_given_keys(place: Path) -> None:
     assert [(each["resource"], each["one"], each["other"]) for each in found] == [("topic:orders", "180000", "7")]
 
     words = ("compare", ONE, OTHER, "--ignore", "retention.*", "--ignore", "topic", "--ignore", "*_byte_rate")
-    assert "no differences" in ask(place, *words).err
+    assert ask(place, *words).err == (
+        f"no differences between the two clusters; compared 2 values that are set in {SEEN}\n"
+        "not compared: 1 sensitive value, of which the lake has only keyed hashes\n"
+    )
 
 
 def test_what_if_counts_affected_topics(place: Path) -> None:
@@ -316,7 +392,10 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("history", "--key", "producer_byte_rat"), "unknown key producer_byte_rat; did you mean producer_byte_rate?"),
         (("blame", "topic:nothing*"), "topic:nothing* matches nothing in the lake"),
         (("blame", "--cluster", "cluster"), "is a prefix of 2 cluster IDs"),
-        (("compare", ONE, "nobody"), "the lake has no cluster 'nobody'"),
+        (("compare", ONE, "nobody"), f"the lake has no cluster 'nobody'; known clusters: {ONE}, {OTHER}"),
+        (("blame", "--cluster", "cluster-oen-000000000A"), f"'cluster-oen-000000000A'; did you mean {ONE}?"),
+        (("compare", ONE, "cluster-one"), f"{ONE} and cluster-one are the same cluster, {ONE}"),
+        (("compare", ONE, OTHER, "topic:nobody"), "the lake has no data on topic:nobody"),
         (("what-if", "--set", "topic:x", "a=1"), "what-if supports broker:default only"),
         (("history", "--user", "anne"), "the lake has no data on quota:user=anne\n"),
         (("what-if", "--set", "broker:default", "no.such.key=1"), "unknown broker key no.such.key"),

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, VIOLATIONS, Table
+from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, STATE, VIOLATIONS, Table
 from kconf.lake.storage.errors import store_error
 from kconf.lake.storage.location import LakeError, NoLake, located, storage_options
 from kconf.model.resource import Resource
@@ -28,6 +28,17 @@ Fact = tuple[str, str, str, str]
 """Cluster, resource type, resource name, key: the identity of a value."""
 Pair = tuple[Row | None, Row | None]
 """Two rows of a fact, at two times or in two clusters; None: not set."""
+
+
+class LakeComparison(NamedTuple):
+    """The differences between two clusters, how many values were looked at, and how many secrets both have, whose
+    values cannot be compared.
+    """
+
+    pairs: Sequence[Pair]
+    values: int
+    hidden: int
+
 
 NO_FILES: Final = sha256().hexdigest()[:16]
 """The fingerprint in `runs` of inputs without files."""
@@ -141,8 +152,9 @@ class LakeTables:
         return dict(json.loads(next(notes, "{}")))
 
     def clusters(self) -> list[str]:
-        """The IDs of all clusters with a history."""
-        found = self.rows(HISTORY, columns="DISTINCT cluster", order="cluster")
+        """The IDs of all clusters of which the lake has something."""
+        found = self.rows(STATE, columns="DISTINCT cluster", order="cluster")
+        found = found or self.rows(HISTORY, columns="DISTINCT cluster", order="cluster")
         return [row["cluster"] for row in found]
 
     def names(self, resource_type: str, clusters: Sequence[str] = (), more: Sequence[Table] = ()) -> list[str]:
@@ -191,8 +203,8 @@ class LakeTables:
 
     def compare(
         self, one: str, other: str, ignored: Iterable[str] = (), about: LookupFilter = EVERYTHING
-    ) -> list[Pair]:
-        """The differences between two clusters. `ignored` are globs of keys."""
+    ) -> LakeComparison:
+        """Compare two clusters. `ignored` are globs of keys."""
         from fnmatch import fnmatchcase
 
         patterns = list(ignored)
@@ -205,7 +217,9 @@ class LakeTables:
                 if not any(fnmatchcase(row["key"] or row["resource_type"], each) for each in patterns)
             }
 
-        return differences(side(one), side(other), portable)
+        first, second = side(one), side(other)
+        hidden = sum(row["sensitive"] and first[each]["sensitive"] for each, row in second.items() if each in first)
+        return LakeComparison(differences(first, second, portable), len({*first, *second}), hidden)
 
     def _open(self, table: Table, version: int | None) -> DeltaTable:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from kconf.lake.coverage import coverages, is_declared
 from kconf.lake.lookup import LakeTables, LookupFilter
 from kconf.lake.schemas import ACTIVITY, DRIFT, INTEGRITY, TOPICS, VIOLATIONS
 from kconf.lake.storage.location import LakeError
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LakeReport:
-    """`drift` and `violations` are None if the last run had no declared files, or no policy.
+    """`drift` and `violations` are None if the last run had no declared files about the cluster, or no policy,
+    `integrity` if the lake has nothing of the cluster in which gaps or unrecorded changes would show.
 
     An author is None if only snapshots show the changes.
     """
@@ -31,7 +33,7 @@ class LakeReport:
     drift: Sequence[Row] | None
     violations: Sequence[Row] | None
     flapping: Sequence[Row]
-    integrity: Sequence[Row]
+    integrity: Sequence[Row] | None
 
 
 def read_report(uri: str, cluster: str, days: int, today: date) -> LakeReport:
@@ -55,13 +57,17 @@ def read_report(uri: str, cluster: str, days: int, today: date) -> LakeReport:
         by_day=[(day, per_day[day]) for day in (begin + timedelta(days=number) for number in range(days))],
         by_author=_by_author(changes),
         refusals=_by_author([each for each in recent if each["kind"] == "refusals"]),
-        drift=tables.rows(DRIFT, only, order=resource) if tables.is_declared else None,
+        drift=tables.rows(DRIFT, only, order=resource) if is_declared(tables, cluster) else None,
         violations=tables.rows(VIOLATIONS, [*only, "open"], order=f"severity, owner, {resource}")
         if tables.has_policy
         else None,
         flapping=sorted((each for each in activity if each["kind"] == "flapping"), key=lambda each: -each["count"]),
-        integrity=tables.rows(INTEGRITY, only, order="time"),
+        integrity=tables.rows(INTEGRITY, only, order="time") if _is_checked(tables, cluster) else None,
     )
+
+
+def _is_checked(tables: LakeTables, cluster: str) -> bool:
+    return any(each.numbered or each.shows_unrecorded for each in coverages(tables, [cluster]))
 
 
 def _by_author(rows: Sequence[Row]) -> list[tuple[str | None, int]]:

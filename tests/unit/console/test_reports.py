@@ -14,7 +14,17 @@ from kconf.client.contexts.context import Context
 from kconf.console.cluster.lake import read_lake
 from kconf.console.cluster.snapshot import ClusterSnapshot
 from kconf.console.security.login import LoginMethod
-from kconf.lake.schemas import ACTIVITY, DRIFT, EFFECTIVE_QUOTA, HISTORY, INTEGRITY, TOPICS, VIOLATIONS
+from kconf.lake.schemas import (
+    ACTIVITY,
+    DECLARED,
+    DRIFT,
+    EFFECTIVE_QUOTA,
+    HISTORY,
+    INTEGRITY,
+    STATE,
+    TOPICS,
+    VIOLATIONS,
+)
 from kconf.model.resource import Resource
 from kconf.operations.target import Target
 from tests.support.small_lake import CLUSTER, SmallLake, value
@@ -60,7 +70,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
     found.add(INTEGRITY, [{**orders, "kind": "slipped", "expected": "1", "found": "60000", "time": NOW}])
     used = {"cluster": CLUSTER, "user": "alice", "client_id": "app", "key": "producer_byte_rate", "used": 5.0}
     found.add(EFFECTIVE_QUOTA, [used, {**used, "client_id": "idle", "used": None}])
-    found.finish(HISTORY, TOPICS, ACTIVITY, DRIFT, VIOLATIONS, INTEGRITY, EFFECTIVE_QUOTA)
+    found.add(DECLARED, [{**orders, "value": "86400000"}])
+    found.add(STATE, [{"cluster": CLUSTER, "began": NOW}])
+    found.finish(HISTORY, TOPICS, ACTIVITY, DRIFT, VIOLATIONS, INTEGRITY, EFFECTIVE_QUOTA, DECLARED, STATE)
     return uri
 
 
@@ -110,6 +122,9 @@ def test_a_person_who_has_logged_in_sees_what_the_cluster_shows_them(lake: str) 
     assert (found["changes"], found["by_author"]) == (None, [])
     assert [row[0]["text"] for row in table(found, "Drift")["rows"]] == ["topic:orders"]
     assert "topic:hidden" not in browser.get("/home/reports").text
+    assert (
+        table(found, "Open violations")["empty"] == "No open violations. This covers only resources that you can see."
+    )
 
 
 def test_a_lake_that_does_not_know_the_cluster_has_no_report(lake: str, tmp_path: Path) -> None:
@@ -131,7 +146,8 @@ def test_a_run_without_files_and_rules_knows_neither_drift_nor_violations(tmp_pa
     found.finish(HISTORY)
     shown = page(console(str(tmp_path)))
     assert (table(shown, "Drift")["count"], table(shown, "Open violations")["count"]) == (None, None)
-    assert "Unknown: the last run had no declared files." in console(str(tmp_path)).get("/home/reports").text
+    assert table(shown, "Journal integrity")["count"] is None
+    assert "Unknown: the last run had no declared files" in console(str(tmp_path)).get("/home/reports").text
 
 
 def test_authors_are_escaped(lake: str) -> None:

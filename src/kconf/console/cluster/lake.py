@@ -29,6 +29,7 @@ def read_lake(target: Target, cluster: str) -> LakeFacts | None:
 
 
 def _facts(uri: str, cluster: str) -> LakeFacts:
+    from kconf.lake.coverage import is_declared
     from kconf.lake.lookup import LakeTables, LookupFilter
     from kconf.lake.schemas import DRIFT, EFFECTIVE_QUOTA, TOPICS, VIOLATIONS
 
@@ -36,8 +37,9 @@ def _facts(uri: str, cluster: str) -> LakeFacts:
     conditions = LookupFilter([cluster]).conditions()
     owned = tables.rows(TOPICS, [*conditions, '"exists"', "owner IS NOT NULL"], columns="topic, owner")
     names = "resource_type, resource_name"
-    drift = tables.rows(DRIFT, conditions, columns=names) if tables.is_declared else None
-    broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if tables.has_policy else None
+    drift = tables.rows(DRIFT, conditions, columns=names) if is_declared(tables, cluster) else None
+    is_judged = tables.has_policy and cluster in tables.clusters()
+    broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if is_judged else None
     used = tables.rows(EFFECTIVE_QUOTA, [*conditions, "used IS NOT NULL"], columns='"user", client_id, key, used')
     finished = tables.run["finished"]
     return LakeFacts(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kconf.cli.commands.lake.queries import begin, clusters, span, time
+from kconf.cli.commands.lake.queries import time
+from kconf.cli.commands.lake.scope import begin, check_times, clusters, extent, look_at, span
 from kconf.cli.commands.lake.violations import add_findings
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
 from kconf.errors import ConfigurationError
@@ -29,6 +30,8 @@ def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
     since, until = span(options)
     tables = begin(options, answer)
     chosen = clusters(tables, options.cluster)
+    seen = look_at(tables, chosen, answer)
+    check_times(tables, seen, answer, since, until)
     answer.facts.update(policy=str(options.policy), since=iso_time(since), until=iso_time(until))
     with lake_at(tables.uri, options) as lake:
         from kconf.spark import backtest as backtesting
@@ -38,6 +41,8 @@ def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
         tested = backtesting.backtest(lake, versions, rules, backtesting.TimeRange(chosen, since, until), limit, say)
     say("")
     _add_result(tested, answer, findings=options.list)
+    if not tested.refused:
+        answer.notes.append(f"no change would have been refused in {extent(seen)}")
 
 
 def _add_result(tested: BacktestResult, answer: CommandResult, *, findings: bool) -> None:
@@ -49,7 +54,8 @@ def _add_result(tested: BacktestResult, answer: CommandResult, *, findings: bool
     errors = [row for row in tested.rules if row["severity"] == "error" and row["findings"]]
     answer.status = DIFFERENT if errors or tested.refused else answer.status
     changes = "1 change" if tested.refused == 1 else f"{tested.refused:,} changes"
-    answer.notes.append(f"{changes} would have been refused" if tested.refused else "no change would have been refused")
+    if tested.refused:
+        answer.notes.append(f"{changes} would have been refused")
     assumed = sum(row["assumed"] for row in tested.rules)
     if assumed:
         answer.notes.append(

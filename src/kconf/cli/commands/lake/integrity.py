@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from kconf.cli.commands.lake.queries import about, begin, time
+from kconf.cli.commands.lake.queries import time
+from kconf.cli.commands.lake.scope import about, begin, extent, look_at, names
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
+from kconf.errors import ConfigurationError
 from kconf.lake.labels import resource_text
+from kconf.lake.lookup import LookupFilter
 from kconf.util.iso_time import iso_time
+
+if TYPE_CHECKING:
+    from kconf.lake.coverage import Coverage
 
 _ORDER: Final = "cluster, time, kind, first_sequence, resource_type, resource_name, key"
 
@@ -26,7 +33,9 @@ def integrity(options: argparse.Namespace, answer: CommandResult) -> None:
         time("time"),
         ResultColumn("epoch"),
     ]
-    rows = tables.rows(INTEGRITY, about(options, tables, INTEGRITY).conditions(), order=_ORDER)
+    asked = about(options, tables, INTEGRITY)
+    seen = look_at(tables, asked.clusters, answer)
+    rows = tables.rows(INTEGRITY, _conditions(asked), order=_ORDER)
     answer.hidden = frozenset({"epoch", *({"cluster"} if len({row["cluster"] for row in rows}) == 1 else ())})
     for row in rows:
         item: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
@@ -34,8 +43,36 @@ def integrity(options: argparse.Namespace, answer: CommandResult) -> None:
         answer.add(**{**item, "resource": resource, "time": iso_time(row["time"])})
     if rows:
         answer.status = DIFFERENT
-    else:
-        answer.notes.append("no problems found: no gaps, and no changes that were not recorded")
+    answer.notes += checked(seen, is_clean=not rows)
+    if not rows and not answer.notes:
+        raise ConfigurationError(
+            f"unknown: nothing can be checked in {names(seen)}; this requires the journal of a kconf server, a followed"
+            " metadata log, or snapshots and recorded changes"
+        )
+
+
+def _conditions(asked: LookupFilter) -> list[str]:
+    """A gap concerns every resource: the lines that are missing may be about it."""
+    only, of_clusters = asked.conditions(), LookupFilter(asked.clusters).conditions()
+    if len(only) == len(of_clusters):
+        return only
+    return [*of_clusters, f"(({' AND '.join(only[len(of_clusters) :])}) OR resource_type IS NULL)"]
+
+
+def checked(seen: Sequence[Coverage], *, is_clean: bool) -> list[str]:
+    """A sentence on what was checked in which clusters; nothing if there was nothing to check."""
+    gaps = [each for each in seen if each.numbered]
+    unrecorded = [each for each in seen if each.shows_unrecorded]
+    if not gaps and not unrecorded:
+        return []
+    notes = []
+    for found, what in ((gaps, "gaps"), (unrecorded, "unrecorded changes")):
+        rest = [each for each in seen if each not in found]
+        if found and is_clean:
+            notes.append(f"no {what} in {extent(found)}")
+        if rest:
+            notes.append(f"not checked for {what}: {names(rest)}")
+    return notes
 
 
 def _value(item: Item, name: str) -> str:

@@ -3,165 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.cli.common.options.quota_entity import quota_entity
+from kconf.cli.commands.lake.scope import about, begin, check_times, clusters, extent, look_at, names, span
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
-from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.selection.selectors import parse_selector
 from kconf.util.iso_time import iso_time
 from kconf.util.time_text import format_time, parse_time
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from kconf.lake.coverage import Coverage
     from kconf.lake.lookup import LakeTables, LookupFilter, Row
-    from kconf.lake.schemas import Table
 
 SENSITIVE: Final = "(sensitive)"
-_WITH_KEYS: Final = frozenset(
-    (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS, ResourceType.QUOTA)
-)
-
-
-def open_lake(options: argparse.Namespace) -> LakeTables:
-    """The lake of --lake or of the context."""
-    from kconf.client.contexts.load import load_contexts
-    from kconf.lake.lookup import LakeTables
-
-    if options.lake is not None:
-        return LakeTables(options.lake)
-    contexts = load_contexts()
-    name = options.context or os.environ.get("KCONF_CONTEXT") or contexts.current
-    if not name:
-        raise ConfigurationError("no lake given; pass --lake URI, or use a context that has one")
-    lake = contexts.named(name).lake
-    if lake is None:
-        raise ConfigurationError(f"the context {name!r} has no lake; pass --lake URI")
-    return LakeTables(lake)
-
-
-def begin(options: argparse.Namespace, answer: CommandResult) -> LakeTables:
-    """Open the lake, and record in the result which run was read."""
-    tables = open_lake(options)
-    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=iso_time(tables.run["finished"]))
-    return tables
-
-
-def span(options: argparse.Namespace) -> tuple[datetime | None, datetime | None]:
-    """The two times of --between; None if it is not given."""
-    if not options.between:
-        return None, None
-    since, until = map(parse_time, options.between)
-    if since > until:
-        raise ConfigurationError("--between: the first time is after the second")
-    return since, until
-
-
-def clusters(tables: LakeTables, words: Sequence[str]) -> list[str]:
-    """The clusters with these IDs or prefixes; each must match exactly one."""
-    known = tables.clusters() if words else []
-    return [_cluster(word, known) for word in words]
-
-
-def _cluster(word: str, known: Sequence[str]) -> str:
-    found = [each for each in known if each == word] or [each for each in known if each.startswith(word)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ConfigurationError(f"{word!r} is a prefix of {len(found)} cluster IDs: {', '.join(found)}")
-    return _cluster_of_context(word, known)
-
-
-def _cluster_of_context(word: str, known: Sequence[str]) -> str:
-    """The cluster ID of a context, requested from its cluster."""
-    from kconf.client.contexts.load import load_contexts
-    from kconf.operations.target import Target
-
-    contexts = load_contexts()
-    if word not in contexts.contexts:
-        raise ConfigurationError(f"the lake has no cluster {word!r}; known clusters: {', '.join(known) or 'none'}")
-    with Target(contexts.named(word)).open() as admin:
-        found = admin.describe_cluster().cluster_id
-    if found not in known:
-        raise ConfigurationError(f"the lake has no data on cluster {found} of the context {word!r}")
-    return str(found)
-
-
-def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> LookupFilter:
-    """The scope of a query. A resource or key that neither the history nor one of `more` tables has is an error."""
-    from kconf.lake.lookup import LookupFilter
-
-    chosen = clusters(tables, getattr(options, "cluster", ()))
-    resources: dict[Resource, None] = {}
-    for word in options.resources:
-        selector = parse_selector(word, read_stdin)
-        if selector.pattern is None:
-            for each in selector.resources:
-                _check_resource(tables, each, chosen, more)
-            resources.update(dict.fromkeys(selector.resources))
-            continue
-        matched = [name for name in tables.names(selector.type.word, chosen, more) if selector.matches(name)]
-        if not matched:
-            raise ConfigurationError(f"{word} matches nothing in the lake")
-        resources.update(dict.fromkeys(Resource(selector.type, name) for name in matched))
-    entity = quota_entity(options) if hasattr(options, "user") else None
-    if entity is not None:
-        _check_resource(tables, entity.resource, chosen, more)
-        resources[entity.resource] = None
-    found = LookupFilter(chosen, list(resources), options.key)
-    if options.key:
-        _check_key(tables, found, more)
-    return found
-
-
-def _check_resource(tables: LakeTables, resource: Resource, chosen: Sequence[str], more: Sequence[Table]) -> None:
-    from kconf.lake.labels import resource_text
-    from kconf.lake.lookup import LookupFilter
-    from kconf.lake.schemas import SNAPSHOT
-
-    also = (*more, SNAPSHOT) if resource.type is ResourceType.BROKER else more
-    if resource == Resource.brokers() or tables.knows(LookupFilter(chosen, [resource]), also):
-        return
-
-    def shown(name: str) -> str:
-        return resource_text({"resource_type": resource.type.word, "resource_name": name})
-
-    is_entity = resource.type is ResourceType.QUOTA  # JSON: all names are similar
-    known = () if is_entity else tables.names(resource.type.word, chosen, also)
-    hint = did_you_mean(resource.name, known, shown)
-    raise ConfigurationError(f"the lake has no data on {shown(resource.name)}{hint}")
-
-
-def did_you_mean(word: str, known: Collection[str], shown: Callable[[str], str] = str) -> str:
-    """A hint with the most similar known word; nothing if none is similar."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, sorted(known), 1)
-    return f"; did you mean {shown(near[0])}?" if near else ""
-
-
-def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:
-    """A key that was never set is valid if Kafka has it, for one of the types of resources asked for."""
-    from kconf.lake.lookup import LookupFilter
-
-    key = asked.key or ""
-    if tables.knows(LookupFilter(asked.clusters, (), key), more):
-        return
-    from difflib import get_close_matches
-
-    from kconf.configdef.lookup import keys_for, known_key
-
-    kinds = {each.type for each in asked.resources} or _WITH_KEYS
-    if not kinds & _WITH_KEYS or any(known_key(kind, key) is not None for kind in kinds):
-        return
-    names = {name for kind in kinds for name in keys_for(kind)} | set(tables.keys())
-    near = get_close_matches(key, sorted(names), 1, 0.8)
-    raise ConfigurationError(f"unknown key {key}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 # -- commands ------------------------------------------------------------------------------------------------------
@@ -174,7 +31,9 @@ def history(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.hidden = frozenset(
         {"op", "client_id", "host", "origin", "ended", "until_principal", "until_reason", "revision"}
     )
-    for row in tables.history(about(options, tables), since, until):
+    asked = about(options, tables)
+    check_times(tables, look_at(tables, asked.clusters, answer), answer, since, until)
+    for row in tables.history(asked, since, until):
         answer.add(**_place(row), **_value_fields(row), **_ending(row))
     _end(answer)
 
@@ -193,7 +52,9 @@ def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | No
         answer.facts["time"] = iso_time(at)
     answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
-    for row in tables.state(about(options, tables), at):
+    asked = about(options, tables)
+    check_times(tables, look_at(tables, asked.clusters, answer), answer, None, at)
+    for row in tables.state(asked, at):
         answer.add(**_place(row), **_value_fields(row))
     _end(answer)
 
@@ -204,17 +65,20 @@ def diff(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.facts.update(before=iso_time(before), after=iso_time(after))
     answer.columns = [*_WHERE, amount("before"), amount("after"), time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
-    for one, other in tables.diff(about(options, tables), before, after):
+    asked = about(options, tables)
+    seen = look_at(tables, asked.clusters, answer)
+    check_times(tables, seen, answer, before, before)
+    for one, other in tables.diff(asked, before, after):
         last = other or one
         assert last is not None
         how = _value_fields(last) if other is not None else _removed(last)
         how.pop("value")
         answer.add(**_place(last), before=_value(one), after=_value(other), **how)
-    _end(answer, "no differences between the two times")
+    _end(answer, f"no differences between the two times in {extent(seen)}")
 
 
 def drift(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.lake.schemas import DRIFT
+    from kconf.lake.schemas import DECLARED, DRIFT
 
     tables = begin(options, answer)
     if not tables.is_declared:
@@ -232,21 +96,50 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
         *map(ResultColumn, ("reason", "place")),
     ]
     answer.hidden = frozenset({"source", "reason"})
-    for row in tables.rows(
-        DRIFT, about(options, tables, DRIFT).conditions(), order="cluster, resource_type, resource_name, key"
-    ):
+    asked = about(options, tables, DRIFT, DECLARED)
+    seen = _compared(tables, asked, answer)
+    for row in tables.rows(DRIFT, asked.conditions(), order="cluster, resource_type, resource_name, key"):
         values = {name: row[name] for name in ("kind", "declared", "actual", "source", "principal", "reason", "place")}
         answer.add(**_place(row), since=iso_time(row["since"]), **values)
     answer.status = DIFFERENT if answer.items else answer.status
-    _end(answer, "no drift: clusters match the declared state")
+    _end(answer, f"no drift from the declared state in {extent(seen)}")
+
+
+def _compared(tables: LakeTables, asked: LookupFilter, answer: CommandResult) -> list[Coverage]:
+    """The clusters that were compared with the files. Raises ConfigurationError if the files say nothing about them."""
+    from kconf.lake.coverage import declared_clusters
+    from kconf.lake.lookup import LookupFilter
+    from kconf.lake.schemas import DECLARED, DRIFT
+
+    seen = look_at(tables, asked.clusters, answer)
+    declared = set(declared_clusters(tables))
+    compared = seen if None in declared else [each for each in seen if each.cluster in declared]
+    if not compared:
+        raise ConfigurationError(f"unknown: the files of the last run declare nothing about {names(seen)}")
+    if len(compared) < len(seen):
+        rest = names(each for each in seen if each not in compared)
+        answer.notes.append(f"not compared, because nothing is declared: {rest}")
+    narrow = LookupFilter((), asked.resources, asked.key)
+    if narrow.conditions() and not any(
+        tables.rows(each, narrow.conditions(), columns="1 AS one", limit=1) for each in (DECLARED, DRIFT)
+    ):
+        what = ", ".join([*map(str, asked.resources[:3]), *([asked.key] if asked.key else [])])
+        raise ConfigurationError(f"unknown: the files of the last run declare nothing about {what}")
+    return compared
 
 
 def compare(options: argparse.Namespace, answer: CommandResult) -> None:
     tables = begin(options, answer)
     one, other = clusters(tables, (options.one, options.other))
+    if one == other:
+        raise ConfigurationError(f"{options.one} and {options.other} are the same cluster, {one}")
+    seen = look_at(tables, (one, other), answer)
     answer.facts.update(one=one, other=other)
     answer.columns = [*_WHERE[1:], amount("one", one), amount("other", other)]
-    for left, right in tables.compare(one, other, options.ignore, about(options, tables)):
+    found = tables.compare(one, other, options.ignore, about(options, tables, within=(one, other)))
+    if not found.values:
+        raise ConfigurationError("unknown: nothing to compare; neither cluster has a value that is not ignored")
+    for left, right in found.pairs:
         row = left or right
         assert row is not None
         place = _place(row)
@@ -254,7 +147,11 @@ def compare(options: argparse.Namespace, answer: CommandResult) -> None:
         answer.add(**place, one=_value(left), other=_value(right))
     answer.status = DIFFERENT if answer.items else answer.status
     if not answer.items:
-        answer.notes.append("no differences between the two clusters")
+        values = "1 value that is set" if found.values == 1 else f"{found.values:,} values that are set"
+        answer.notes.append(f"no differences between the two clusters; compared {values} in {extent(seen)}")
+    if found.hidden:
+        secrets = "1 sensitive value" if found.hidden == 1 else f"{found.hidden:,} sensitive values"
+        answer.notes.append(f"not compared: {secrets}, of which the lake has only keyed hashes")
 
 
 def what_if(options: argparse.Namespace, answer: CommandResult) -> None:

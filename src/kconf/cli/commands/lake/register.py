@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kconf.cli.commands.lake.queries import begin
+from kconf.cli.commands.lake.scope import begin
 from kconf.cli.output.result import CommandResult, ResultColumn
 
 

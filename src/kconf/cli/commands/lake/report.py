@@ -9,15 +9,17 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.commands.lake.integrity import checked
 from kconf.cli.commands.lake.page import ReportSection, page
 from kconf.cli.commands.lake.plots import COLORS, beside_names, over_days
-from kconf.cli.commands.lake.queries import clusters, open_lake
+from kconf.cli.commands.lake.scope import clusters, names, open_lake
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
 from kconf.lake.labels import resource_text
 from kconf.util.time_text import format_time
 
 if TYPE_CHECKING:
+    from kconf.lake.coverage import Coverage
     from kconf.lake.lookup import LakeTables, Row
     from kconf.lake.schemas import Table
 
@@ -25,6 +27,7 @@ _MOST: Final = 12  # bars in a plot next to names
 _ROWS: Final = 25  # rows of a table
 _OTHERS: Final = "all others"
 _NOBODY: Final = "(unknown)"
+_UNCHECKED: Final = "Unknown: there are only snapshots, in which neither gaps nor unrecorded changes show."
 _ONE: Final = {"": 0}
 _SEVERITIES: Final = {"error": 3, "warn": 1}
 
@@ -49,9 +52,12 @@ def report(options: argparse.Namespace, answer: CommandResult) -> None:
 
 def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) -> str:
     """The page about the chosen clusters, or all of them."""
+    from kconf.lake.coverage import coverages, is_declared
     from kconf.lake.lookup import LookupFilter
     from kconf.lake.schemas import ACTIVITY, DRIFT, INTEGRITY, TOPICS, VIOLATIONS
 
+    seen = coverages(tables, chosen)
+    compared = [each for each in seen if is_declared(tables, each.cluster)]
     only = LookupFilter(chosen).conditions()
 
     def rows(table: Table, *conditions: str) -> list[Row]:
@@ -60,24 +66,25 @@ def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) ->
     span = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
     activity = rows(ACTIVITY)
     changes = [row for row in activity if row["kind"] == "changes" and row["day"] is not None and row["day"] >= span[0]]
-    drift, broken = rows(DRIFT), rows(VIOLATIONS, "open")
+    drift, broken, doubts = rows(DRIFT), rows(VIOLATIONS, "open"), rows(INTEGRITY)
+    checks = checked(seen, is_clean=not doubts)
     known = {row["cluster"] for row in tables.rows(TOPICS, [*only, '"exists"'], columns="DISTINCT cluster")}
     topics = tables.rows(TOPICS, [*only, '"exists"'], columns="count(*) AS count")
     tiles = {
-        "clusters": len(known or chosen or tables.clusters()),
+        "clusters": len(known or seen),
         "topics": topics[0]["count"] if topics else 0,
         f"changes in {days} days": sum(row["count"] for row in changes),
-        "values that drifted": len(drift) if tables.is_declared else None,
+        "values that drifted": len(drift) if compared else None,
         "open policy violations": len(broken) if tables.has_policy else None,
-        "journal integrity findings": len(rows(INTEGRITY)),
+        "journal integrity findings": len(doubts) if doubts or checks else None,
     }
     sections = [
         *_changes(changes, span),
-        _drift(drift, tables.is_declared),
+        _drift(drift, compared, seen),
         _findings(broken, tables.has_policy),
         _flapping([row for row in activity if row["kind"] == "flapping"]),
         _refusals([row for row in activity if row["kind"] == "refusals"]),
-        _doubts(rows(INTEGRITY)),
+        _doubts(doubts, checks),
     ]
     finished = format_time(tables.run["finished"])
     return page("Kafka configuration report", f"As of {finished} UTC, run {tables.run['run']}.", tiles, sections)
@@ -108,11 +115,13 @@ def _numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-def _drift(rows: Sequence[Row], is_declared: bool) -> ReportSection:
-    if not is_declared:
+def _drift(rows: Sequence[Row], compared: Sequence[Coverage], seen: Sequence[Coverage]) -> ReportSection:
+    if not compared:
         return ReportSection("Drift by key", "No declared state: the last run had no files to compare with.")
+    rest = [each for each in seen if each not in compared]
+    more = f" Not compared, because nothing is declared: {names(rest)}." if rest else ""
     if not rows:
-        return ReportSection("Drift by key", "No drift: clusters match the declared state.")
+        return ReportSection("Drift by key", f"No drift: {names(compared)} match the declared state.{more}")
     headings = ("Cluster", "Resource", "Key", "Declared", "Actual", "Since", "By")
     listed = [
         (
@@ -123,7 +132,12 @@ def _drift(rows: Sequence[Row], is_declared: bool) -> ReportSection:
     ]
     plot = beside_names(_bars(Counter(row["key"] or "(topic)" for row in rows)), _ONE, "values that drifted")
     return ReportSection(
-        "Drift by key", _cut("Values that differ from the declared state.", rows), plot, {}, headings, listed[:_ROWS]
+        "Drift by key",
+        _cut(f"Values that differ from the declared state.{more}", rows),
+        plot,
+        {},
+        headings,
+        listed[:_ROWS],
     )
 
 
@@ -175,15 +189,17 @@ def _refusals(rows: Sequence[Row]) -> ReportSection:
     return ReportSection("Refused requests", "By principal.", beside_names(_bars(by_whom), _ONE, "refusals"))
 
 
-def _doubts(rows: Sequence[Row]) -> ReportSection:
+def _doubts(rows: Sequence[Row], checks: Sequence[str]) -> ReportSection:
     if not rows:
-        return ReportSection("Journal integrity", "No gaps and no unrecorded changes were found.")
-    names = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
-    headings = ("Cluster", "Resource", *(name.replace("_", " ").capitalize() for name in names), "Noticed")
+        return ReportSection(
+            "Journal integrity", "".join(f"{each[0].upper()}{each[1:]}. " for each in checks) or _UNCHECKED
+        )
+    columns = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
+    headings = ("Cluster", "Resource", *(name.replace("_", " ").capitalize() for name in columns), "Noticed")
     listed = [
         (
             *(row["cluster"], resource_text(row) if row["resource_type"] else ""),
-            *("" if row[name] is None else str(row[name]) for name in names),
+            *("" if row[name] is None else str(row[name]) for name in columns),
             format_time(row["time"]),
         )
         for row in rows[:_ROWS]

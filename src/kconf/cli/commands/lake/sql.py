@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from kconf.cli import collect_at_exit
-from kconf.cli.commands.lake.queries import begin
+from kconf.cli.commands.lake.scope import begin
 from kconf.cli.output.plain_values import plain
 from kconf.cli.output.result import CommandResult, Item, ResultColumn
 from kconf.cli.terminal.input import read_stdin

@@ -6,13 +6,15 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.cli.commands.lake.queries import about, amount, begin, did_you_mean, span, time
+from kconf.cli.commands.lake.queries import amount, time
+from kconf.cli.commands.lake.scope import about, begin, check_times, did_you_mean, extent, look_at, names, span
 from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
 from kconf.lake.labels import resource_text
 from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
+    from kconf.lake.coverage import Coverage
     from kconf.lake.lookup import LakeTables, Row
 
 _ENDING: Final = ("until_reason", "until_origin", "until_epoch", "until_revision")
@@ -30,8 +32,11 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
             f"no rules: the last run on {tables.uri} had no policy; pass it with `kconf pipeline run --policy FILE`"
         )
     is_known = _check_rule(tables, options.rule)
-    _check_owner(tables, options.owner)
-    conditions = about(options, tables, VIOLATIONS).conditions()
+    asked = about(options, tables, VIOLATIONS)
+    seen = look_at(tables, asked.clusters, answer)
+    _check_owner(tables, options.owner, seen)
+    check_times(tables, seen, answer, since, until)
+    conditions = asked.conditions()
     for name in ("rule", "owner"):
         if getattr(options, name) is not None:
             conditions.append(f"{name} = {quoted(getattr(options, name))}")
@@ -43,7 +48,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.status = DIFFERENT if any(row["severity"] == "error" for row in rows) else answer.status
     if not rows:
         doubt = "" if is_known else f"; the lake does not show whether the policy has a rule {options.rule}"
-        answer.notes.append(f"no violations found{doubt}")
+        answer.notes.append(f"no violations found in {extent(seen)}{doubt}")
 
 
 def _check_rule(tables: LakeTables, rule: str | None) -> bool:
@@ -56,15 +61,19 @@ def _check_rule(tables: LakeTables, rule: str | None) -> bool:
     return rule is None or rules is not None
 
 
-def _check_owner(tables: LakeTables, owner: str | None) -> None:
+def _check_owner(tables: LakeTables, owner: str | None, seen: Sequence[Coverage]) -> None:
+    """Refuse an owner without topics in the clusters of the query."""
+    from kconf.lake.lookup import LookupFilter
     from kconf.lake.schemas import TOPICS, VIOLATIONS
 
     if owner is None:
         return
-    found = (row for each in (TOPICS, VIOLATIONS) for row in tables.rows(each, columns="DISTINCT owner"))
+    where = LookupFilter([each.cluster for each in seen]).conditions()
+    found = (row for each in (TOPICS, VIOLATIONS) for row in tables.rows(each, where, columns="DISTINCT owner"))
     owners = {row["owner"] for row in found if row["owner"] is not None}
     if owner not in owners:
-        raise ConfigurationError(f"the lake has no topic of the owner {owner}{did_you_mean(owner, sorted(owners))}")
+        hint = did_you_mean(owner, sorted(owners))
+        raise ConfigurationError(f"the lake has no topic of the owner {owner} in {names(seen)}{hint}")
 
 
 def add_findings(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:

@@ -26,8 +26,10 @@ MOST_DAYS: Final = 366
 MOST_ROWS: Final = 100
 _TYPES: Final = {each.word: each for each in ResourceType}
 NO_LAKE: Final = "This context has no lake: reports are unknown. Add a `lake:` to it; `kconf pipeline run` fills it."
-NO_DRIFT: Final = "Unknown: the last run had no declared files."
+NO_DRIFT: Final = "Unknown: the last run had no declared files about this cluster."
 NO_RULES: Final = "Unknown: the last run had no policy."
+UNCHECKED: Final = "Unknown: the lake has only snapshots, in which neither gaps nor unrecorded changes show."
+ONLY_SEEN: Final = "This covers only resources that you can see."
 ONLY_OPEN: Final = (
     "The numbers of changes and refusals cover the whole cluster. They are not shown if the console requires a login."
 )
@@ -186,7 +188,7 @@ def _tables(request: PageRequest, report: LakeReport) -> list[ReportTable]:
                 "Found": _value("found"),
                 "Noticed": _time("time"),
             },
-            ("No gaps, and the cluster matches the journal.", ""),
+            ("No findings.", UNCHECKED),
         ),
     ]
 
@@ -219,7 +221,8 @@ class _TableMaker:
             return ReportTable(title, list(columns), (), None, empty[1])
         seen = [each for each in rows if self._may_see(each)]
         cells = [[cell(each) for cell in columns.values()] for each in seen[:MOST_ROWS]]
-        return ReportTable(title, list(columns), cells, len(seen), empty[0])
+        none = empty[0] if self._is_open else f"{empty[0]} {ONLY_SEEN}"
+        return ReportTable(title, list(columns), cells, len(seen), none)
 
     def resource(self, row: Row) -> ReportCell:
         found = _resource(row)
