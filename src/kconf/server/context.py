@@ -93,6 +93,7 @@ class ServerContext:
     scheduler: SliceScheduler = field(default_factory=SliceScheduler)
     upstream: UpstreamClient | None = None  # gateways only
     addresses: BrokerAddresses = field(default_factory=BrokerAddresses)
+    has_own_acls: bool = False  # a gateway that does not use the ACLs of its cluster
 
     @classmethod
     def over(
@@ -122,6 +123,7 @@ class ServerContext:
             brokers=BrokerProxy(service, upstream),
             scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
             upstream=upstream,
+            has_own_acls=own_acls is not None,
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None, named: int | None = None) -> AlterTarget:

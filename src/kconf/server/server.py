@@ -310,8 +310,8 @@ class Server:
         from kconf.server.upstream.user_pools import UserPools
 
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
-        users = None if identities is None else UserPools(identities, limits)
-        brokers = BrokerPools(settings.brokers, lambda: store.members, limits, users)
+        users = None if identities is None else UserPools(identities, limits, store.cluster_id)
+        brokers = BrokerPools(settings.brokers, store.cluster_id, lambda: store.members, limits, users)
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:

@@ -59,11 +59,11 @@ _AUTHORIZER: Final = "authorizer.class.name"
 def is_open(context: ServerContext) -> bool:
     """Whether the gateway does not need to authorize requests.
 
-    This is so if the brokers authorize the caller themselves, or if neither the cluster nor the gateway has an
-    authorizer.
+    This is so if the brokers authorize the caller themselves and the gateway has no ACLs of its own, or if neither the
+    cluster nor the gateway has an authorizer.
     """
     if upstream_of(context).brokers.acts_as_users:
-        return True
+        return not context.has_own_acls
     static = context.service.store.brokers_static
     if context.authorizer is not None or static is None or static.get(_AUTHORIZER, "").strip():
         return False

@@ -20,6 +20,7 @@ from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kconf.protocol.messages.describe_acls import DescribeAclsRequest
+from kconf.server.upstream.connect import connect_to_cluster
 from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
 from kconf.server.upstream.user_pools import UserPools
 from kconf.version import __version__
@@ -98,11 +99,13 @@ class BrokerPools:
     def __init__(
         self,
         settings: ClientSettings,
+        cluster_id: str,
         members: Callable[[], ClusterMembers],
         limits: PoolLimits,
         users: UserPools | None = None,
     ) -> None:
-        self._settings, self._members, self._limits, self._users = settings, members, limits, users
+        self._settings, self._cluster_id = settings, cluster_id
+        self._members, self._limits, self._users = members, limits, users
         self._connector = Connector(settings)
         self._brokers: dict[int, _Broker] = {}
         self._common: tuple[tuple[Versions | None, ...], Versions | None] = ((), None)
@@ -183,7 +186,7 @@ class BrokerPools:
         address = Address(*member.plaintext)
 
         async def connect() -> RawConnection:
-            return await RawConnection.connect(self._connector, self._settings, address)
+            return await connect_to_cluster(self._connector, self._settings, address, self._cluster_id)
 
         pool = BrokerPool(f"broker {member.id} ({address})", connect, self._limits)
         made = self._brokers[member.id] = _Broker(member, pool)

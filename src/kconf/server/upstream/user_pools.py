@@ -12,6 +12,7 @@ from kconf.client.transport.connector import Connector
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import AuthenticationFailed
 from kconf.model.membership import ClusterMember
+from kconf.server.upstream.connect import connect_to_cluster
 from kconf.server.upstream.pool import BrokerPool, PoolLimits
 from kconf.util.threads.worker_thread import in_daemon_thread
 
@@ -27,8 +28,9 @@ _RETRY: Final = 0.2  # seconds to wait until a broker knows a new token
 class UserPools:
     """Used from the event loop."""
 
-    def __init__(self, identities: Identities, limits: PoolLimits) -> None:
+    def __init__(self, identities: Identities, limits: PoolLimits, cluster_id: str) -> None:
         self._identities, self._limits = identities, limits._replace(connections=_CONNECTIONS)
+        self._cluster_id = cluster_id
         self._pools: OrderedDict[tuple[str, int, Address], BrokerPool] = OrderedDict()
 
     def pool(self, principal: str, member: ClusterMember) -> BrokerPool:
@@ -61,7 +63,7 @@ class UserPools:
             while True:  # the pool limits the time
                 settings = await in_daemon_thread(partial(self._identities.settings, principal, failed=failed))
                 try:
-                    return await RawConnection.connect(Connector(settings), settings, address)
+                    return await connect_to_cluster(Connector(settings), settings, address, self._cluster_id)
                 except AuthenticationFailed:
                     failed = settings
                     await asyncio.sleep(_RETRY)

@@ -1,14 +1,13 @@
 """Converts changes to requests to the cluster: as few as Kafka's APIs allow, with a result for each resource.
 
-Changes of many callers are merged into one request, because Kafka processes a thousand resources about as fast as one.
-Kafka's controller limits the records of a request, so requests are limited too (`MAX_RESOURCES`, `MAX_OPERATIONS`). If
-a request is refused as a whole, the changes of each caller are sent apart. A request that may have arrived is never
-sent again.
+Changes of many callers are merged into one request (merging.py), because Kafka processes a thousand resources about as
+fast as one. If a merged request is refused as a whole, the changes of each caller are sent apart. A request that may
+have been carried out is never sent again, except changes with the same result (`may_repeat`) after error -1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.client.admin_sync import SyncAdminClient
@@ -34,17 +33,19 @@ from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
+from kconf.store.upstream.merging import groups_of, may_repeat
 
 if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
 
-MAX_RESOURCES: Final = 1000
-MAX_OPERATIONS: Final = 5000  # keys or partitions
 TIMEOUT: Final = 25.0
 """Seconds to wait for the cluster. Clients usually give up on a request after 30 s; before that, they should learn that
 the outcome is unknown."""
 
-_UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
+_UNCERTAIN: Final = frozenset(
+    {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.UNKNOWN_SERVER_ERROR}
+)
+"""Errors after which a change may have been made."""
 _OF_WHOLE: Final = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR})
 """Errors with which the controller refuses a whole request, such as one with too many records."""
 _UNAVAILABLE: Final = "the cluster is unavailable; the request was not sent to it; try again later"
@@ -91,33 +92,41 @@ def send(
 ) -> SendResult:
     """Send the changes of several callers. No two may be about the same resource, except credentials and ACLs."""
     sent = SendResult({}, set())
-    wanted = [(number, change) for number, changes in enumerate(callers) for change in changes]
+    wanted = list(callers)
     for kind in _KINDS:
-        of_kind = [each for each in wanted if isinstance(each[1], kind.types)]
-        if of_kind and (kind.can_validate or not validate_only):
-            for part in _parts(of_kind):
-                sent.add(_send_merged(transmit, kind, part, validate_only))
+        of_kind = [[each for each in changes if isinstance(each, kind.types)] for changes in wanted]
+        if kind.can_validate or not validate_only:
+            for group in groups_of(filter(None, of_kind)):
+                sent.add(_send_merged(transmit, kind, group, validate_only))
     return sent
 
 
 def _send_merged(
-    transmit: Transmit, kind: _Kind, part: Sequence[tuple[int, RequestedChange]], validate_only: bool
+    transmit: Transmit, kind: _Kind, group: Sequence[Sequence[RequestedChange]], validate_only: bool
 ) -> SendResult:
-    sent = _send(transmit, kind, [change for _, change in part], validate_only)
-    callers: dict[int, list[RequestedChange]] = {}
-    for number, change in part:
-        callers.setdefault(number, []).append(change)
-    if len(callers) == 1 or not _is_refused_as_a_whole(sent, {kind.resource(change) for _, change in part}):
+    together = [change for changes in group for change in changes]
+    sent = _send(transmit, kind, together, validate_only)
+    failure = _failure_of_whole(sent, set(map(kind.resource, together)))
+    if len(group) == 1 or failure is None:
         return sent
+    is_certain = validate_only or failure.code not in _UNCERTAIN  # that nothing was changed
     apart = SendResult({}, set())
-    for changes in callers.values():
-        apart.add(_send(transmit, kind, changes, validate_only))
+    for changes in group:
+        if is_certain or all(map(may_repeat, changes)):
+            apart.add(_send(transmit, kind, changes, validate_only))
+        else:
+            resources = set(map(kind.resource, changes))
+            apart.add(SendResult(dict.fromkeys(resources, failure), resources))
     return apart
 
 
-def _is_refused_as_a_whole(sent: SendResult, resources: set[Resource]) -> bool:
+def _failure_of_whole(sent: SendResult, resources: set[Resource]) -> ApiError | None:
+    """The error with which a request was refused as a whole, if any."""
     failures = set(sent.refused.values())
-    return sent.refused.keys() == resources and len(failures) == 1 and failures.pop().code in _OF_WHOLE
+    if sent.refused.keys() != resources or len(failures) != 1:
+        return None
+    (failure,) = failures
+    return failure if failure.code in _OF_WHOLE else None
 
 
 def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> SendResult:
@@ -129,7 +138,7 @@ def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only
     except KafkaError as error:
         failures = dict.fromkeys(by_item, _whole_failure(error))
     refused = {by_item[item]: failure for item, failure in failures.items()}
-    unknown = {resource for resource, failure in refused.items() if failure.code in _UNANSWERED}
+    unknown = {resource for resource, failure in refused.items() if failure.code in _UNCERTAIN}
     unknown -= {resource for resource, failure in refused.items() if failure.message == _UNAVAILABLE}
     return SendResult(refused, unknown)
 
@@ -139,29 +148,6 @@ def _whole_failure(error: KafkaError) -> ApiError:
     if isinstance(error, ConnectionFailed | RequestTimedOut):
         return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _UNAVAILABLE)
     return error.failure()
-
-
-def _parts(changes: Sequence[tuple[int, RequestedChange]]) -> Iterator[list[tuple[int, RequestedChange]]]:
-    part: list[tuple[int, RequestedChange]] = []
-    operations = 0
-    for each in changes:
-        size = _size(each[1])
-        if part and (len(part) >= MAX_RESOURCES or operations + size > MAX_OPERATIONS):
-            yield part
-            part, operations = [], 0
-        part.append(each)
-        operations += size
-    if part:
-        yield part
-
-
-def _size(change: RequestedChange) -> int:
-    """About the number of records that the controller writes for a change."""
-    if isinstance(change, ResourceAlterations | ClientQuotaAlteration):
-        return len(change.alterations)
-    if isinstance(change, NewTopic):
-        return 1 + max(1, change.partitions, len(change.assignment)) + len(change.configs)
-    return change.partitions if isinstance(change, NewPartitions) else 1
 
 
 def _alter_configs(changes: Sequence[ResourceAlterations], validate_only: bool) -> Call[Any, Any, Any]:

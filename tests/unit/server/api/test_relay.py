@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -200,6 +201,60 @@ def test_with_an_authorizer_only_what_is_decoded_is_served() -> None:
         assert 8 not in found
         with pytest.raises(RemoteProtocolError, match="not supported"):
             await world.send(frame_of(OFFSET_COMMIT, 3), connection(1))
+
+    play(scene, static={"authorizer.class.name": AUTHORIZER})
+
+
+def test_a_gateway_with_its_own_acls_checks_them_also_if_it_acts_as_its_users() -> None:
+    """The brokers know only the rights of the user on the cluster."""
+
+    async def scene(world: World) -> None:
+        world.brokers.acts_as_users = True
+        assert (await world.served(connection(1)))[8] == (2, 99)
+
+        world.context = replace(world.context, has_own_acls=True)
+        world.pipeline = RequestPipeline(world.context)
+        caller = connection(1)
+        caller.authorize = lambda *_: False
+        found = await world.served(caller)
+        assert (found[15], 8 in found) == ((0, 6), False)
+        with pytest.raises(RemoteProtocolError, match="not supported"):
+            await world.send(frame_of(OFFSET_COMMIT, 3), caller)
+        answer = await world.ask("DescribeGroups", 5, DescribeGroupsRequest(["g"], False), caller)
+        assert [each.error_code for each in answer.groups] == [ErrorCode.GROUP_AUTHORIZATION_FAILED]
+        assert world.brokers.asked == []
+
+    play(scene, static={"authorizer.class.name": AUTHORIZER})
+
+
+@pytest.mark.parametrize(
+    ("rights", "has_own_acls", "acts_as_users", "is_forwarded"),
+    [
+        ("some", False, False, False),
+        ("all", False, False, True),  # such as a super user
+        ("some", True, False, True),
+        ("some", False, True, True),
+    ],
+)
+def test_nobody_is_authorized_by_acls_that_are_not_current(
+    monkeypatch: pytest.MonkeyPatch, rights: str, has_own_acls: bool, acts_as_users: bool, is_forwarded: bool
+) -> None:
+    async def scene(world: World) -> None:
+        world.brokers.acts_as_users = acts_as_users
+        world.context = replace(world.context, has_own_acls=has_own_acls)
+        world.pipeline = RequestPipeline(world.context)
+        monkeypatch.setattr(MemoryStore, "is_reachable", False)
+        caller = connection(1)
+        if rights == "some":
+            caller.authorize = lambda *_: True
+        world.answers("FindCoordinator", 4, FindCoordinatorResponse(coordinators=[]))
+        wanted = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+        if is_forwarded:
+            await world.ask("FindCoordinator", 4, wanted, caller)
+        else:
+            with pytest.raises(UpstreamUnavailable, match="the ACLs of the cluster are unknown"):
+                await world.ask("FindCoordinator", 4, wanted, caller)
+        assert len(world.brokers.asked) == is_forwarded
 
     play(scene, static={"authorizer.class.name": AUTHORIZER})
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
@@ -273,6 +274,36 @@ def test_committed_offsets_of_several_groups_are_checked_one_by_one(monkeypatch:
         ("g", ["orders"]),
         ("all", None),
     ]
+
+
+def test_topic_ids_that_the_gateway_does_not_know_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the caller may describe such a topic is unknown."""
+    known, unknown = UUID(int=1), UUID(int=2)
+    snapshot = SimpleNamespace(topic_ids={known: "orders", UUID(int=3): "hidden"})
+    context = SimpleNamespace(service=SimpleNamespace(state=SimpleNamespace(snapshot=snapshot)))
+
+    def answer(asked: Any) -> OffsetFetchResponse:
+        """The broker shows all topics, since the gateway's account may describe them."""
+        partitions = [OffsetFetchResponsePartitions(0, 5)]
+        topics = [OffsetFetchResponseTopics("", UUID(int=each).bytes, partitions) for each in (1, 2, 3)]
+        return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(each.group_id, topics) for each in asked.groups])
+
+    broker = Broker(offsets, monkeypatch, answer)
+    topics = [OffsetFetchRequestTopics("", UUID(int=each).bytes, [0]) for each in (0, 1, 2, 3)]
+    wanted = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=topics)])
+    caller = call(*RIGHTS, version=10)
+    named = asyncio.run(offsets.handle_fetch(cast(ServerContext, context), wanted, caller, 1))
+    everything = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
+    listed = asyncio.run(offsets.handle_fetch(cast(ServerContext, context), everything, caller, 1))
+
+    assert [[each.topic_id for each in group.topics or ()] for group in broker.asked[0].groups] == [[known.bytes]]
+    assert [(each.topic_id, each.partitions[0].error_code) for each in named.groups[0].topics] == [
+        (known.bytes, 0),
+        (bytes(16), ErrorCode.UNKNOWN_TOPIC_ID),
+        (unknown.bytes, ErrorCode.UNKNOWN_TOPIC_ID),
+        (UUID(int=3).bytes, NO_TOPIC),
+    ]
+    assert [each.topic_id for each in listed.groups[0].topics] == [known.bytes]
 
 
 def test_committed_offsets_are_deleted_for_topics_that_may_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

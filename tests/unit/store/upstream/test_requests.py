@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from kconf.client.calls.base import Call
 from kconf.errors import ApiError, ConnectionFailed, ErrorCode
-from kconf.model.alteration import AlterConfigOp, NewPartitions, NewTopic, OpType, ResourceAlterations
+from kconf.model.alteration import (
+    AlterConfigOp,
+    DeletedTopic,
+    NewPartitions,
+    NewTopic,
+    OpType,
+    ResourceAlterations,
+)
 from kconf.model.resource import Resource
 from kconf.model.results import Results
-from kconf.store.upstream.requests import MAX_OPERATIONS, MAX_RESOURCES, send
+from kconf.store.upstream.merging import MAX_BYTES, MAX_OPERATIONS, MAX_RESOURCES
+from kconf.store.upstream.requests import send
 
 
 class Cluster:
@@ -40,13 +49,39 @@ def test_many_callers_share_one_request() -> None:
     assert not cluster.calls[0].repeatable
 
 
-def test_requests_are_bounded() -> None:
+def test_merged_requests_are_bounded() -> None:
     cluster = Cluster()
-    send(cluster, [[altered(number) for number in range(MAX_RESOURCES + 1)]])
+    send(cluster, [[altered(number)] for number in range(MAX_RESOURCES + 1)])
     assert [len(each.items) for each in cluster.calls] == [MAX_RESOURCES, 1]
     cluster = Cluster()
-    send(cluster, [[altered(number, 40) for number in range(2 * MAX_OPERATIONS // 40)]])
+    send(cluster, [[altered(number, 40)] for number in range(2 * MAX_OPERATIONS // 40)])
     assert [len(each.items) for each in cluster.calls] == [MAX_OPERATIONS // 40] * 2
+
+
+def test_large_values_do_not_share_a_request_with_many_others() -> None:
+    """A request beyond socket.request.max.bytes closes the connection, which leaves all its changes unknown."""
+    value = "x" * 32_767
+
+    def large(number: int) -> ResourceAlterations:
+        return ResourceAlterations(Resource.topic(f"t{number}"), [AlterConfigOp(OpType.SET, "key", value)])
+
+    per_request = MAX_BYTES // (len(value) + 100)
+    cluster = Cluster()
+    send(cluster, [[large(number)] for number in range(2 * per_request)])
+    assert [len(each.items) for each in cluster.calls] == [per_request] * 2
+
+    topics = [NewTopic(f"t{number}", 1, 1, (), [("key", value)]) for number in range(2 * per_request)]
+    cluster = Cluster()
+    send(cluster, [[each] for each in topics])
+    assert [len(each.items) for each in cluster.calls] == [per_request] * 2
+
+
+def test_the_changes_of_one_caller_are_never_split() -> None:
+    """Kafka writes those of one request together or not at all."""
+    cluster = Cluster()
+    many = [altered(number) for number in range(2 * MAX_RESOURCES)]
+    send(cluster, [[altered(-1)], many, [altered(-2)], [altered(-3)]])
+    assert [len(each.items) for each in cluster.calls] == [1, 2 * MAX_RESOURCES, 2]
 
 
 def test_topics_count_with_their_partitions() -> None:
@@ -77,6 +112,42 @@ def test_a_request_that_is_refused_as_a_whole_is_sent_again_for_each_caller() ->
     answers = send(cluster, [[altered(0)], [altered(1), altered(2)], [altered(3)]])
     assert [len(each.items) for each in cluster.calls] == [4, 1, 2, 1]
     assert answers.refused == {Resource.topic("t1"): failure, Resource.topic("t2"): failure}
+
+
+@pytest.mark.parametrize("op", [OpType.APPEND, OpType.SUBTRACT])
+def test_a_change_that_cannot_be_repeated_is_not_sent_again_after_error_minus_1(op: OpType) -> None:
+    """With this error, Kafka does not say whether it made the changes. The intents stay open."""
+    failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    cluster = StrictCluster(Resource.topic("t1"), failure)
+    added = ResourceAlterations(Resource.topic("t2"), [AlterConfigOp(op, "key", "1")])
+    topics = [Resource.topic(f"t{number}") for number in range(3)]
+
+    answers = send(cluster, [[altered(0)], [altered(1)], [added]])
+
+    assert [list(each.items) for each in cluster.calls] == [topics, [topics[0]], [topics[1]]]
+    assert answers.refused == dict.fromkeys(topics[1:], failure)
+    assert answers.unknown == set(topics[1:])
+
+    new = [NewTopic("t0", 1, 1)], [NewTopic("t1", 1, 1)]
+    larger = [NewPartitions("t0", 2)], [NewPartitions("t1", 2)]
+    deleted = [DeletedTopic("t0", uuid4())], [DeletedTopic("t1", uuid4())]
+    for changes in (new, larger, deleted):
+        refusing = Cluster(error=failure.error())
+        answers = send(refusing, changes)
+        assert len(refusing.calls) == 1
+        assert answers.unknown == set(topics[:2])
+
+
+def test_such_a_change_is_sent_again_if_the_error_says_that_nothing_was_changed() -> None:
+    failure = ApiError(ErrorCode.POLICY_VIOLATION, "too many")
+    cluster = StrictCluster(Resource.topic("t1"), failure)
+    added = ResourceAlterations(Resource.topic("t0"), [AlterConfigOp(OpType.APPEND, "key", "1")])
+
+    answers = send(cluster, [[added], [altered(1)]])
+
+    assert len(cluster.calls) == 3
+    assert answers.refused == {Resource.topic("t1"): failure}
+    assert answers.unknown == set()
 
 
 @pytest.mark.parametrize("code", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.CLUSTER_AUTHORIZATION_FAILED])

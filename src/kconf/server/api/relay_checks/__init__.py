@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from kconf.server.api.relay_checks import cluster, groups, offsets, partitions, transactions
-from kconf.server.api.relay_checks.checked import Handler, at_broker
+from kconf.server.api.relay_checks.checked import Handler, at_broker, unless_stale
 
-HANDLERS: Final[dict[int, Handler]] = {
+_HANDLERS: Final[dict[int, Handler]] = {
     2: at_broker(partitions.handle_list_offsets),
     9: at_broker(offsets.handle_fetch),
     10: cluster.handle_find_coordinator,
@@ -28,3 +28,4 @@ HANDLERS: Final[dict[int, Handler]] = {
     66: at_broker(transactions.handle_list),
     69: at_broker(groups.handle_consumer_groups),
 }
+HANDLERS: Final = {key: unless_stale(each) for key, each in _HANDLERS.items()}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
-from kconf.server.api.upstream_requests import node_of, refused
+from kconf.errors import UpstreamUnavailable
+from kconf.model.acl import allow_all
+from kconf.server.api.upstream_requests import node_of, refused, upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -22,6 +24,22 @@ def at_broker(handler: BrokerHandler) -> Handler:
     async def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
         node = node_of(context, call.connection)
         return refused(request) if node is None else await handler(context, request, call, node)
+
+    return handle
+
+
+def unless_stale(handler: Handler) -> Handler:
+    """A handler that needs the current ACLs of the cluster, unless they do not decide about the caller.
+
+    While they are unknown, the connection is closed, as for a broker that cannot be reached.
+    """
+
+    async def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
+        decides = call.authorize is not allow_all and not context.has_own_acls
+        if decides and context.service.is_stale and not upstream_of(context).brokers.acts_as_users:
+            why = context.service.store.stale_reason or "the state of the cluster is not current"
+            raise UpstreamUnavailable(f"the ACLs of the cluster are unknown: {why}")
+        return await handler(context, request, call)
 
     return handle
 

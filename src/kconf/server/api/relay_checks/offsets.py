@@ -6,7 +6,6 @@ from uuid import UUID
 
 from kconf.errors import ErrorCode
 from kconf.model.acl import AclType, Operation
-from kconf.protocol.messages.metadata import NO_UUID
 from kconf.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -29,6 +28,7 @@ from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_WITH_IDS = 10  # from this version: topic ids instead of names
 
 
 async def handle_fetch(
@@ -89,12 +89,13 @@ def _split(
         return None, []
     asked, hidden = [], []
     for topic in in_slices(group.topics):
-        name = _name(context, topic)
-        if name is None or _may_describe(call, name):  # the broker answers for unknown ids
+        name = _name(context, topic, call)
+        if _may_describe(call, name):
             asked.append(topic)
         else:
+            code = _DENIED if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
             partitions = [
-                OffsetFetchResponsePartitions(each, -1, -1, "", _DENIED) for each in in_slices(topic.partition_indexes)
+                OffsetFetchResponsePartitions(each, -1, -1, "", code) for each in in_slices(topic.partition_indexes)
             ]
             hidden.append(OffsetFetchResponseTopics(topic.name, topic.topic_id, partitions))
     return asked, hidden
@@ -102,13 +103,14 @@ def _split(
 
 def _is_visible(context: ServerContext, topic: OffsetFetchResponseTopics, call: ApiRequest) -> bool:
     """Whether the caller may describe a topic in the response, also if it requested all topics."""
-    name = _name(context, topic)
-    return name is None or _may_describe(call, name)
+    return _may_describe(call, _name(context, topic, call))
 
 
-def _name(context: ServerContext, topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics) -> str | None:
-    """The name of a topic, or None if its id is unknown."""
-    if topic.topic_id == NO_UUID:
+def _name(
+    context: ServerContext, topic: OffsetFetchRequestTopics | OffsetFetchResponseTopics, call: ApiRequest
+) -> str | None:
+    """The name of a topic, or None if its id is unknown, so that nobody is authorized for it."""
+    if call.version < _WITH_IDS:
         return topic.name
     return context.service.state.snapshot.topic_ids.get(UUID(bytes=topic.topic_id))
 
