@@ -215,3 +215,41 @@ def test_a_snapshot_of_a_cluster_with_a_server_journal_does_not_make_changes_lat
     assert [(row["value"], row["origin"]) for row in rows(lake, "history", "open")] == [("3", "kconf")]
     assert rows(lake, "state")[0]["time"] == at(3), "no clock of the snapshot's"
     assert rows(lake, "state")[0]["looked"]
+
+
+@pytest.mark.parametrize("records", [False, True], ids=["snapshots", "client and snapshots"])
+def test_a_corrected_snapshot_removes_what_it_no_longer_shows(lake: Lake, tmp_path: Path, records: bool) -> None:
+    """In the middle, at the end and as the only one; also if nothing is left of it."""
+    looks, archive = tmp_path / "looks", tmp_path / "archive"
+    archive.mkdir()
+    if records:
+        (line,) = Journal(CLUSTER, Random(1), time=START).set("topic", "recorded", "retention.ms", "5")
+        line |= {"epoch": 0, "revision": START * 1000, "sequence": 0, "origin": "client"}
+        (archive / "1.jsonl").write_text(f"{json.dumps(line)}\n")
+    wrong, kept = [topic("wrong", "W"), override("wrong", "retention.ms", "1")], [topic("kept", "K")]
+    sources = Sources([str(archive)], [str(looks)])
+    for minute in (10, 20, 30):
+        snapshot(looks, minute, [*kept, *(wrong if minute == 20 else [])])
+    run(lake, sources, Inputs(), print)
+    assert rows(lake, "topics", "topic = 'wrong'")
+
+    def left() -> list[list[Row]]:
+        return [rows(lake, name, "topic = 'wrong'") for name in ("topics",)] + [
+            rows(lake, name, "resource_name = 'wrong'") for name in ("snapshot", "history", "effective_config")
+        ]
+
+    snapshot(looks, 20, kept)
+    run(lake, sources, Inputs(), print)
+    assert left() == [[], [], [], []]
+
+    snapshot(looks, 30, [*kept, *wrong])
+    run(lake, sources, Inputs(), print)
+    assert rows(lake, "topics", "topic = 'wrong' AND exists")
+    snapshot(looks, 30, [])
+    run(lake, sources, Inputs(), print)
+    assert left() == [[], [], [], []]
+    assert [row["exists"] for row in rows(lake, "topics", "topic = 'kept'")] == [False]
+
+    before = sorted(map(repr, rows(lake, "history")))
+    silver.rebuild(lake)
+    assert sorted(map(repr, rows(lake, "history"))) == before

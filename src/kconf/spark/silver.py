@@ -32,6 +32,7 @@ from kconf.spark import files
 from kconf.spark.affected import FEW, Part, last_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.session import planned_for
+from kconf.spark.snapshot_intake import corrected_rounds
 from kconf.spark.transforms import followed
 from kconf.spark.transforms.history import (
     KEY,
@@ -80,9 +81,10 @@ def update(lake: Lake) -> bool:
     if set(note["followed"]) - set(state["followed"]):
         return rebuild(lake)  # the log may have changes that clients recorded
     both = [each for each in summaries if each in _two_records(note)]
-    if not both and not any(row["count"] for row in summaries.values()):
+    corrected = _corrected(lake, state, summaries, began)
+    if not both and not corrected and not any(row["count"] for row in summaries.values()):
         return False
-    again = _concerned(lake, journal, snapshot, summaries, both)
+    again = _concerned(lake, journal, snapshot, summaries, both, corrected)
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
     if not both and not any(_event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()):
@@ -292,13 +294,30 @@ def _adding_events(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     return snapshots.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
 
 
+def _corrected(lake: Lake, state: dict[str, Any], summaries: Summaries, began: dict[str, int]) -> list[str]:
+    """The clusters of which a snapshot that added events was replaced."""
+    rounds = corrected_rounds(lake)
+    new = (cluster for cluster in summaries if rounds.get(cluster, 0) > state["round"])
+    return [cluster for cluster in new if _adds_events(summaries[cluster], began.get(cluster))]
+
+
 def _concerned(
-    lake: Lake, journal: DataFrame, snapshot: DataFrame, summaries: Summaries, both: list[str]
+    lake: Lake,
+    journal: DataFrame,
+    snapshot: DataFrame,
+    summaries: Summaries,
+    both: list[str],
+    corrected: list[str],
 ) -> DataFrame | None:
-    """Resources that new rows may affect, in clusters with both recorded changes and snapshots; None if there are none.
+    """Resources to fold again; None if there are none: all of clusters with `corrected` snapshots, and those that new
+    rows may affect in clusters with both recorded changes and snapshots.
 
     A snapshot, or new lines of a followed log, may confirm or refute a recorded change of any resource.
     """
+    if corrected:
+        all_of_it = lake.read(HISTORY).where(F.col("cluster").isin(corrected)).select(*RESOURCE).distinct()
+        others = _concerned(lake, journal, snapshot, summaries, both, [])
+        return all_of_it if others is None else all_of_it.union(others).distinct()
     if not both:
         return None
     observed = [each for each in both if summaries[each]["snapshot"] or summaries[each]["followed"]]

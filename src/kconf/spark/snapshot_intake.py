@@ -1,7 +1,8 @@
 """Adds snapshots to bronze: only differences from the previous snapshot are stored.
 
 A snapshot may arrive late, between known ones: the differences of the following snapshot are then recomputed, because
-its predecessor changed. A known snapshot adds nothing; if its file was corrected, its rows are replaced.
+its predecessor changed. A known snapshot adds nothing; if its file was corrected, its rows are replaced. The commit
+note has the last round in which a snapshot of a cluster was `corrected`: no row says what it does not show any more.
 """
 
 from __future__ import annotations
@@ -50,13 +51,21 @@ def take_snapshots(lake: Lake, seen: DataFrame, number: int) -> Taken:
         again = [(each["cluster"], each["taken"]) for each in steps if _is_known(each, known) and each["step"]]
         mine = [(each["cluster"], each["taken"]) for each in steps if each["given"]]
         taken.facts = news.where(_at(mine)).count()
+        corrected = {cluster: number for cluster, at in mine if (cluster, at) in known}
+        note = {"round": number, "corrected": {**corrected_rounds(lake), **corrected}}
         if again:
-            lake.replace(SNAPSHOT, _at(again), news, {"round": number})
+            lake.replace(SNAPSHOT, _at(again), news, note)
         else:
-            lake.append(SNAPSHOT, news, note={"round": number})
+            lake.append(SNAPSHOT, news, note=note)
     finally:
         news.unpersist()
     return taken
+
+
+def corrected_rounds(lake: Lake) -> dict[str, int]:
+    """The last round of each cluster in which a known snapshot was replaced."""
+    found: dict[str, int] = lake.note(SNAPSHOT).get("corrected", {})
+    return found
 
 
 def _given(seen: DataFrame) -> list[Row]:
