@@ -92,7 +92,7 @@ def test_a_gateway_stops_if_the_cluster_gets_an_authorizer(tmp_path: Path, polls
         broker.start()
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 1
-        assert "the authorizer of the cluster has changed; the gateway stops" in errors
+        assert "the authorizer or the principals of the cluster have changed; the gateway stops" in errors
         assert "super.users, allow.everyone.if.no.acl.found" in errors
         assert "Traceback" not in errors
 

@@ -299,7 +299,9 @@ class Server:
             except ConfigurationError as error:
                 if not self.failure.done():
                     self.failure.set_exception(
-                        ConfigurationError(f"the authorizer of the cluster has changed; the gateway stops: {error}")
+                        ConfigurationError(
+                            f"the authorizer or the principals of the cluster have changed; the gateway stops: {error}"
+                        )
                     )
                 return
 

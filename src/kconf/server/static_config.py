@@ -34,13 +34,15 @@ _PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by 
 _MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.topics.policy.class.name": CREATE_POLICY}
 """Misspelled keys, as in KIP-133. They are refused, because ignoring a policy would allow everything."""
 _OF_GATEWAYS: Final = "gateway."
-_UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
+_PRINCIPAL_BUILDER: Final = "principal.builder.class"
+_UNSUPPORTED: Final = {_PRINCIPAL_BUILDER: "a principal builder"}
 _STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener prefix
 _AUTHORIZER: Final = "authorizer.class.name"
 _AUTHORIZER_SETTINGS: Final = (_AUTHORIZER, "super.users", "allow.everyone.if.no.acl.found")
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _CLIENT_AUTH: Final = "ssl.client.auth"
 _MAPPING_RULES: Final = "ssl.principal.mapping.rules"
+_DEFAULT_RULES: Final = "DEFAULT"
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -129,7 +131,7 @@ def check_gateway(
             )
     elif authorizer is not None:
         _check_authorizer_settings(own, authorizer)
-        _check_mapping_rules(own, brokers)
+        _check_principals(own, brokers)
     for name, value in own.items():
         if name.endswith(_MECHANISMS) and "SCRAM" in value:
             _check_scram(f"{name}={value}", own, reads_log=reads_log)
@@ -151,22 +153,31 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
         )
 
 
-def _check_mapping_rules(own: Mapping[str, str], brokers: Mapping[str, str]) -> None:
-    """Refuse a gateway at which the owner of a certificate would be another principal than on the brokers."""
+def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str]) -> None:
+    """Refuse a gateway at which a client would be another principal than on the brokers."""
+    builders = _values(brokers, _PRINCIPAL_BUILDER).difference(("", *_DEFAULT_CLASSES))
+    if builders:
+        raise ConfigurationError(
+            f"the brokers have {_PRINCIPAL_BUILDER}={', '.join(sorted(builders))}, so a client could be another"
+            f" principal at the gateway, which kconf cannot prevent; give the gateway its own ACLs ({ACL_FILE})"
+        )
     has_certificates = any(
         name.endswith(_CLIENT_AUTH) and value.strip().lower() in ("required", "requested")
         for name, value in own.items()
     )
-    if has_certificates and _is_set(brokers, _MAPPING_RULES) and not _is_set(own, _MAPPING_RULES):
+    theirs, ours = _values(brokers, _MAPPING_RULES), _values(own, _MAPPING_RULES)
+    # An empty value is one that the brokers do not show.
+    are_equal = bool(ours) if "" in theirs else theirs >= (ours or {_DEFAULT_RULES})
+    if has_certificates and theirs and not are_equal:
         raise ConfigurationError(
-            f"the brokers have {_MAPPING_RULES}: configure the gateway with the same rules, because the ACLs of the"
-            " cluster are for the resulting principals"
+            f"the brokers have {_MAPPING_RULES}={'; '.join(sorted(theirs))}: configure the gateway with the same rules,"
+            " because the ACLs of the cluster are for the resulting principals"
         )
 
 
-def _is_set(configs: Mapping[str, str], name: str) -> bool:
-    """Whether a key is set, for all listeners or for one."""
-    return any(each == name or each.endswith(f".{name}") for each in configs)
+def _values(configs: Mapping[str, str], name: str) -> set[str]:
+    """The values of a key, for all listeners or for one."""
+    return {value.strip() for each, value in configs.items() if each == name or each.endswith(f".{name}")}
 
 
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:

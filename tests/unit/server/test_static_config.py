@@ -64,10 +64,37 @@ def test_certificates_need_the_mapping_rules_of_the_brokers(brokers: dict[str, s
         check_gateway(CERTIFICATES, KAFKAS, brokers=brokers)
 
 
+OTHER_RULES = {"ssl.principal.mapping.rules": "DEFAULT"}
+
+
+@pytest.mark.parametrize(("own", "brokers"), [(RULES, OTHER_RULES), (OTHER_RULES, RULES)])
+def test_certificates_need_the_same_mapping_rules_as_on_the_brokers(
+    own: dict[str, str], brokers: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigurationError, match="configure the gateway with the same rules"):
+        check_gateway({**CERTIFICATES, **own}, KAFKAS, brokers=brokers)
+
+
+BUILDER = "principal.builder.class"
+
+
+@pytest.mark.parametrize("name", [BUILDER, f"listener.name.clients.{BUILDER}"])
+def test_principals_that_only_the_brokers_can_build_stop_the_start(name: str) -> None:
+    brokers = {name: "com.example.ByDepartment"}
+    with pytest.raises(ConfigurationError, match=r"principal\.builder\.class=com\.example\.ByDepartment"):
+        check_gateway(SETTINGS, KAFKAS, brokers=brokers)
+    check_gateway(FILE, KAFKAS, brokers=brokers)
+    check_gateway({}, None, brokers=brokers)
+    kafkas = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+    check_gateway(SETTINGS, KAFKAS, brokers={name: kafkas})
+
+
 @pytest.mark.parametrize(
     ("own", "authorizer", "brokers"),
     [
         ({**CERTIFICATES, **RULES}, KAFKAS, RULES),
+        ({**CERTIFICATES, **RULES}, KAFKAS, {}),
+        (CERTIFICATES, KAFKAS, OTHER_RULES),
         ({**CERTIFICATES, "listener.name.tls.ssl.principal.mapping.rules": "DEFAULT"}, KAFKAS, LISTENER_RULES),
         (CERTIFICATES, KAFKAS, {}),
         (SETTINGS, KAFKAS, RULES),

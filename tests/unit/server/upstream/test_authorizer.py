@@ -56,7 +56,7 @@ async def _turns() -> None:
 def test_a_gateway_without_the_settings_of_the_authorizer_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = stopped(monkeypatch, {}, STANDARD)
     assert reason is not None
-    assert reason.startswith("the authorizer of the cluster has changed; the gateway stops: ")
+    assert reason.startswith("the authorizer or the principals of the cluster have changed; the gateway stops: ")
     assert "super.users" in reason
 
 
