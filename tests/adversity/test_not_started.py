@@ -141,7 +141,7 @@ def _serve(place: Path, *options: str) -> tuple[str, int]:
     given = ["--store", f"sqlite:///{place}/kconf.db"] if "--store" not in options else []
     listen = ["--listen", "127.0.0.1:0"] if "--listen" not in options else []
     command = [sys.executable, "-m", "kconf", "serve", *listen, *given, *options]
-    done = subprocess.run(command, cwd=place, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(command, cwd=place, capture_output=True, timeout=120, check=False)
     assert done.stdout == b""
     return done.stderr.decode(), done.returncode
 

@@ -150,7 +150,7 @@ def _has_leader(ensemble: Ensemble) -> bool:
 def _session(zookeeper: ZooKeeper, chroot: str, node_id: int) -> int:
     """The ID of a server's current session; 0 if it is not registered."""
     client = KazooClient(hosts=zookeeper.address)
-    client.start(timeout=30)
+    client.start(timeout=120)
     try:
         found = client.exists(f"{chroot}/kconf/servers/{node_id}")
         return int(found.ephemeralOwner) if found else 0

@@ -163,7 +163,7 @@ def test_an_interrupted_copy_is_not_a_store_and_the_next_one_replaces_it(
 ) -> None:
     target = zookeeper.url(chroot)
     client = KazooClient(hosts=zookeeper.address)
-    client.start(timeout=30)
+    client.start(timeout=120)
     client.create(
         f"{chroot}/kconf/copying", b"", makepath=True
     )  # the first thing that a copy creates, and the last that it would remove

@@ -31,7 +31,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[set[str]]:
     archive: Path = tmp_path_factory.mktemp("archive")
     with KconfProcess(args=["--metrics", "127.0.0.1:0", "--archive", str(archive)]) as server:
         assert server.metrics_url is not None
-        with urlopen(server.metrics_url, timeout=30) as answer:
+        with urlopen(server.metrics_url, timeout=120) as answer:
             yield set(TYPE.findall(answer.read().decode()))
 
 

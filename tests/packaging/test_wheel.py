@@ -65,7 +65,7 @@ def server(alone: Path, tmp_path: Path) -> Iterator[str]:
         yield ready[1]
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def test_the_wheel_has_the_package_and_nothing_else(built: Path) -> None:

@@ -123,7 +123,7 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
     restart(own_server)
 
     assert own_server.pid != pid
-    found = confluent.describe_configs([ConfluentResource("topic", topic)], request_timeout=30)
+    found = confluent.describe_configs([ConfluentResource("topic", topic)], request_timeout=120)
     (entries,) = [future.result(60) for future in found.values()]
     assert entries["segment.ms"].value == "5"
     assert _once_connected(python.describe_cluster)["cluster_id"] == cluster

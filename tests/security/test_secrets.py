@@ -209,7 +209,7 @@ def test_a_start_that_fails_shows_no_secret(tmp_path: Path) -> None:
             ],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
         assert done.returncode == 1

@@ -44,7 +44,7 @@ def test_a_secret_is_decrypted_and_is_in_no_znode(
 def test_with_a_secret_the_key_of_the_seals_is_readable_for_kconf_alone(zookeeper: ZooKeeper, chroot: str) -> None:
     with KconfProcess(store=zookeeper.url(chroot), properties={"password.encoder.secret": "the-encoders-own"}):
         client = KazooClient(hosts=zookeeper.address)
-        client.start(timeout=30)
+        client.start(timeout=120)
         with pytest.raises(NoAuthError):
             client.get(f"{chroot}/kconf/seal")
         client.stop()

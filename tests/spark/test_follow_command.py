@@ -42,7 +42,7 @@ def following(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def get(url: str) -> str:
-    with urlopen(url, timeout=30) as answer:
+    with urlopen(url, timeout=120) as answer:
         return str(answer.read().decode())
 
 

@@ -43,7 +43,7 @@ class Daemon:
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
 
     def wait_for(self, pattern: str) -> None:
         end = time.monotonic() + DEADLINE

@@ -13,7 +13,7 @@ from lab.zookeeper import ZooKeeper
 def readable_znodes(zookeeper: ZooKeeper, chroot: str) -> Iterator[tuple[str, bytes]]:
     """Path and data of every znode below a path that can be read without a login."""
     client = KazooClient(hosts=zookeeper.address)
-    client.start(timeout=30)
+    client.start(timeout=120)
     waiting = [chroot]
     while waiting:
         path = waiting.pop()

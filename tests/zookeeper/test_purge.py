@@ -99,7 +99,7 @@ def test_a_purge_of_very_many_lets_others_through(
 
     monkeypatch.setattr(store._session, "get_many", get_many)
     made = [znodes.create_async("/config/changes/config_change_", b"{}", sequence=True) for _ in range(700)]
-    assert all(each.get(timeout=30) for each in made)
+    assert all(each.get(timeout=120) for each in made)
 
     assert not purger.purge(3600, PASSED)
     assert len(asked) == 1

@@ -36,7 +36,7 @@ def test_a_session_of_another_client_expires(zookeeper: ZooKeeper, chroot: str) 
 
     expire(zookeeper.address, client.get(chroot)[1].ephemeralOwner)
 
-    assert [states.get(timeout=30) for _ in range(3)] == ["SUSPENDED", "LOST", "CONNECTED"]
+    assert [states.get(timeout=120) for _ in range(3)] == ["SUSPENDED", "LOST", "CONNECTED"]
     assert client.retry(client.exists, chroot) is None
     _close(client)
 
@@ -67,12 +67,12 @@ def test_a_frozen_server_is_silent_until_it_thaws() -> None:
         silent = server.ask("ruok", timeout=0.2)
         server.thaw()
 
-        assert (silent, server.ask("ruok", timeout=30)) == ("", "imok")
+        assert (silent, server.ask("ruok", timeout=120)) == ("", "imok")
 
 
 def _client(address: str) -> KazooClient:
     client = KazooClient(hosts=address, connection_retry={"max_tries": -1}, command_retry={"max_tries": -1})
-    client.start(timeout=30)
+    client.start(timeout=120)
     return client
 
 
