@@ -124,7 +124,7 @@ def fill(lake: Lake, today: datetime) -> None:
 def rendered(where: Path) -> Path:
     """Write the report next to the lake, and check that no other file is left."""
     command = [sys.executable, "-m", "kconf", "lake", "report", str(where / "r.html"), "--lake", str(where / "lake")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     assert [each.name for each in where.iterdir() if each.name.startswith(".")] == []
     return where / "r.html"

@@ -46,7 +46,7 @@ class SmallDisk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._keeper.communicate(timeout=30)
+        self._keeper.communicate(timeout=280)
 
     @property
     def seen(self) -> Path:

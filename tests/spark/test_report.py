@@ -151,7 +151,7 @@ def test_it_can_go_to_stdout(spark: SparkSession, tmp_path: Path) -> None:
     put(lake, HISTORY, INTERVALS[:1])
     finish(lake, [HISTORY])
     command = [sys.executable, "-m", "kconf", "lake", "report", "-", "--lake", lake.uri]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=True)
 
     assert tree(done.stdout).tag == "html"
 
