@@ -9,16 +9,18 @@ from tests.conformance.differential.duel import Score, report
 from tests.conformance.differential.front import REFUSED, front_duel
 from tests.conformance.differential.programme import DRAWN, common_versions, drawn, play
 from tests.conformance.differential.scenarios.data_plane import await_coordinators, coordinators
+from tests.support.targets import one_of
 
 FAMILIES = {**{name: each for name, each in DRAWN.items() if name != "features"}, "coordinators": coordinators}
 SHORT, LONG = range(1, 2), range(2, 12)
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("version", one_of("4.3.1", ["3.9.2"]))
 @pytest.mark.parametrize("rounds", [SHORT, pytest.param(LONG, marks=pytest.mark.full)], ids=["short", "long"])
-def test_the_answers_of_a_gateway_are_those_of_its_cluster(rounds: range) -> None:
+def test_the_answers_of_a_gateway_are_those_of_its_cluster(version: str, rounds: range) -> None:
     score = Score()
-    with KafkaBroker() as kafka, front_duel(kafka, score) as pair:
+    with KafkaBroker(version) as kafka, front_duel(kafka, score) as pair:
         await_coordinators(pair.kafka)
         play(pair, drawn(rounds, FAMILIES), common_versions(pair, without=REFUSED))
     assert not score.found, report(score.found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from kconf.configdef.key import ConfigDef, UpdateMode
@@ -12,12 +12,21 @@ from kconf.model.resource import ResourceType
 
 @dataclass(frozen=True)
 class Catalog:
-    """The keys of topics, brokers, groups and client-metrics subscriptions."""
+    """The keys of topics, brokers, groups and client-metrics subscriptions.
+
+    `client_metrics_defaults`: whether DescribeConfigs shows the keys of a subscription that are not set.
+    """
 
     topic: ConfigDef
     broker: ConfigDef
     group: ConfigDef
     client_metrics: ConfigDef
+    client_metrics_defaults: bool = True  # since 4.1
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether groups have configs: since 4.0."""
+        return bool(self.group)
 
     def of(self, kind: ResourceType) -> ConfigDef:
         """The keys of a resource type."""
@@ -53,8 +62,13 @@ def with_keys(base: Catalog, added: Mapping[ResourceType, ConfigDef]) -> Catalog
         more = added.get(kind)
         return base.of(kind) if not more else dict(sorted({**base.of(kind), **more}.items()))
 
-    kinds = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
-    return Catalog(*map(merged, kinds))
+    return replace(
+        base,
+        topic=merged(ResourceType.TOPIC),
+        broker=merged(ResourceType.BROKER),
+        group=merged(ResourceType.GROUP),
+        client_metrics=merged(ResourceType.CLIENT_METRICS),
+    )
 
 
 @cache

@@ -13,6 +13,8 @@ from kconf.configdef.releases.data import BASE, RELEASES, ReleaseData, release_d
 from kconf.configdef.validators import Validator, list_of, validator_of
 from kconf.model.entry import ValueType
 
+_ONLY_SET_CLIENT_METRICS: Final = ("3.9", "4.0")
+"""The releases that describe only the keys of a client-metrics subscription that are set, and not their type."""
 KINDS: Final = ("topic", "broker", "group", "client_metrics")
 
 
@@ -25,7 +27,8 @@ def catalog_of(release: str) -> Catalog:
     base, removed = kafka_43(), _removed()
     broker = _keys("broker", base.broker, removed, data)
     found = {kind: _keys(kind, getattr(base, kind), removed, data) for kind in KINDS if kind != "broker"}
-    return Catalog(**{kind: _bounded(keys, broker) for kind, keys in found.items()}, broker=broker)
+    topic, group, client_metrics = (_bounded(found[kind], broker) for kind in ("topic", "group", "client_metrics"))
+    return Catalog(topic, broker, group, client_metrics, data.release not in _ONLY_SET_CLIENT_METRICS)
 
 
 @cache
@@ -43,7 +46,7 @@ def every_release() -> Catalog:
         }
         for kind in KINDS
     }
-    return Catalog(**found)
+    return Catalog(found["topic"], found["broker"], found["group"], found["client_metrics"])
 
 
 def _typed(key: ConfigKey) -> ConfigKey:

@@ -216,7 +216,7 @@ class _Decision(NamedTuple):
             return self._broker(stored, authorize)
         if kind == ResourceType.CLIENT_METRICS:
             return self._client_metrics(stored, authorize)
-        if kind == ResourceType.GROUP:
+        if kind == ResourceType.GROUP and self.node.resolver.catalog.has_groups:
             return self._group(stored, authorize)
         raise InvalidRequest(f"resources of type {int(kind)} cannot be altered with this request")
 

@@ -42,7 +42,8 @@ def handle(
     """The encoded body of the response, in parts. A coroutine if brokers have to be queried."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     state = context.service.state
-    if any(each.resource_type not in _TYPES for each in in_slices(request.resources)):
+    types = _TYPES if state.resolver.catalog.has_groups else _TYPES.keys() - {int(ResourceType.GROUP)}
+    if any(each.resource_type not in types for each in in_slices(request.resources)):
         # As in Kafka, one unknown type fails every resource of the request.
         failure = ApiError(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
         failed = [_failed(form, each, failure) for each in in_slices(request.resources)]

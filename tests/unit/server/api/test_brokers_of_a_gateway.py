@@ -10,9 +10,10 @@ from typing import Any, Self, cast
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.configdef.releases.catalogs import catalog_of
 from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, NotAuthorized
 from kconf.model.acl import Authorize, allow_all
-from kconf.model.entry import Entry, Source, Synonym, View
+from kconf.model.entry import Entry, Source, Synonym, ValueType, View
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.resource import Resource, ResourceType
@@ -64,9 +65,9 @@ class Broker:
         return dict.fromkeys(resources, self.view)
 
 
-def play(scene: Callable[[World], Awaitable[None]]) -> None:
+def play(scene: Callable[[World], Awaitable[None]], release: str = "4.3") -> None:
     async def played() -> None:
-        async with World() as world:
+        async with World(release) as world:
             await scene(world)
 
     asyncio.run(played())
@@ -75,7 +76,8 @@ def play(scene: Callable[[World], Awaitable[None]]) -> None:
 class World:
     """A gateway in front of brokers 1 and 2, of which the first is described. Broker 3 is fenced."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: str) -> None:
+        self.release = release
         self.brokers = {1: Broker(static(num_io_threads="40")), 2: Broker(static(num_io_threads="20"))}
         self.store = MemoryStore()
         self.describe(1)
@@ -91,7 +93,9 @@ class World:
 
     async def __aenter__(self) -> World:
         upstream = SimpleNamespace(for_broker=lambda member: self.brokers[member.id])
-        self.service = Service(self.store, node_id=1, catalog=kafka_43(), static={}, broker_catalog=kafka_43)
+        self.service = Service(
+            self.store, node_id=1, catalog=kafka_43(), static={}, broker_catalog=lambda: catalog_of(self.release)
+        )
         await self.service.start()
         self.context = ServerContext.over(self.service, lambda: 0.0, None, cast(UpstreamClient, upstream))
         return self
@@ -227,3 +231,27 @@ def test_fenced_brokers_are_listed_on_request() -> None:
         assert listed == [running, [*running, (3, "gateway", True)]]
 
     play(scene)
+
+
+@pytest.mark.parametrize(("release", "has_groups", "has_defaults"), [("3.9", 0, 0), ("4.0", 1, 0), ("4.1", 1, 1)])
+def test_groups_and_client_metrics_are_those_of_the_release(release: str, has_groups: int, has_defaults: int) -> None:
+    """As in Kafka: groups have configs since 4.0, and unset keys of client metrics are described since 4.1."""
+
+    async def scene(world: World) -> None:
+        code, _, configs = await world.describe_configs("g", ResourceType.GROUP)
+        assert (code, bool(configs)) == ((0, True) if has_groups else (ErrorCode.INVALID_REQUEST, False))
+        wanted = IncrementalAlterableConfig("consumer.session.timeout.ms", 0, "46000")
+        request = IncrementalAlterConfigsRequest(
+            [IncrementalAlterConfigsResource(ResourceType.GROUP, "g", [wanted])], True
+        )
+        (altered,) = (await incremental_alter_configs.handle(world.context, request, world.request())).responses
+        assert altered.error_code == (0 if has_groups else ErrorCode.INVALID_REQUEST)
+
+        code, _, configs = await world.describe_configs("m", ResourceType.CLIENT_METRICS)
+        assert (code, bool(configs)) == (0, bool(has_defaults))
+        resolver = world.service.state.resolver
+        entries = resolver.client_metrics({"interval.ms": "1000"}).entries
+        assert [each.name for each in entries if each.source is Source.CLIENT_METRICS] == ["interval.ms"]
+        assert {each.type for each in entries} >= ({ValueType.INT} if has_defaults else {ValueType.UNKNOWN})
+
+    play(scene, release)
