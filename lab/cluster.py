@@ -1,8 +1,12 @@
-"""A real Kafka cluster of several nodes, each broker and controller, for the duration of a `with` block."""
+"""A real Kafka cluster of several nodes, for the duration of a `with` block.
+
+Each node is broker and controller, or the cluster has one broker and one controller that can be stopped separately.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -66,3 +70,70 @@ class KafkaCluster:
     def controllers(self) -> str:
         """The controllers' own addresses."""
         return ",".join(node.address("CONTROLLER") for node in self.nodes)
+
+
+class _Controller(KafkaBroker):
+    """A controller that is no broker."""
+
+    def _role(self) -> dict[str, str]:
+        return {**super()._role(), "process.roles": "controller"}
+
+    def _server_properties(self) -> dict[str, str]:
+        found = super()._server_properties()
+        del found["advertised.listeners"], found["inter.broker.listener.name"]
+        return {**found, "listeners": f"CONTROLLER://{self.address('CONTROLLER')}"}
+
+    def _serves(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection((HOST, self._ports["CONTROLLER"]), timeout=5):
+            return True
+        return False
+
+
+class _Broker(KafkaBroker):
+    """A broker that is no controller."""
+
+    def __init__(self, controller: _Controller) -> None:
+        super().__init__(controller.version, node_id=controller.node_id + 1)
+        self.cluster_id = controller.cluster_id
+        self._controller = controller
+
+    def _server_properties(self) -> dict[str, str]:
+        found = super()._server_properties()
+        return {
+            **found,
+            "process.roles": "broker",
+            "controller.quorum.bootstrap.servers": self._controller.address("CONTROLLER"),
+            "listeners": f"PLAINTEXT://{self.address('PLAINTEXT')}",
+        }
+
+    def _quorum(self) -> Sequence[str]:
+        return []
+
+
+class SeparateNodes:
+    """A controller and a broker."""
+
+    def __init__(self, version: str = "4.3.1") -> None:
+        self.controller = _Controller(version)
+        self.broker = _Broker(self.controller)
+        self._held = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as held:
+            held.enter_context(self.controller)
+            held.enter_context(self.broker)
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    @property
+    def bootstrap(self) -> str:
+        return self.broker.bootstrap
+
+    @property
+    def controllers(self) -> str:
+        return self.controller.address("CONTROLLER")

@@ -376,6 +376,10 @@ class StaleState(StoreUnavailable):
         super().__init__(f"{why or 'the state of the cluster is unknown'}; the request was not sent; try again later")
 
 
+class OutcomeUnknown(StoreUnavailable):
+    """The cluster behind a gateway has not responded to a change in time. It may have been made."""
+
+
 class StoreReadOnly(StoreError):
     """This server changes nothing; trying again will not help."""
 

@@ -37,7 +37,7 @@ from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism, UserScramCredentialUpsertion
 from kconf.store.sqlite.rows import read_revision
 from lab.broker import KafkaBroker
-from lab.cluster import KafkaCluster
+from lab.cluster import KafkaCluster, SeparateNodes
 from lab.tools import ToolServer
 from tests.cli.commands.scenarios import a_name, until
 from tests.support.process import free_port
@@ -56,7 +56,7 @@ def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
 
 @contextmanager
 def gateway(
-    kafka: KafkaBroker | KafkaCluster,
+    kafka: KafkaBroker | KafkaCluster | SeparateNodes,
     store: Path,
     *options: str,
     listen: bool = True,
@@ -64,7 +64,7 @@ def gateway(
     program: Sequence[str] = ("kconf",),
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run a gateway as a process; returns its address. With `polls` it does not know the controllers."""
-    controllers = kafka.controllers if isinstance(kafka, KafkaCluster) else kafka.address("CONTROLLER")
+    controllers = kafka.address("CONTROLLER") if isinstance(kafka, KafkaBroker) else kafka.controllers
     upstream = ["--upstream", kafka.bootstrap]
     upstream += ["--override", "gateway.poll.interval.ms=1000"] if polls else ["--controllers", controllers]
     command = [sys.executable, "-m", *program, "serve", "--store", f"sqlite:///{store}"]

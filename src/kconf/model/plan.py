@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from kconf.errors import ApiError
@@ -38,8 +39,8 @@ class Plan(Generic[T]):
     revised: Callable[[T, Refusals, Snapshot], T] | None = None
     unchanged: Sequence[Change] = ()
 
-    def pending(self, caller: RequestContext, time: int) -> PendingCommit:
-        return PendingCommit(caller, time, self.changes, self.guards, self.operations, self.unchanged)
+    def pending(self, caller: RequestContext, time: int, deadline: float = inf) -> PendingCommit:
+        return PendingCommit(caller, time, self.changes, self.guards, self.operations, self.unchanged, deadline)
 
     def outcome_after(self, refusals: Refusals, snapshot: Snapshot) -> T:
         """The result if another cluster got the operations. `snapshot` is the state after that."""
@@ -47,7 +48,10 @@ class Plan(Generic[T]):
 
 
 class PendingCommit(NamedTuple):
-    """A plan that is ready to be committed."""
+    """A plan that is ready to be committed.
+
+    After `deadline`, in monotonic seconds, it is not sent to another cluster any more.
+    """
 
     caller: RequestContext
     time: int
@@ -55,3 +59,4 @@ class PendingCommit(NamedTuple):
     guards: Mapping[Resource, int]
     operations: Sequence[RequestedChange] = ()
     unchanged: Sequence[Change] = ()
+    deadline: float = inf

@@ -14,6 +14,7 @@ from kconf.errors import (
     ApiError,
     ChangeTooLarge,
     ErrorCode,
+    OutcomeUnknown,
     StaleState,
     StoreDamaged,
     StoreError,
@@ -62,7 +63,7 @@ def store_error(error: StoreError) -> ApiError:
         return ApiError(ErrorCode.POLICY_VIOLATION, str(error))
     if isinstance(error, StoreFailed):
         return LOST if isinstance(error, StoreLost) else DAMAGED
-    if isinstance(error, StaleState):
+    if isinstance(error, StaleState | OutcomeUnknown):
         return ApiError(ErrorCode.REQUEST_TIMED_OUT, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 

@@ -181,7 +181,7 @@ class MetricsServer:
             return UNHEALTHY
         if service.is_stale:
             return "stale"
-        return "ok" if service.writable else "read-only"
+        return "ok" if service.writable and service.store.stale_reason is None else "read-only"
 
     def _upstream(self) -> dict[str, object]:
         """The state of polling on a gateway without controllers, and what it cannot read from the cluster."""

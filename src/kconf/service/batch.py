@@ -50,7 +50,7 @@ class Batch:
         position = None
         if is_committed(plan, self._store):
             position = len(self.commits)
-            self.commits.append(plan.pending(job.context, self._time))
+            self.commits.append(plan.pending(job.context, self._time, job.deadline))
         self.planned.append(PlannedJob(job, plan, position))
 
     def finish(self, results: Sequence[CommitResult], snapshot: Snapshot) -> list[Job[Any]]:

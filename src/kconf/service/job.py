@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import Enum, auto
+from math import inf
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kconf.engine.policy.hooks import NO_POLICY
@@ -51,6 +52,8 @@ class Job(Generic[T]):
     early: EarlyPlan[T] | None
     done: asyncio.Future[T | Outdated]
     attempts: int = 0
+    deadline: float = inf  # monotonic; another cluster does not get it later
+    is_waiting: bool = True  # not in a batch
 
     def plan(self, state: State) -> Plan[T] | Outdated:
         """The plan on a state. Raises TooManyChanges and the planner's errors."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from time import time
-from typing import TypeVar
+from math import inf
+from time import monotonic, time
+from typing import Any, TypeVar
 
 from kconf.configdef.catalog import Catalog
 from kconf.engine.configs.resolver import ConfigResolver
@@ -25,6 +26,7 @@ from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.engine.policy.plan_check import PlanCheck, Policy
 from kconf.errors import StaleState, StoreReadOnly, StoreUnavailable
 from kconf.model.journal import RequestContext
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Overrides
 from kconf.service.batch import is_committed
 from kconf.service.current_state import CurrentState, Subscriber
@@ -162,9 +164,18 @@ class Service:
         if self.store.brokers_static is None or not plan.operations:
             return plan.outcome
         self._check_current()
-        pending = plan.pending(context, self.now())
-        refusals = await self._thread.run_checked(lambda store: store.validate(pending))
+        refusals = await self._validate(plan, context)
         return plan.outcome_after(refusals, self.state.snapshot)
+
+    async def _validate(self, plan: Plan[Any], context: RequestContext) -> Refusals:
+        """Validate a plan with another cluster. It may have to wait for earlier changes."""
+        timeout = self.store.commit_timeout
+        pending = plan.pending(context, self.now(), inf if timeout is None else monotonic() + timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._thread.run_checked(lambda store: store.validate(pending))
+        except TimeoutError:
+            raise StaleState("the cluster has not responded in time") from None
 
     async def _commit(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> T:
         """Pass a change to the writer. A plan with pending policy checks is not committed.
@@ -194,9 +205,9 @@ class Service:
         self._check_current()
 
     def _check_current(self) -> None:
-        """Raise an error if a gateway's state may be stale: it then sends nothing to its cluster."""
-        if self.store.brokers_static is not None and not self.store.is_reachable:
-            raise StaleState(self.store.stale_reason)
+        """Raise an error if a gateway's state may be stale or no broker responds: it then sends nothing."""
+        if (reason := self.store.stale_reason) is not None:
+            raise StaleState(reason)
 
     def now(self) -> int:
         """Milliseconds since 1970, by the service's clock."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from logging import getLogger
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Final, TypeVar
 
-from kconf.errors import JournalTrimmed, StoreError, StoreUnavailable
+from kconf.errors import JournalTrimmed, OutcomeUnknown, StaleState, StoreError, StoreUnavailable
 from kconf.model.journal import Revision
 from kconf.model.plan import PendingCommit
 from kconf.service.batch import Batch, CommitResult
@@ -32,6 +32,9 @@ T = TypeVar("T")
 MAX_BATCH: Final = 512  # maximum number of plans in one transaction
 MAX_ATTEMPTS: Final = 50  # for a plan with repeated conflicts
 _LINGER_TURNS: Final = 4  # iterations of the event loop to wait for as many callers as in the last transaction
+_GRACE: Final = 2.0  # seconds after the deadline for the outcome of a change that is in flight
+_LATE: Final = "the cluster has not responded to earlier changes in time"
+_UNKNOWN: Final = "the cluster has not responded: whether the change was made is unknown; check before you try again"
 _MAX_TURN: Final = 0.005  # seconds of planning before other tasks may run
 
 
@@ -87,9 +90,21 @@ class Writer:
 
     def submit(self, job: Job[T]) -> asyncio.Future[T | Outdated]:
         """Plan and commit a job. `Outdated` is the result only if the job has an early plan."""
+        timeout = self._store.store.commit_timeout
+        if timeout is not None:
+            job.deadline = monotonic() + timeout
+            timers = [self._loop.call_later(delay, self._expire, job) for delay in (timeout, timeout + _GRACE)]
+            job.done.add_done_callback(lambda _: _cancel(timers))
         self._jobs.append(job)
         self._wake.set()
         return job.done
+
+    def _expire(self, job: Job[Any]) -> None:
+        """Fail a job before its client gives up. It is not sent any more, unless it is in flight."""
+        if job.is_waiting:
+            job.fail(StaleState(_LATE))
+        elif monotonic() > job.deadline + _GRACE / 2:
+            job.fail(OutcomeUnknown(_UNKNOWN))
 
     async def _run(self) -> None:
         while self._jobs or not self.is_closed:
@@ -176,7 +191,12 @@ class Writer:
         batch = self._batch = Batch(self._store.store, current.states, current.state, self._clock.next())
         turn = perf_counter() + _MAX_TURN
         while self._jobs and len(batch.planned) < MAX_BATCH:
-            batch.add(self._jobs.popleft())
+            job = self._jobs.popleft()
+            job.is_waiting = False
+            if monotonic() < job.deadline:
+                batch.add(job)
+            else:
+                job.fail(StaleState(_LATE))
             if perf_counter() > turn:
                 await asyncio.sleep(0)
                 turn = perf_counter() + _MAX_TURN
@@ -198,6 +218,7 @@ class Writer:
         elif job.attempts >= MAX_ATTEMPTS:
             job.fail(StoreUnavailable("too many concurrent changes to the same resource"))
         else:
+            job.is_waiting = True
             self._jobs.append(job)
 
     def _apply(self, remote: Sequence[Revision], own: Sequence[Revision], planned: State | None = None) -> None:
@@ -211,6 +232,11 @@ class Writer:
         if own:
             self._current.apply(own, planned)
             self._clock.latest = own[-1].time
+
+
+def _cancel(timers: Iterable[asyncio.TimerHandle]) -> None:
+    for each in timers:
+        each.cancel()
 
 
 def _commit(store: Store, commits: Sequence[PendingCommit]) -> tuple[Sequence[CommitResult], Sequence[Revision]]:

@@ -239,6 +239,11 @@ class Store(Protocol):
         """How another cluster is polled, or None. Thread-safe."""
         ...
 
+    @property
+    def commit_timeout(self) -> float | None:
+        """The seconds in which another cluster must respond to a change, before clients give up. Otherwise None."""
+        ...
+
     def validate(self, pending: PendingCommit) -> Refusals:
         """Validate a commit with another cluster, without changes. Empty for a store with its own state."""
         ...
@@ -320,6 +325,7 @@ class OwnStateMixin:
     unknown: UnknownParts = NOTHING_UNKNOWN
     polling: Polling | None = None
     elr_version: int | None = None
+    commit_timeout: float | None = None
 
     def validate(self, pending: PendingCommit) -> Refusals:
         return {}

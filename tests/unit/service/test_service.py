@@ -11,11 +11,11 @@ import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.errors import RevisionConflict, StoreReadOnly, TooManyChanges
+from kconf.errors import OutcomeUnknown, RevisionConflict, StaleState, StoreReadOnly, TooManyChanges
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Overrides, Resource
-from kconf.service import MAX_CHANGES, Planner, Service, State
+from kconf.service import MAX_CHANGES, Planner, Service, State, writer
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
@@ -352,3 +352,44 @@ def test_what_others_change_is_visible_while_a_commit_waits_for_another_cluster(
         await service.stop()
 
     asyncio.run(scene())
+
+
+class HangingStore(GatewayStore):
+    """A store whose cluster responds only when it is released."""
+
+    commit_timeout: float | None = 0.05
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brokers_static = {}
+        self.entered, self.released = threading.Event(), threading.Event()
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+        self.entered.set()
+        self.released.wait(60)
+        return super().commit(batch)
+
+
+def test_changes_are_answered_before_clients_give_up_and_waiting_ones_are_never_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The outcome of the one in flight is unknown."""
+    monkeypatch.setattr(writer, "_GRACE", 0.01)
+    store = HangingStore()
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        first = asyncio.create_task(service.submit(setting("1"), ADA))
+        await asyncio.to_thread(store.entered.wait)
+        with pytest.raises(StaleState, match="the request was not sent"):
+            await service.submit(setting("2"), ADA)
+        with pytest.raises(OutcomeUnknown, match="whether the change was made is unknown"):
+            await first
+        store.released.set()
+        store.commit_timeout = 60.0
+        assert await service.submit(setting("3"), ADA) == "3"
+        await service.stop()
+
+    asyncio.run(scene())
+    assert [change.after for each in store.committed for change in each.changes] == ["1", "3"]

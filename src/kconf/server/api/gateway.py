@@ -32,7 +32,7 @@ _unanswered: Final = RateLimitedLogger(getLogger(__name__))
 async def _unless_unreachable(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
     """The response of the brokers, or None if they do not respond."""
     assert context.upstream is not None
-    if not context.service.store.is_reachable:
+    if context.service.store.stale_reason is not None:
         return None
     try:
         return await ask(context.upstream)

@@ -40,11 +40,11 @@ def open_upstream(
 
     `poll_interval` is in seconds. `credentials` receives the users' SCRAM keys, which only the log contains.
     """
+    brokers = brokers._replace(retries=brokers.retries._replace(lost_attempts=_LOST_ATTEMPTS))
     if controllers is None:
 
         def poll(journal: GatewayJournal, cluster: str) -> StateSource:
-            retries = brokers.retries._replace(lost_attempts=_LOST_ATTEMPTS)
-            reader = StateReader(SyncAdminClient._from_settings(brokers._replace(retries=retries)))
+            reader = StateReader(SyncAdminClient._from_settings(brokers))
             return Poller(reader, cluster, recorded_state(journal, cluster), poll_interval, journal.last + 1)
 
         return UpstreamStore(url, brokers, Numbering.POLLS, poll, identities)

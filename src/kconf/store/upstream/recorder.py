@@ -10,8 +10,8 @@ from kconf.model.journal import Revision
 from kconf.model.resource import Resource
 from kconf.store.upstream.authors.intents import OpenIntents
 from kconf.store.upstream.authors.matching import NO_CLAIMS, Claims
+from kconf.store.upstream.authors.outcomes import without_rewrites
 from kconf.store.upstream.journal import GatewayJournal, IntentOutcome
-from kconf.store.upstream.outcomes import without_rewrites
 
 log = getLogger(__name__)
 

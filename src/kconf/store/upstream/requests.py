@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.acls import CreateAcls, DeleteAcls
 from kconf.client.calls.base import Call
 from kconf.client.calls.client_quotas import AlterClientQuotas
@@ -81,10 +80,6 @@ class _Kind(NamedTuple):
 def resource_of(change: RequestedChange) -> Resource:
     """The resource that a requested change is about."""
     return next(kind.resource(change) for kind in _KINDS if isinstance(change, kind.types))
-
-
-def transmit(client: SyncAdminClient) -> Transmit:
-    return lambda call: client._send(call, TIMEOUT)
 
 
 def send(

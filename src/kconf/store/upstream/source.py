@@ -15,8 +15,8 @@ from kconf.model.journal import Change, Revision
 from kconf.model.resource import ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.authors.matching import ExpectedChanges
-from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
 
 CANNOT_READ: Final = "this gateway cannot read the state of the cluster now"

@@ -28,7 +28,6 @@ from kconf.errors import (
     StaleState,
     StoreError,
     StoreFailed,
-    StoreUnavailable,
 )
 from kconf.model.journal import AuditEntry, Change, Revision
 from kconf.model.membership import ClusterMember, ClusterMembers
@@ -36,17 +35,18 @@ from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import JournalReader, PassedOn, Polling, Publish, UnknownParts, conflict
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.authors.intents import OpenIntents
+from kconf.store.upstream.authors.outcomes import sent_outcome
+from kconf.store.upstream.broker_watch import BrokerWatch
 from kconf.store.upstream.brokers import UpstreamBrokers
 from kconf.store.upstream.exchange import Exchange
 from kconf.store.upstream.identities import Identities
-from kconf.store.upstream.in_flight import KeysInFlight
 from kconf.store.upstream.journal import GatewayJournal, Intent, Numbering
 from kconf.store.upstream.other_keys import OtherKeys
-from kconf.store.upstream.outcomes import sent_outcome
 from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
 from kconf.store.upstream.recorder import Recorder
-from kconf.store.upstream.requests import UNAVAILABLE, SendResult
+from kconf.store.upstream.requests import TIMEOUT, UNAVAILABLE, SendResult
 from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import Shown, StateSource
@@ -79,6 +79,7 @@ class UpstreamStore:
     faults = 0
     keeps_fractions = False
     epoch = 1
+    commit_timeout = TIMEOUT
 
     def __init__(
         self,
@@ -100,12 +101,16 @@ class UpstreamStore:
                 identities.check()
             self._sender = Sender(self._client, identities)
             opened.callback(self._sender.close)
-            self._brokers = UpstreamBrokers(self._client)
+            watching = SyncAdminClient._from_settings(brokers)  # other requests do not wait for its responses
+            opened.callback(watching.close)
+            self._brokers = UpstreamBrokers(watching)
             self.cluster_id = self._brokers.cluster_id
             self._journal = GatewayJournal(url, self.cluster_id, numbering)
             opened.callback(self._journal.close)
             self._source = open_source(self._journal, self.cluster_id)
             opened.callback(self._source.close)
+            self._watch = BrokerWatch(watching, self._brokers, lambda: self._source.hidden, self._source_changed)
+            opened.callback(self._watch.close)
             intents = OpenIntents(self._source.shown, self._source.is_untouched)
             self._recorder = Recorder(self._journal, intents, self._read_until)
             self._exchange = Exchange(self._client, self._sender, self._source)
@@ -118,6 +123,7 @@ class UpstreamStore:
             if self._source.imaged is None:
                 self._write_image()
             self._note_poll()
+            self._watch.start()
             self._opened = opened.pop_all()
 
     # What the cluster is
@@ -218,15 +224,15 @@ class UpstreamStore:
     @property
     def is_reachable(self) -> bool:
         """Whether the state is up to date, everything that was read is in the journal, and the brokers belong to the
-        cluster.
+        cluster. It can be up to date although no broker responds.
         """
-        return self.stale_reason is None
+        return self._is_followed and self._brokers.problem is None
 
     @property
     def stale_reason(self) -> str | None:
         if self._journal.is_behind:
             return self._source.stale_reason or _CANNOT_WRITE
-        return self._source.stale_reason or self._brokers.problem
+        return self._source.stale_reason or self._watch.problem
 
     @property
     def _is_followed(self) -> bool:
@@ -258,18 +264,22 @@ class UpstreamStore:
     # Changes
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        return self._sender.send([pending], validate_only=True).refused
+        return self._exchange.validate(pending, lambda: self._publish_settled(NOTHING_IN_FLIGHT)).refused
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         if (problem := self.problem) is not None:
             raise problem
-        if not self.is_reachable:
-            raise StaleState(self.stale_reason)
+        if (reason := self.stale_reason) is not None:
+            raise StaleState(reason)
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()
         for positions in rounds_of(batch):
             held = KeysInFlight.of([batch[position] for position in positions])
+            if time.monotonic() > max(batch[position].deadline for position in positions):
+                for position in positions:
+                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), UNAVAILABLE))
+                continue
             try:
                 self._source.begin_requests(held)
             except KconfError as error:
@@ -324,6 +334,8 @@ class UpstreamStore:
         changing = [each for each in batch if each.changes]
         ids = self._journal.add_intents(changing, sent_after) if changing else []
         sent, expected, shown = self._exchange.run(batch, lambda: self._publish_settled(held))
+        if any(each.code is ErrorCode.REQUEST_TIMED_OUT for each in sent.refused.values()):
+            self._watch.check()
         found = self._source.take()
         claims, done = expected.claims(found)
         unanswered = frozenset(sent.unknown)
@@ -395,13 +407,12 @@ class UpstreamStore:
         return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
     def housekeep(self, *, notification_retention: float) -> bool:
-        """Read the brokers again, and write an image now and then."""
+        """Ask for the brokers to be read again, and write an image now and then."""
         try:
             self._record_all()
         finally:
             self._notify_recorded()
-        if self._is_followed:
-            self._read_brokers()
+        self._watch.check()
         return False
 
     def _record_all(self) -> None:
@@ -417,16 +428,6 @@ class UpstreamStore:
         self._note_poll()
         if self._source.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()
-
-    def _read_brokers(self) -> None:
-        before, problem = (self.brokers_static, self.brokers_release), self._brokers.problem
-        try:
-            self._brokers.read(_HOUSEKEEPING)
-            learned = self._brokers.learn_keys(self._source.hidden, _HOUSEKEEPING)
-        except KconfError as error:
-            raise StoreUnavailable(f"cannot read the brokers: {error}") from None
-        if learned or problem is not None or (self.brokers_static, self.brokers_release) != before:
-            self._notify()
 
     def _write_image(self) -> None:
         """Write an image, after everything up to it is in the journal, and if the state is certain."""

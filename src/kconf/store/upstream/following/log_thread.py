@@ -33,9 +33,9 @@ from kconf.model.journal import Change, Revision
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.authors.matching import ExpectedChanges, requested_value
 from kconf.store.upstream.following import problems
-from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.source import CANNOT_READ, Shown
 from kconf.util.threads.awake_clock import AwakeClock

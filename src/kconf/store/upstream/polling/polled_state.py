@@ -15,7 +15,7 @@ from kconf.configdef.validate import normalize
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
-from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.polling.reading import HIDDEN, Reading
 
 _SHOWN_AS_PARSED: Final = frozenset(

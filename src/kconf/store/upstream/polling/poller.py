@@ -27,11 +27,11 @@ from kconf.model.resource import Resource, ResourceType, Topic
 from kconf.model.scram import shown_iterations
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.authors.matching import ExpectedChanges
+from kconf.store.upstream.authors.outcomes import is_untouched
 from kconf.store.upstream.brokers import other_cluster
-from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.journal import Intent
-from kconf.store.upstream.outcomes import is_untouched
 from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
 from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_unreachable, of_kind, read_all
 from kconf.store.upstream.source import CANNOT_READ, Shown

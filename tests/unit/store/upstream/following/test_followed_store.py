@@ -21,6 +21,7 @@ from kconf.model.results import Results
 from kconf.store.base import PassedOn
 from kconf.store.upstream import exchange
 from kconf.store.upstream import store as stores
+from kconf.store.upstream.broker_watch import BrokerWatch
 from kconf.store.upstream.following.log_thread import LogThread
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.store import UpstreamStore
@@ -43,6 +44,7 @@ class Gateway:
         facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
         brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
+        monkeypatch.setattr(BrokerWatch, "start", lambda _watch: None)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
         monkeypatch.setattr(

@@ -17,10 +17,10 @@ from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.protocol.records.metadata import NoOpRecord
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT
 from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.following import log_thread
 from kconf.store.upstream.following.log_thread import STALE, LogThread
-from kconf.store.upstream.in_flight import NOTHING_IN_FLIGHT
 from kconf.store.upstream.source import Shown
 from kconf.util.threads.awake_clock import TICK, AwakeClock
 from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config

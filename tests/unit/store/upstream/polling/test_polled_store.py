@@ -24,6 +24,7 @@ from kconf.store.base import PassedOn
 from kconf.store.upstream import exchange
 from kconf.store.upstream import store as stores
 from kconf.store.upstream.authors.intents import ARRIVES_WITHIN
+from kconf.store.upstream.broker_watch import BrokerWatch
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.open import recorded_state
 from kconf.store.upstream.polling.poller import Poller
@@ -47,6 +48,7 @@ class Gateway:
         facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
         self.brokers = brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
+        monkeypatch.setattr(BrokerWatch, "start", lambda _watch: None)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
         monkeypatch.setattr(Poller, "start", Poller._find_broker)
@@ -205,19 +207,13 @@ def test_what_others_change_is_published_while_a_request_has_no_response(gateway
 
 
 def test_what_housekeeping_has_read_is_published(gateway: Gateway) -> None:
-    """Also if the brokers cannot be read."""
     calls: list[list[int]] = []
 
-    def unreachable(_timeout: float) -> None:
-        raise ConnectionFailed("gone")
-
     with gateway.open() as store:
-        gateway.brokers.read = unreachable
         gateway.cluster.set(ORDERS, KEY, "9")
         gateway.poll()
         store.on_change(lambda: calls.append([each.number for each in store.poll_remote()]))
-        with pytest.raises(StoreUnavailable):
-            store.housekeep(notification_retention=1)
+        store.housekeep(notification_retention=1)
         assert calls == [[2]]
 
 
@@ -252,6 +248,24 @@ def test_nothing_is_sent_to_another_cluster(gateway: Gateway) -> None:
         with pytest.raises(StaleState, match="belong to another cluster; the request was not sent"):
             store.commit([setting("2")])
         assert (gateway.sent, store.is_reachable) == ([], False)
+
+
+def test_a_change_is_not_sent_after_its_deadline(gateway: Gateway) -> None:
+    """The second change of a resource waits for the response to the first."""
+    with gateway.open() as store:
+        first, second = store.commit([setting("2"), setting("3", "2")._replace(deadline=0.0)])
+        assert (refusal(first), refusal(second)) == (None, ErrorCode.REQUEST_TIMED_OUT)
+        assert "was not sent" in str(second)
+        assert (gateway.sent, journal(store)) == (["2"], [(2, "2", "User:alice")])
+
+
+def test_without_brokers_changes_are_refused_and_the_state_is_not_stale(gateway: Gateway) -> None:
+    with gateway.open() as store:
+        store._watch._lost = "no broker of the cluster responds"
+        with pytest.raises(StaleState, match="no broker of the cluster responds; the request was not sent"):
+            store.commit([setting("2")])
+        assert (gateway.sent, store.is_reachable) == ([], True)
+        assert store.stale_reason == "no broker of the cluster responds"
 
 
 def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gateway: Gateway) -> None:

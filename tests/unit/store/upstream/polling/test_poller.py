@@ -11,8 +11,8 @@ from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.authors.in_flight import KeysInFlight
 from kconf.store.upstream.authors.matching import ExpectedChanges, with_authors
-from kconf.store.upstream.in_flight import KeysInFlight
 from kconf.store.upstream.polling import poller as polling
 from kconf.store.upstream.polling.polled_state import shown_value
 from kconf.store.upstream.polling.poller import Poller, RecordedState
