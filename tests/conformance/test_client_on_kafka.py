@@ -547,11 +547,10 @@ def test_a_login_over_tls(secured: KafkaBroker, certificates: Certificates, kind
     ],
 )
 def test_a_wrong_login_is_refused_at_once(secured: KafkaBroker, kind: str, login: Sasl) -> None:
-    began = time.monotonic()
-    with driver(kind, secured.address("PLAIN"), sasl=login) as admin, pytest.raises(AuthenticationFailed) as raised:
+    patient = driver(kind, secured.address("PLAIN"), sasl=login, timeout=600.0)  # tries until then would end this test
+    with patient as admin, pytest.raises(AuthenticationFailed) as raised:
         admin.describe_cluster()
 
-    assert time.monotonic() - began < 50  # before the deadline of the call
     assert "wrong" not in str(raised.value)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from kconf import ClientJournal, NewTopic
+from kconf import ClientJournal, ConnectionFailed, NewTopic, UnsupportedVersion
 from kconf.client.journal.files import read_journal
 from kconf.client.journal.record_topics import MAX_READS
 from kconf.model.snapshot import encode_id
@@ -25,10 +25,11 @@ from kconf.protocol.messages.metadata import (
     MetadataTopic,
 )
 from tests.unit.client.drivers import KINDS, driver
-from tests.unit.client.fake import KAFKA_43, FakeBroker
+from tests.unit.client.fake import CLOSE, KAFKA_43, FakeBroker
 
 NEW, OLD = uuid4(), uuid4()
-UNKNOWN_TOPIC, DESCRIBE_CLUSTER = 3, 60
+UNKNOWN_TOPIC = 3
+CREATE_TOPICS, DESCRIBE_CLUSTER = 19, 60
 
 
 @pytest.fixture
@@ -84,6 +85,35 @@ def test_new_partitions_are_recorded_once_the_broker_shows_them(kind: str, broke
     shown(broker, (NEW, 2), (NEW, 2), (NEW, 3))
 
     assert told(kind, broker, tmp_path, "grow") == {"id": encode_id(NEW), "replicas": [[1], [1], [1]]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_request_that_a_broker_cannot_serve_is_recorded_as_refused(
+    kind: str, broker: FakeBroker, tmp_path: Path
+) -> None:
+    shown(broker, None)
+    del broker.versions[CREATE_TOPICS]
+    with (
+        driver(kind, broker.address, journal=ClientJournal(tmp_path)) as admin,
+        pytest.raises(UnsupportedVersion),
+    ):
+        admin.create_topics(["orders"])
+
+    found = read_journal(tmp_path, "fake")
+    assert (found.changes, found.unknown) == ([], [])
+    assert [(each["resource_name"], each["error"]) for each in found.attempts] == [("orders", 35)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_request_without_a_response_has_an_unknown_outcome(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
+    shown(broker, None)
+    broker.handlers["CreateTopics"] = lambda *_: CLOSE
+    with driver(kind, broker.address, journal=ClientJournal(tmp_path)) as admin, pytest.raises(ConnectionFailed):
+        admin.create_topics(["orders"])
+
+    found = read_journal(tmp_path, "fake")
+    assert (found.changes, found.attempts) == ([], [])
+    assert [each["resource_name"] for each in found.unknown] == ["orders"]
 
 
 @pytest.mark.parametrize("late", [None, (OLD, 9)], ids=["nothing", "the one before it"])
