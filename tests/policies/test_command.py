@@ -200,6 +200,6 @@ def test_test_judges_what_topics_inherit_and_the_risks_that_they_have(server: Kc
         admin.alter((TOPIC, "plain"), ("segment.jitter.ms", DELETE, None), ("min.insync.replicas", DELETE, None))
     risk, inherited = findings(done)
     assert risk.startswith("topic:plain: error: min-insync-replicas is forbidden: 2 replicas must be in sync and")
-    assert inherited.startswith("broker:1: error: topics without an override inherit it from broker:1: ")
+    assert inherited.startswith("broker:1: error: topics without an override inherit this value from broker:1: ")
     assert inherited.endswith("segment.jitter.ms is 5000 but must be at most 1s (rule jitter)")
     assert done.stderr.endswith("checked against 2 rules: 2 errors, 0 warnings\n")

@@ -244,7 +244,9 @@ def test_a_cluster_default_is_checked_by_the_rules_for_topics_that_inherit_it(ad
 
     assert refused.error_code == 44
     words = "" if place[1] else "brokers"
-    assert f"topics without an override inherit it from {words or 'broker:1'}: not so long" in (refused.error_message)
+    assert f"topics without an override inherit this value from {words or 'broker:1'}: not so long" in (
+        refused.error_message
+    )
     assert admin.alter(place, ("log.retention.ms", SET, "7200000"), dry=True).error_code == 0
     assert admin.alter(place, ("log.segment.bytes", SET, "2097152"), dry=True).error_code == 0
 

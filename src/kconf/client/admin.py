@@ -174,7 +174,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, CreatedTopic]:
-        """Create topics. Each result contains the created topic (KIP-525). A `reason` is for kconf servers."""
+        """Create topics. Each result contains the created topic (KIP-525). The journal records `reason`."""
         from kconf.client.calls.topics import CreateTopics
 
         call = CreateTopics(
@@ -188,7 +188,7 @@ class AdminClient(KconfMethods):
     async def delete_topics(
         self, topics: Iterable[str | UUID], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[str | UUID, None]:
-        """Delete topics, by name or by id. A `reason` is for kconf servers."""
+        """Delete topics, by name or by id. The journal records `reason`."""
         from kconf.client.calls.topics import DeleteTopics
 
         limit = self._settings.timeouts.request_limit_ms(timeout)
@@ -205,7 +205,7 @@ class AdminClient(KconfMethods):
     ) -> Results[str, None]:
         """Increase the number of partitions of topics. `assignments` has the brokers of each new partition.
 
-        A `reason` is for kconf servers.
+        The journal records `reason`.
         """
         from kconf.client.calls.topics import CreatePartitions
 
@@ -283,7 +283,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove them if the value is None. Others are unchanged. A `reason` is for kconf servers."""
+        """Set quotas, or remove them if the value is None. Others are unchanged. The journal records `reason`."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
         return await self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
@@ -310,7 +310,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas of users and client ids, or remove them if the value is None. A `reason` is for kconf servers."""
+        """Set quotas of users and client ids, or remove them if the value is None. The journal records `reason`."""
         from kconf.client.calls.effective_quotas import AlterQuotas
 
         return await self._send(AlterQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
@@ -355,7 +355,7 @@ class AdminClient(KconfMethods):
         reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete SCRAM credentials, with one result per user. A `reason` is for kconf servers."""
+        """Set and delete SCRAM credentials, with one result per user. The journal records `reason`."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
         return await self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
@@ -369,7 +369,7 @@ class AdminClient(KconfMethods):
     async def create_acls(
         self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclBinding, None]:
-        """Create ACLs. An ACL that already exists is not an error. A `reason` is for kconf servers."""
+        """Create ACLs. An ACL that already exists is not an error. The journal records `reason`."""
         from kconf.client.calls.acls import CreateAcls
 
         return await self._send(CreateAcls(bindings, reason=reason), timeout)
@@ -379,7 +379,7 @@ class AdminClient(KconfMethods):
     ) -> Results[AclFilter, list[AclBinding]]:
         """Delete the ACLs that match the filters.
 
-        Each result lists the deleted ACLs. A `reason` is for kconf servers.
+        Each result lists the deleted ACLs. The journal records `reason`.
         """
         from kconf.client.calls.acls import DeleteAcls
 

@@ -29,7 +29,7 @@ class Operation(IntEnum):
 
 
 class AclType(IntEnum):
-    """The resource types of ACLs. They differ from those of configs: broker configs belong to the cluster."""
+    """The resource types of ACLs. They differ from those of configs: ACLs on CLUSTER apply to broker configs."""
 
     UNKNOWN = 0
     ANY = 1

@@ -44,7 +44,7 @@ async def _read(target: Target) -> ClusterState | KafkaError:
 
 
 def snapshot_directory(out: str) -> str:
-    """The directory of a path or `file://` URI."""
+    """The directory that a path or a `file://` URI names."""
     scheme, separator, path = out.partition("://")
     if not separator:
         return out

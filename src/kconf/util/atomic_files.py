@@ -60,7 +60,7 @@ def cluster_directory(parent: str | os.PathLike[str], cluster: str | None) -> Pa
     """The directory of a cluster's files. The id comes from a server, so it must not point to another directory."""
     name = cluster or "unknown"
     if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", name) is None:
-        raise StoreMismatch(f"{name!r} is not a cluster ID that can be a directory name")
+        raise StoreMismatch(f"the cluster ID {name!r} cannot be used as a directory name")
     return Path(parent) / name
 
 

@@ -313,7 +313,7 @@ def rules_of_the_context_hold_on_any_cluster(people: People) -> None:
     assert people.items(f"topic grow {name} --partitions 4 -C ruled", status=1)[0]["error"] == "POLICY_VIOLATION"
     default = people.items("set broker:default log.roll.ms=1m -C ruled --dry-run", status=1)
     assert default[0]["error"] == "POLICY_VIOLATION"
-    assert "topics without an override inherit it from brokers: too short" in default[0]["message"]
+    assert "topics without an override inherit this value from brokers: too short" in default[0]["message"]
     unclean = f"set topic:{name} unclean.leader.election.enable=true -C ruled --dry-run"
     forbidden = people.items(f"{unclean} --allow-risk unclean-leader-election", status=1)
     assert "unclean-leader-election is forbidden" in forbidden[0]["message"]

@@ -65,7 +65,7 @@ def test_without_a_record_an_earlier_time_is_unknown(error: str, note: str) -> N
     assert note in compared["error"]
 
 
-def test_before_the_beginning_of_a_journal_everything_is_unknown_and_the_page_is_there() -> None:
+def test_for_a_time_before_the_journal_begins_the_page_shows_values_as_unknown() -> None:
     recorded = history(set_then(5, None, str(3 * DAY))).recorded._replace(trimmed=JournalStart(5, START + 5 * MINUTE))
     found = snapshot(topics(ORDERS), HistoryIndex.of(recorded))
     then = page(found, f"/home/topic/orders?at={START}")

@@ -71,7 +71,7 @@ def test_another_feature_or_level_is_refused(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "level"), [({}, 1), ({ELR: 0}, 0), ({ELR: 1}, 1)])
-def test_a_new_store_records_the_level_for_good(tmp_path: Path, wanted: dict[str, int], level: int) -> None:
+def test_a_new_store_records_the_feature_level_permanently(tmp_path: Path, wanted: dict[str, int], level: int) -> None:
     store = SqliteStore.open(url(tmp_path))
     choose_features(store, wanted, read_only=False)
     store.close()

@@ -72,7 +72,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="[CONTEXT=]PATH",
         action="append",
         default=[],
-        help="declarative file or directory for the Drift page; may be repeated",
+        help="file or directory with declared configuration, for the Drift page; may be repeated",
     )
     add(
         "--interval",

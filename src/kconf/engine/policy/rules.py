@@ -136,7 +136,7 @@ class Rules:
                 subject = Subject(source, inherited, ())
                 broken = rule.evaluate(subject)
                 if broken is not None:
-                    text = f"topics without an override inherit it from {source}: "
+                    text = f"topics without an override inherit this value from {source}: "
                     findings.append(Finding(rule, source, text + _sentence(rule, broken, subject)))
                     continue
             found = self._inheriting_violation(rule, wanted, topics())

@@ -90,7 +90,7 @@ def _place(entry: HistoryEntry) -> tuple[object, ...]:
 
 
 def _moment(entry: HistoryEntry) -> tuple[object, ...]:
-    """What identifies, in a lake, a change that a client recorded on a followed cluster."""
+    """The fields by which a change that a client recorded on a followed cluster is found in a lake."""
     return entry.time, entry.change.resource, entry.change.key, entry.change.after
 
 

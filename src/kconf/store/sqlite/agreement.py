@@ -69,7 +69,7 @@ def _unknown_to_journal(rows: StateRows, last: _LastChanges) -> Iterator[str]:
     for resource, overrides in rows.overrides.items():
         for key in overrides:
             if key not in last.overrides.get(resource, {}):
-                yield f"{resource}: {key} is in the state, but was never set"
+                yield f"{resource}: {key} is in the state, but the journal has no change that set it"
     for resource in rows.topics:
         if resource not in last.topics:
-            yield f"{resource}: the topic is in the state, but was never created"
+            yield f"{resource}: the topic is in the state, but the journal has no change that created it"

@@ -116,7 +116,7 @@ rules:
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 1
     told = capsys.readouterr()
-    inherited = "topics without an override inherit it from broker:1"
+    inherited = "topics without an override inherit this value from broker:1"
     assert [line.split(None, 2) for line in told.out.splitlines()] == [
         ["RESOURCE", "SEVERITY", "FINDING"],
         ["topic:orders", "error", "retention.ms is 5 but must be at least 6 (rule long)"],

@@ -114,7 +114,7 @@ def test_an_invalid_line_is_named(tmp_path: Path, text: str, told: str) -> None:
 def test_a_cluster_id_with_a_path_cannot_move_the_journal_to_another_directory(tmp_path: Path, cluster: str) -> None:
     journal = ClientJournal(tmp_path / "journal")
 
-    with pytest.raises(StoreMismatch, match="not a cluster ID that can be a directory name"):
+    with pytest.raises(StoreMismatch, match="cannot be used as a directory name"):
         journal.begin(cluster, ALICE, [SET])
     with pytest.raises(StoreMismatch):
         read_journal(tmp_path / "journal", cluster)

@@ -43,7 +43,7 @@ def test_deleting_what_is_not_set_is_not_journaled() -> None:
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_a_gateway_sends_a_topic_config_that_its_state_has_already(replace: bool) -> None:
+def test_a_gateway_sends_a_topic_config_that_its_state_already_has(replace: bool) -> None:
     """Another client may have changed it since: the cluster decides what changes."""
     orders, key = Resource.topic("orders"), "retention.ms"
     topic = Topic("orders", UUID(int=1), ((1,),))

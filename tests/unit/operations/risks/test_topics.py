@@ -138,7 +138,7 @@ def test_unclean_elections_by_default_are_a_risk_for_topics_to_come() -> None:
     assert found[1].endswith("; no topic inherits it now")
 
 
-def test_a_new_topic_has_the_risks_of_its_state() -> None:
+def test_a_new_topic_has_the_risks_of_its_configs_and_replication_factor() -> None:
     def new(replicas: int, **configs: str) -> PlannedChange:
         named = {key.replace("_", "."): value for key, value in configs.items()}
         shown = {"replication_factor": replicas, "configs": named}

@@ -252,7 +252,7 @@ def test_a_class_is_called_in_its_own_thread_once_per_change() -> None:
     asyncio.run(scene())
 
 
-def test_a_class_that_raises_fails_its_resource_only(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_policy_class_that_raises_fails_only_its_resource(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         policies = PolicyManager(Fussy())
         async with service() as running:

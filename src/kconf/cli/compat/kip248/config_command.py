@@ -46,7 +46,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         allow_abbrev=False,
     )
     add = command.add_argument
-    add("--entity-type", action="append", choices=TYPES, required=True, help="users and clients can be combined")
+    add(
+        "--entity-type",
+        action="append",
+        choices=TYPES,
+        required=True,
+        help="type of the entity; repeat the option to combine users and clients",
+    )
     add("--force", metavar="FORCE", help="accepted for compatibility; has no effect")
     add("--add-config", metavar="K=V,K=[V,V]", help="configs to set; put a value with commas in brackets")
     add("--delete-config", metavar="K,K", help="configs to remove")

@@ -205,7 +205,7 @@ class LogThread:
         return requested_value(change)
 
     def unshown(self) -> str | None:
-        log.info("an acknowledged change differs from the request in the metadata log")
+        log.info("the metadata log does not show an acknowledged change: not read yet, or changed again by others")
         return None
 
     def is_untouched(self, intent: Intent) -> bool:
