@@ -66,7 +66,10 @@ class QuotaFilter(NamedTuple):
 
 
 class QuotaSource(IntEnum):
-    """The level of a quota, with KIP-248's numbers. engine/quotas/precedence.py defines the precedence."""
+    """The level of a quota. The numbers are those of KIP-248's messages, not the precedence.
+
+    A new level gets a new number. engine/quotas/precedence.py defines the precedence.
+    """
 
     CLIENT_IN_USER = 0
     DEFAULT_CLIENT_IN_USER = 1

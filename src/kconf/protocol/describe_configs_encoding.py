@@ -18,7 +18,7 @@ DEFAULT_SOURCE: Final = 5
 _FLEXIBLE: Final = 4
 _SHORT: Final = 126  # bytes; the length of a longer name is a varint of several bytes
 _REVISION: Final = uvarint(40003) + uvarint(8)  # kconf's tags: see DescribeConfigsResponse
-_REVISION_ONLY: Final = b"\x01" + _REVISION
+_REVISION_ONLY: Final = b"\x01" + _REVISION  # one tag
 _STALE: Final = uvarint(40005) + uvarint(1) + b"\x01"
 
 
@@ -100,6 +100,8 @@ def response_end(form: Form, revision: int, *, stale: bool = False) -> bytes:
     """The end of a response: in flexible versions the tags, with the revision and whether it may be stale."""
     if not form.flexible:
         return b""
+    # Tags must be in ascending order (KIP-482): one of Kafka's, which is below 40000, comes before the revision. Any
+    # further tag also changes the number of tags, which _REVISION_ONLY contains.
     if revision >= 0 and not stale:
         return _REVISION_ONLY + revision.to_bytes(8, "big")
     tags = [_REVISION + revision.to_bytes(8, "big")] if revision >= 0 else []

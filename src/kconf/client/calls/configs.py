@@ -131,13 +131,13 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
         try:
-            return self._read(version, frame, start)
+            return self._read_response(version, frame, start)
         except (struct.error, IndexError):
             raise RemoteProtocolError(f"DescribeConfigsResponse v{version} is truncated") from None
         except Malformed as error:
             raise RemoteProtocolError(f"DescribeConfigsResponse v{version} {error}") from None
 
-    def _read(self, version: int, data: bytes, p: int) -> CallResult:
+    def _read_response(self, version: int, data: bytes, p: int) -> CallResult:
         flexible = version >= FLEXIBLE
         outcomes: dict[Resource, View | ApiError] = {}
         (throttle,) = _I32.unpack_from(data, p)

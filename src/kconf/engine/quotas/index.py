@@ -160,14 +160,14 @@ class QuotaIndex:
 
     def resolve(self, key: str, user: Name, client_id: Name) -> Resolved | None:
         """The effective quota of this key for a user with a client id; None: no limit."""
-        found = self._found(key, user, client_id)
+        found = self._candidates(key, user, client_id)
         return Resolved(found, user, client_id) if found else None
 
     def candidates(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
         """Every quota of this key that applies, the effective one first."""
-        return [QuotaCandidate(source, number(text)) for source, text in self._found(key, user, client_id)]
+        return [QuotaCandidate(source, number(text)) for source, text in self._candidates(key, user, client_id)]
 
-    def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
+    def _candidates(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
         # In the order of precedence.py; a test compares the two. While any quota exists, every request runs this. Among
         # a million names a look-up mostly waits for memory, so only two look-ups are by name; the others are in small
         # dictionaries or find defaults.

@@ -48,13 +48,12 @@ class QuotaResolver(Protocol):
 
 def levels(user: Name, client_id: Name) -> dict[QuotaEntity, QuotaSource]:
     """The entities that apply, in order of precedence. Only defaults apply to a default."""
-    absent = {kind for kind, name in ((USER, user), (CLIENT_ID, client_id)) if name == ""}
     found: dict[QuotaEntity, QuotaSource] = {}
     for source in PRECEDENCE:
         entity = source.entity(user, client_id)
-        if all(kind not in absent for kind, _ in entity.parts):
-            found[entity] = source  # if a name is the default, the level of the default counts
-    return {entity: found[entity] for entity in sorted(found, key=lambda each: PRECEDENCE.index(found[each]))}
+        if level(entity, user, client_id) is source:  # for a default name, a named level has the entity of another one
+            found[entity] = source
+    return found
 
 
 def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:

@@ -107,7 +107,7 @@ class _Description:
             raise failure.error()
         view = self._view(resource)
         head = success_head(self._form, resource.type, resource.name)
-        return head, _tail(view, wanted.configuration_keys, self._form)
+        return head, _encoded_entries(view, wanted.configuration_keys, self._form)
 
     def _view(self, resource: Resource) -> View:
         """The View of a resource: of this server, or of the broker that it answers for."""
@@ -180,7 +180,7 @@ def _view(context: ServerContext, state: State, resource: Resource) -> View:
     return resolver.group(state.snapshot.overrides(resource))
 
 
-def _tail(view: View, names: Sequence[str] | None, form: Form) -> bytes:
+def _encoded_entries(view: View, names: Sequence[str] | None, form: Form) -> bytes:
     if names:
         wanted = frozenset(in_slices(names))
         return result_tail(form, [entry_bytes(entry, form) for entry in view.entries if entry.name in wanted])

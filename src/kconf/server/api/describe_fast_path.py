@@ -85,7 +85,7 @@ class DescribeFastPath:
         """Use this state from now on."""
         self._state, self._resolver = state, state.resolver
         self._unknown = self._service.store.unknown
-        self._end = response_end(_FLEXIBLE_FORM, state.snapshot.revision)
+        self._response_end = response_end(_FLEXIBLE_FORM, state.snapshot.revision)
 
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
@@ -114,7 +114,7 @@ class DescribeFastPath:
                     view = self._view(state, data[name_at:name_end], connection.authorize)
                 if view is not None:
                     tail = view.memo.get(form) or tail_of(view, form)
-                    end = self._end if wide == 1 else b""
+                    end = self._response_end if wide == 1 else b""
                     length = 4 + len(head) + wide + size + len(tail) + len(end)
                     self._counters.fast_path += 1
                     correlation, name = data[start + 4 : start + 8], data[begin:name_end]

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kconf.engine.quotas import precedence
 from kconf.engine.quotas.alter import plan_alter_quotas
 from kconf.engine.quotas.index import QuotaIndex
-from kconf.engine.quotas.precedence import StoredQuotas, level, levels
+from kconf.engine.quotas.precedence import PRECEDENCE, StoredQuotas, level, levels
 from kconf.engine.quotas.what_if import what_if
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.quota import (
@@ -122,6 +123,18 @@ def test_levels_are_those_of_kip_248() -> None:
     assert levels("alice", "app") == dict(zip(LADDER, QuotaSource, strict=True))
     assert list(levels("alice", "").values()) == [QuotaSource.USER, QuotaSource.DEFAULT_USER]
     assert list(levels("", None).values()) == [QuotaSource.DEFAULT_CLIENT]
+
+
+@pytest.mark.parametrize("user", ["alice", None, ""])
+@pytest.mark.parametrize("client_id", ["app", None, ""])
+def test_each_entity_has_the_same_level_in_any_order_of_precedence(
+    monkeypatch: pytest.MonkeyPatch, user: str | None, client_id: str | None
+) -> None:
+    """A named level and its default have the same entity if the name is the default."""
+    found = levels(user, client_id)
+    monkeypatch.setattr(precedence, "PRECEDENCE", PRECEDENCE[::-1])
+
+    assert list(levels(user, client_id).items()) == list(found.items())[::-1]
 
 
 names = st.sampled_from(["a", "b", None])
