@@ -22,6 +22,7 @@ from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
 from kconf.spark.transforms.history import intervals, journal_events
 from kconf.spark.transforms.policy.backtest import breaches, evaluated, refusals
+from kconf.spark.transforms.policy.states import Past
 from kconf.spark.transforms.values import KEYS, keys
 from tests.spark.journals import Journal, journals
 from tests.spark.judge import led
@@ -123,7 +124,7 @@ def test_random_journals_break_what_the_policy_itself_finds_broken(
     clusters = [led(each.cluster, each.lines, rules) for each in made]
     history = intervals(journal_events(journal_of(spark, tmp_path, [line for each in made for line in each.lines])))
 
-    found = evaluated(history, local(spark, [], SNAPSHOT.ddl), definitions(spark), rules).persist()
+    found = evaluated(Past.whole(history, local(spark, [], SNAPSHOT.ddl)), definitions(spark), rules).persist()
 
     expected = [row for each in clusters for row in each.breaches]
     assert {row["rule"] for row in expected} == {rule.id for rule in rules.rules}

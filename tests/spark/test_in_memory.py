@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,17 +22,23 @@ from kconf.lake.schemas import (
     INTEGRITY,
     JOURNAL,
     SNAPSHOT,
+    VIOLATIONS,
     Table,
 )
-from kconf.spark import bronze, gold, silver
+from kconf.spark import bronze, gold, silver, violations
 from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms import activity, integrity, lines
 from kconf.spark.transforms.history import RESOURCE
+from kconf.spark.violations import Row, begun_as
 from tests.spark.journals import START, Journal, journals
 from tests.spark.oracle import Line
+from tests.spark.test_backtest import RULES as ALL_RULES
+from tests.spark.test_backtest import VALUES
 from tests.spark.test_incremental_gold import World, attempt, shown
+from tests.spark.test_snapshots import config, snapshot, topic
 
+ROWS = Lake.rows
 LOG = {"origin": "log", "epoch": 7}
 QUOTA = {
     "resource_type": "quota",
@@ -224,6 +231,65 @@ def test_a_gap_disappears_when_its_lines_arrive(spark: SparkSession, tmp_path: P
     rounds.world.check()
 
 
+def evaluated_since(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each update of the violations evaluated only the states since the first new line."""
+    seen: list[bool] = []
+    update = violations._update_few
+
+    def noted(*given: Any) -> None:
+        begun: list[list[Row] | None] = []
+
+        def kept(last: Iterable[Row], new: Iterable[Row]) -> list[Row] | None:
+            begun.append(begun_as(last, new))
+            return begun[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(violations, "begun_as", kept)
+            update(*given)
+        seen.append(begun not in ([], [None]))
+
+    monkeypatch.setattr(violations, "_update_few", noted)
+    return seen
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(4))
+def test_violations_after_new_lines_are_those_of_the_whole_past(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    world, made = World(spark, tmp_path), list(journals(3, 25, seed, VALUES))
+    (tmp_path / "rules.yaml").write_text(ALL_RULES)
+    monkeypatch.setattr(
+        Lake, "rows", lambda lake, table, *names: None if table is HISTORY else ROWS(lake, table, *names)
+    )
+    file = config("broker", "1", "log.retention.ms", "77", "STATIC_BROKER_CONFIG")
+    snapshot(tmp_path / "snapshots", 1, [topic("t1", "A"), file])
+    world.add(line for each in made for line in each.lines)
+    world.run()
+    seen = evaluated_since(monkeypatch)
+
+    for _ in range(6):  # a change of a broker would affect its whole cluster
+        world.add(line for each in made for line in each.grow(5) if line["resource_type"] != "broker")
+        world.run()
+        whole = violations.evaluated(world.lake, world.inputs)
+        assert shown(world.lake.read(VIOLATIONS)) == shown(fit(whole, VIOLATIONS))
+
+    assert seen == [False, *[True] * 5], "what was closed before the first update of a session is unknown"
+    assert {row["ended"] for row in world.lake.read(VIOLATIONS).collect()} == {None, "mended", "changed", "gone"}
+
+
+def test_an_open_violation_continues_as_it_began() -> None:
+    begun = dict.fromkeys(VIOLATIONS.names) | {"rule": "a", "resource_name": "t1", "revision": 3, "changes": 2}
+    after = begun | {"revision": 9, "changes": 1, "until_revision": 9, "ended": "mended", "open": False}
+    new = begun | {"rule": "b", "revision": 9, "changes": 1}
+
+    rows = begun_as([begun], [after | {"continued": True}, new | {"continued": False}])
+
+    assert rows == [after | {"revision": 3, "changes": 3}, new]
+    assert begun_as([], [after | {"continued": True}]) is None
+    assert begun_as([begun], [new | {"continued": False}]) is None
+
+
 @pytest.mark.parametrize("large", [(HISTORY,), (HISTORY, *GOLD)])
 def test_tables_of_medium_size_are_updated_file_by_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: tuple[Table, ...]
@@ -232,7 +298,7 @@ def test_tables_of_medium_size_are_updated_file_by_file(
     rounds = Rounds(spark, tmp_path)
     lake, (one, other) = rounds.world.lake, rounds.made.values()
     rows, prepare = Lake.rows, gold.Gold.prepare
-    recent: list[bool] = []
+    recent, since = [], evaluated_since(monkeypatch)
 
     def small_rows(self: Lake, table: Table, names: Sequence[str] | None = None) -> pa.Table | None:
         return None if table in large else rows(self, table, names)
@@ -259,7 +325,7 @@ def test_tables_of_medium_size_are_updated_file_by_file(
     assert before & set(lake.read(HISTORY).inputFiles()) == {each for each in before if "open=false" in each}
     rounds.run(*late, *one.set("topic", "t3", "retention.ms", "5"))
     rounds.world.check()
-    assert recent == [large == (HISTORY,)] * 4 + [False]
+    assert recent == since == [large == (HISTORY,)] * 4 + [False]
     kinds = {(row["kind"], row["count"]) for row in lake.read(ACTIVITY).where("resource_name = 't1'").collect()}
     assert ("flapping", 2) in kinds
     assert not lake.read(INTEGRITY).where("kind = 'slipped' AND resource_name = 't2'").isEmpty()

@@ -72,7 +72,7 @@ class Part:
 
     def of_types(self, kinds: Collection[str]) -> Part:
         """Only the resources of these types; clusters are kept."""
-        return Part(self.lake, {each for each in self.names if each[1] in kinds}, self.clusters, count=self.count)
+        return replace(self, names={each for each in self.names if each[1] in kinds}, callers=())
 
     @property
     def of_topics(self) -> Part:

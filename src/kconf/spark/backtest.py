@@ -22,6 +22,7 @@ from kconf.spark.delta_tables import Lake, local
 from kconf.spark.runner import Say, plain_errors
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy.backtest import breaches, evaluated, refusals
+from kconf.spark.transforms.policy.states import Past
 from kconf.spark.transforms.values import KEYS, keys
 
 Row = dict[str, Any]
@@ -72,7 +73,9 @@ def backtest(
 
         say("evaluating …")
         definitions = local(lake.spark, keys(kafka_43()), KEYS)
-        states = evaluated(read(HISTORY), read(SNAPSHOT), definitions, rules).persist(StorageLevel.DISK_ONLY)
+        states = evaluated(Past.whole(read(HISTORY), read(SNAPSHOT)), definitions, rules).persist(
+            StorageLevel.DISK_ONLY
+        )
         try:
             broken = breaches(states).where(span.broken()).persist(StorageLevel.DISK_ONLY)
             changes = refusals(states).where(span.made())

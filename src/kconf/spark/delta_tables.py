@@ -315,12 +315,12 @@ class Lake:
         self,
         table: Table,
         last: pa.Table,
-        rows: DataFrame,
+        rows: DataFrame | pa.Table,
         merged: Callable[[pa.Table, pa.Table], pa.Table],
         note: Mapping[str, Any],
     ) -> None:
-        """Replace all rows of a table in one commit with those that `merged` returns, for its `last` rows and new ones
-        that Spark computes."""
+        """Replace all rows of a table in one commit with those that `merged` returns, for its `last` rows and new
+        `rows`."""
         new = _collected(rows, table)
         self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
 
@@ -355,10 +355,10 @@ class Lake:
         table: Table,
         pieces: Iterable[Piece],
         kept: Callable[[pa.Table], pa.Table],
-        rows: DataFrame,
+        rows: DataFrame | pa.Table,
         note: Mapping[str, Any],
     ) -> None:
-        """Replace the files that have rows which are not `kept`, and add rows that Spark computes, in one commit."""
+        """Replace the files that have rows which are not `kept`, and add `rows`, in one commit."""
         self._check_lock()
         new = _collected(rows, table)
         gone, whole = [], [new]
@@ -492,9 +492,10 @@ def _version(commit: str) -> int:
     return int(commit[:20])
 
 
-def _collected(rows: DataFrame, table: Table) -> pa.Table:
+def _collected(rows: DataFrame | pa.Table, table: Table) -> pa.Table:
     """The rows of a table, in memory."""
-    return fit(rows, table).toArrow().cast(_arrow_schema(table))
+    found = rows if isinstance(rows, pa.Table) else fit(rows, table).toArrow()
+    return found.cast(_arrow_schema(table))
 
 
 def _arrow_schema(table: Table) -> pa.Schema:

@@ -7,7 +7,7 @@ came late, because these may change what earlier intervals contain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,7 @@ from kconf.spark.delta_tables import Lake
 from kconf.spark.transforms.history import ORDER
 
 _CLOSED: Final = "closed"
+_RECENT: Final = "recent"
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,28 @@ class Recent:
     open: pa.Table
     closed: pa.Table
     begun: pa.Table
+    first: Mapping[str, tuple[int, int]]
+    """The epoch and revision of the first new line of each cluster."""
 
 
 def remember_closed(lake: Lake, number: int) -> None:
     """Call this when all tables have reached a round."""
+    lake.memory.pop(_RECENT, None)
     lake.memory[_CLOSED] = _Closed(number, frozenset(lake.files(HISTORY, open=False)))
 
 
 def recent(lake: Lake, part: Part) -> Recent | None:
-    """What new lines changed; None: unknown, or too much for memory."""
+    """What new lines changed; None: unknown, or too much for memory. It is kept until all tables are up to date."""
+    made_from, kept = (lake.version(HISTORY), part.since, part.names), lake.memory.get(_RECENT)
+    if kept is not None and kept[0] == made_from:
+        found: Recent | None = kept[1]
+    else:
+        found = _recent(lake, part)
+        lake.memory[_RECENT] = made_from, found
+    return found
+
+
+def _recent(lake: Lake, part: Part) -> Recent | None:
     known: _Closed | None = lake.memory.get(_CLOSED)
     if known is None or known.round != part.since or part.clusters or not part.is_few or not lake.in_memory:
         return None
@@ -70,7 +84,15 @@ def recent(lake: Lake, part: Part) -> Recent | None:
     now, ended = (_together(part.within(each.rows) for each in found) for found in (pieces, added))
     whole = pa.concat_tables([now, ended])
     is_begun = pc.is_in(_places(whole), value_set=_places(lines))
-    return Recent(now, ended, whole.filter(pc.and_(whole["returned"], is_begun)))
+    return Recent(now, ended, whole.filter(pc.and_(whole["returned"], is_begun)), _first(lines))
+
+
+def _first(lines: pa.Table) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for line in lines.to_pylist():
+        place = line["epoch"], line["revision"]
+        found[line["cluster"]] = min(place, found.get(line["cluster"], place))
+    return found
 
 
 def _together(pieces: Iterable[pa.Table]) -> pa.Table:

@@ -2,27 +2,43 @@
 
 The commit notes record the inputs: the round and build of the history, the IDs of the `rules`, and a fingerprint of
 rules, owners, keys, columns and kconf's version. If anything except the round differs, the whole past is evaluated
-again. Otherwise a resource is evaluated again if new bronze rows affect it (affected.py).
+again. Otherwise a resource is evaluated again if new bronze rows affect it (affected.py): of few new rows that came in
+order only the states since the first one, because they cannot change rows that are closed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.schemas import HISTORY, SNAPSHOT, VIOLATIONS
-from kconf.spark.affected import Part, Parts, reached_round
+from kconf.lake.local_tables import Piece
+from kconf.lake.schemas import HISTORY, SNAPSHOT, VIOLATIONS, Column
+from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import Inputs
+from kconf.spark.recent import Recent, recent
+from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy import backtest
 from kconf.spark.transforms.policy.rules import keys_of_rules
+from kconf.spark.transforms.policy.states import Past
 from kconf.spark.transforms.topics.table import owner_of
 from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
+
+Row = dict[str, Any]
+_FIRST: Final = ("cluster", "first_epoch", "first_revision")
+_IDENTITY: Final = (*RESOURCE, "rule")
+_END: Final = (*(name for name in VIOLATIONS.names if name.startswith("until")), "ended", "open")
+_CONTINUED: Final = replace(VIOLATIONS, columns=(*VIOLATIONS.columns, Column("continued", "boolean", "")))
 
 
 def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
@@ -38,13 +54,11 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
         return
     if not part:
         return
-    part = part.of_types({"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)})
+    whole, part = part, part.of_types({"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)})
     if not part:
         lake.append_rows(VIOLATIONS, [], note={**note, "kept": True})
-    elif part.is_few and (before := lake.rows(VIOLATIONS)) is not None:
-        lake.update(VIOLATIONS, before, evaluated(lake, inputs, part), part.replaced, {**note, "kept": True})
-    elif part.is_few and (pieces := lake.pieces(VIOLATIONS)) is not None:
-        lake.replace_files(VIOLATIONS, pieces, part.rest, evaluated(lake, inputs, part), {**note, "kept": True})
+    elif part.is_few and (found := lake.pieces(VIOLATIONS)) is not None:
+        _update_few(lake, inputs, part, list(found), recent(lake, whole), {**note, "kept": True})
     else:
         kept = part.others(lake.read(VIOLATIONS))
         rows = fit(kept, VIOLATIONS).unionByName(fit(evaluated(lake, inputs, part), VIOLATIONS))
@@ -53,13 +67,82 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
 
 def evaluated(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
     """The rows of all resources, or of some."""
+    past = Past.whole(lake.read(HISTORY), lake.read(SNAPSHOT), part.of if part is not None else None)
+    return _breaches(lake, inputs, past)
+
+
+def _breaches(lake: Lake, inputs: Inputs, past: Past, first: DataFrame | None = None) -> DataFrame:
     wanted = set(keys_of_rules(inputs.rules))
     definitions = local(lake.spark, (row for row in keys(inputs.catalog) if row["key"] in wanted), KEYS)
-    history, snapshot = lake.read(HISTORY), lake.read(SNAPSHOT)
-    states = backtest.evaluated(history, snapshot, definitions, inputs.rules, part.of if part is not None else None)
+    states = backtest.evaluated(past, definitions, inputs.rules, first)
     is_topic = F.col("resource_type") == "topic"
     owner = F.when(is_topic, owner_of(F.col("resource_name"), inputs.owner_map))
     return backtest.breaches(states).withColumn("owner", owner)
+
+
+def _update_few(
+    lake: Lake,
+    inputs: Inputs,
+    part: Part,
+    pieces: Sequence[Piece],
+    changed: Recent | None,
+    note: Mapping[str, Any],
+) -> None:
+    """Replace the rows of few resources: only the open ones, if it is known what new lines `changed`."""
+    whole = [each.rows for each in pieces]
+    last = pa.concat_tables(whole) if whole else lake.none_of(VIOLATIONS)
+    new: DataFrame | pa.Table | None = None
+    if changed is not None:
+        new = _continued(lake, inputs, part, changed, part.within(last).filter(pc.field("open")))
+    kept = part.rest if new is None else partial(_closed_or_others, part)
+    if new is None:
+        new = evaluated(lake, inputs, part)
+    if lake.is_small(VIOLATIONS):
+        lake.update(VIOLATIONS, last, new, lambda last, rows: pa.concat_tables([kept(last), rows]), note)
+    else:
+        lake.replace_files(VIOLATIONS, pieces, kept, new, note)
+
+
+def _closed_or_others(part: Part, rows: pa.Table) -> pa.Table:
+    return pa.concat_tables([part.rest(rows), part.within(rows).filter(~pc.field("open"))])
+
+
+def _continued(lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa.Table) -> pa.Table | None:
+    """The open rows of a part (`last`) as new lines leave them, and the rows that new lines begin. None: unknown.
+
+    Only the states since the first new line are evaluated, and the one before, which violates what is open.
+    """
+    of_brokers = lake.matching(HISTORY, pc.field("resource_type") == "broker")
+    if of_brokers is None:
+        return None
+    is_near = F.col("cluster").isin(*part.touched)
+    past = Past(
+        own=lake.in_spark(HISTORY, part.within(pa.concat_tables([changed.open, changed.closed]))),
+        of_brokers=lake.in_spark(HISTORY, of_brokers.filter(in_clusters(of_brokers, part.touched))),
+        clusters=local(lake.spark, [{"cluster": each} for each in part.touched], "cluster string"),
+        changes=lake.read(HISTORY).where(is_near),
+        snapshot=lake.read(SNAPSHOT).where(is_near),
+        seen=None,  # a broker affects its whole cluster
+    )
+    firsts = [dict(zip(_FIRST, (cluster, *place), strict=True)) for cluster, place in changed.first.items()]
+    first = local(lake.spark, firsts, "cluster string, first_epoch bigint, first_revision bigint")
+    new = fit(_breaches(lake, inputs, past, first), _CONTINUED).toArrow()
+    rows = begun_as(last.to_pylist(), new.to_pylist())
+    return None if rows is None else pa.Table.from_pylist(rows, lake.none_of(VIOLATIONS).schema)
+
+
+def begun_as(last: Iterable[Row], new: Iterable[Row]) -> list[Row] | None:
+    """New rows; those that continue an open one begin as it does. None: they do not fit together."""
+    known = {tuple(row[name] for name in _IDENTITY): row for row in last}
+    rows = []
+    for row in new:
+        if row["continued"]:
+            begun = known.pop(tuple(row[name] for name in _IDENTITY), None)
+            if begun is None:
+                return None
+            row = {**begun, **{name: row[name] for name in _END}, "changes": begun["changes"] + row["changes"]}
+        rows.append({name: row[name] for name in VIOLATIONS.names})
+    return None if known else rows
 
 
 def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:

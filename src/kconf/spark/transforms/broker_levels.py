@@ -49,10 +49,11 @@ def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
     return known.join(known.groupBy("cluster").agg(F.min_by("broker", rank).alias("first")), "cluster")
 
 
-def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataFrame:
+def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame, changes: DataFrame) -> DataFrame:
     """The intervals in which a value was set for one broker, for all brokers, or in a file.
 
-    `begun` and `done` are (position, time, author), or null if the interval is unbounded.
+    `history` has the intervals of brokers, `changes` those of all resources: see `placed`. `begun` and `done` are
+    (position, time, author), or null if the interval is unbounded.
     """
     here = F.col("resource_name") != ""
     done = F.struct(
@@ -68,10 +69,10 @@ def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataF
         F.struct(place().alias("place"), F.col("since").alias("time"), *WHO).alias("begun"),
         F.when(~F.col("open"), done).alias("done"),
     )
-    return set_here.unionByName(_in_files(snapshot, brokers, history))
+    return set_here.unionByName(_in_files(snapshot, brokers, changes))
 
 
-def _in_files(snapshot: DataFrame, brokers: DataFrame, history: DataFrame) -> DataFrame:
+def _in_files(snapshot: DataFrame, brokers: DataFrame, changes: DataFrame) -> DataFrame:
     """Values in server.properties. A dynamic value that overrides one does not mean that it was removed from
     the file."""
     facts = snapshot.where("kind = 'config' AND resource_type = 'broker' AND resource_name <> ''")
@@ -81,7 +82,7 @@ def _in_files(snapshot: DataFrame, brokers: DataFrame, history: DataFrame) -> Da
     rows = rows.withColumnRenamed("resource_name", "broker").join(brokers, ["cluster", "broker"])
     rows = rows.withColumn("from", F.when(F.col("taken") != F.col("seen"), F.col("taken")))
     times = rows.select("cluster", F.explode(F.array("from", "next")).alias("time")).where("time IS NOT NULL")
-    known = placed(times.distinct(), history)
+    known = placed(times.distinct(), changes)
     for name, when in (("begun", "from"), ("done", "next")):
         at = known.select("cluster", F.col("time").alias(when), _observed().alias(name))
         rows = rows.join(F.broadcast(at), ["cluster", when], "left")

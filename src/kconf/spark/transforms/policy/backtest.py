@@ -9,26 +9,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from kconf.engine.policy.rules import Rules
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy.rules import broken
-from kconf.spark.transforms.policy.states import PLACE, Some, states
+from kconf.spark.transforms.policy.states import PLACE, Past, states
 
 _FINDING: Final = ("severity", "key", "value", "condition", "message")
 _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")
 
 
-def evaluated(
-    history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
-) -> DataFrame:
-    """One row per state and violated rule, with what ended the state as `next`."""
+def evaluated(past: Past, keys: DataFrame, rules: Rules, first: DataFrame | None = None) -> DataFrame:
+    """One row per state and violated rule, with what ended the state as `next`.
+
+    With `first`, the position of the first new change of each cluster: only the states since then (`is_new`) and the
+    last one before.
+    """
     ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE)
-    rows = broken(states(history, snapshot, keys, rules, some), rules).select(
+    every = states(past, keys, rules)
+    chosen = every.withColumn("is_new", F.lit(True)) if first is None else _since(every, first, ordered)
+    rows = broken(chosen, rules).select(
         *("spot", *RESOURCE, *PLACE, "time", *WHO, "exists", "topic_id", "own", "altered", "reshaped", "found"),
+        "is_new",
         *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ("exists", "topic_id")),
         *(F.lead(name).over(ordered).alias(f"next_{name}") for name in _NEXT),
         F.row_number().over(ordered).alias("number"),
@@ -37,13 +42,21 @@ def evaluated(
     created = F.col("altered") & F.col("reshaped") & F.coalesce(another, F.lit(False))
     after = F.struct(*(F.col(f"next_{name}").alias(name) for name in _NEXT))
     rows = rows.where("found IS NOT NULL").select(
-        *("spot", *RESOURCE, "topic_id", "number", F.struct(*PLACE).alias("place"), "time"),
+        *("spot", *RESOURCE, "topic_id", "number", F.struct(*PLACE).alias("place"), "time", "is_new"),
         *(F.struct(*WHO).alias("who"), F.col("own").alias("by_itself"), created.alias("created")),
         F.when(F.col("next_epoch").isNotNull(), after).alias("next"),
         F.explode("found").alias("found"),
     )
     rows = rows.where("found IS NOT NULL").select(*(name for name in rows.columns if name != "found"), "found.*")
-    return rows.withColumn("evaluated", F.col("created") | F.col("evaluated")).drop("created")
+    return rows.withColumn("evaluated", F.col("is_new") & (F.col("created") | F.col("evaluated"))).drop("created")
+
+
+def _since(states: DataFrame, first: DataFrame, ordered: WindowSpec) -> DataFrame:
+    """The states since the first new change of their cluster, and the last one before."""
+    is_new = F.struct("epoch", "revision") >= F.struct("first_epoch", "first_revision")
+    rows = states.join(F.broadcast(first), "cluster").withColumn("is_new", is_new).drop(*first.columns[1:])
+    following = rows.withColumn("following", F.lead("is_new").over(ordered))
+    return following.where(F.col("is_new") | F.coalesce("following", F.lit(True))).drop("following")
 
 
 def refusals(evaluated: DataFrame) -> DataFrame:
@@ -52,7 +65,10 @@ def refusals(evaluated: DataFrame) -> DataFrame:
 
 
 def breaches(evaluated: DataFrame) -> DataFrame:
-    """The intervals in which a rule was violated; a new one starts if the value or the violated condition changes."""
+    """The intervals in which a rule was violated; a new one starts if the value or the violated condition changes.
+
+    `continued`: it was violated before the first new change already, and `changes` are only the new ones.
+    """
     by_rule = Window.partitionBy("spot", *RESOURCE, "rule").orderBy("number")
     finding = F.struct("topic_id", "value", "condition")
     last = F.lag(F.struct("number", finding.alias("finding"))).over(by_rule)
@@ -60,7 +76,9 @@ def breaches(evaluated: DataFrame) -> DataFrame:
     rows = evaluated.select("*", finding.alias("finding"), last.alias("last"), follows.alias("follows"))
     on = (F.col("last.number") == F.col("number") - 1) & _is_same("last.finding", "finding")
     rows = rows.withColumn("run", F.sum(F.when(on, 0).otherwise(1)).over(by_rule))
-    first = F.min_by(F.struct("topic_id", *_FINDING, "time", "place", "who", "by_itself", "assumed"), "number")
+    first = F.min_by(
+        F.struct("topic_id", *_FINDING, "time", "place", "who", "by_itself", "assumed", "is_new"), "number"
+    )
     end = F.max_by(F.struct("next", "follows", "topic_id"), "number")
     runs = rows.groupBy("spot", *RESOURCE, "rule", "run").agg(
         first.alias("first"), end.alias("end"), F.count_if("evaluated").alias("changes")
@@ -92,4 +110,5 @@ def _shown(runs: DataFrame) -> DataFrame:
         .otherwise("mended")
         .alias("ended"),
         after.isNull().alias("open"),
+        (~F.col("first.is_new")).alias("continued"),
     )

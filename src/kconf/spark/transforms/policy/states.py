@@ -10,6 +10,7 @@ eight bytes quickly. The windows use plain columns, because they would copy a wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Final
@@ -35,23 +36,46 @@ Some = Callable[[DataFrame], DataFrame]
 """Keeps only rows of the requested resources."""
 
 
-def states(
-    history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
-) -> DataFrame:
-    """The states of all resources that rules may select, or of some of them."""
-    names = keys_of_rules(rules)
+@dataclass(frozen=True)
+class Past:
+    """The rows that states are made from."""
+
+    own: DataFrame
+    """Intervals of the resources to evaluate."""
+    of_brokers: DataFrame
+    """Intervals of all brokers, from which the resources inherit."""
+    clusters: DataFrame
+    """The clusters of the resources."""
+    changes: DataFrame
+    """All intervals of these clusters, among which snapshots are placed."""
+    snapshot: DataFrame
+    seen: Some | None
+    """Selects the brokers to evaluate among those that snapshots show; None: there are none."""
+
+    @classmethod
+    def whole(cls, history: DataFrame, snapshot: DataFrame, some: Some | None = None) -> Past:
+        """The whole past of all resources, or of some."""
+        clusters = history.select("cluster").union(snapshot.select("cluster")).distinct()
+        return cls(
+            some(history) if some else history, history, clusters, history, snapshot, some or (lambda rows: rows)
+        )
+
+
+def states(past: Past, keys: DataFrame, rules: Rules) -> DataFrame:
+    """The states of the resources that rules may select."""
+    names, snapshot = keys_of_rules(rules), past.snapshot
     kinds = sorted({kind.word for rule in rules.rules for kind in rule.types})
-    brokers = _small(broker_levels.brokers(history, snapshot))
-    levels = _small(_relevant(broker_levels.levels(history, snapshot, brokers), brokers, keys, names, kinds))
+    brokers = _small(broker_levels.brokers(past.of_brokers, snapshot))
+    found = broker_levels.levels(past.of_brokers, snapshot, brokers, past.changes)
+    levels = _small(_relevant(found, brokers, keys, names, kinds))
     versions = broker_levels.versions(levels)
     wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
-    clusters = history.select("cluster").union(snapshot.select("cluster")).distinct()
-    inherited = _small(broker_levels.by_version(clusters, levels, versions, brokers, wanted, names))
+    inherited = _small(broker_levels.by_version(past.clusters, levels, versions, brokers, wanted, names))
 
-    own = changes(some(history) if some else history, wanted, rules, kinds)
-    if "broker" in kinds:
-        seen = _seen_brokers(brokers, snapshot, history)
-        own = own.unionByName(some(seen) if some else seen, allowMissingColumns=True)
+    own = changes(past.own, wanted, rules, kinds)
+    if "broker" in kinds and past.seen is not None:
+        seen = _seen_brokers(brokers, snapshot, past.changes)
+        own = own.unionByName(past.seen(seen), allowMissingColumns=True)
     everything = own.withColumn("own", F.lit(True)).withColumn("version", F.lit(None).cast("int"))
     if not versions.isEmpty():  # most clusters never change their defaults: skip the search for affected resources
         resources = own.where("NOT (resource_type = 'broker' AND resource_name = '')").select(*RESOURCE).distinct()
