@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,7 +26,7 @@ from kconf.lake.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark import bronze, gold, silver, violations
+from kconf.spark import affected, bronze, gold, silver, violations
 from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms import activity, integrity, lines
@@ -253,10 +254,12 @@ def evaluated_since(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "most"), [(0, False), (1, False), (2, True), (3, True)])
 def test_violations_after_new_lines_are_those_of_the_whole_past(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, most: bool
 ) -> None:
+    if most:
+        affect_most(monkeypatch)
     world, made = World(spark, tmp_path), list(journals(3, 25, seed, VALUES))
     (tmp_path / "rules.yaml").write_text(ALL_RULES)
     monkeypatch.setattr(
@@ -290,11 +293,24 @@ def test_an_open_violation_continues_as_it_began() -> None:
     assert begun_as([begun], [new | {"continued": False}]) is None
 
 
-@pytest.mark.parametrize("large", [(HISTORY,), (HISTORY, *GOLD)])
+def affect_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every change as one of most topics."""
+    found = affected.affected
+
+    def most(lake: Lake, since: int) -> Part | None:
+        part = found(lake, since)
+        return None if part is None else replace(part, is_most=bool(part.names))
+
+    monkeypatch.setattr(affected, "affected", most)
+
+
+@pytest.mark.parametrize(("large", "most"), [((HISTORY,), False), ((HISTORY, *GOLD), False), ((HISTORY,), True)])
 def test_tables_of_medium_size_are_updated_file_by_file(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: tuple[Table, ...]
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: tuple[Table, ...], most: bool
 ) -> None:
     """Of the history, only open rows and those of added files are read, unless lines came late."""
+    if most:
+        affect_most(monkeypatch)
     rounds = Rounds(spark, tmp_path)
     lake, (one, other) = rounds.world.lake, rounds.made.values()
     rows, prepare = Lake.rows, gold.Gold.prepare

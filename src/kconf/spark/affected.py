@@ -28,8 +28,10 @@ Name = tuple[str, str, str]
 """Cluster, resource type and resource name."""
 FEW: Final = 20_000
 """New rows that change a table so little that it keeps its size."""
+MEDIUM: Final = 200_000
+"""New rows of which it is worth while to find out what they changed, in memory."""
 _MOST: Final = 250_000
-"""Resources; of more, everything is computed again, and so it is if they are more than half of the topics."""
+"""Resources; of more, everything is computed again."""
 _FILTERED: Final = 1_000
 """Resources that a filter names; for more there is a join, which takes a job of its own in each query."""
 _LITERAL: Final = 10_000
@@ -39,7 +41,10 @@ _NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
 
 @dataclass(frozen=True)
 class Part:
-    """A subset of resources: named ones, and all of some clusters. `callers`: clusters with new attempts."""
+    """A subset of resources: named ones, and all of some clusters. `callers`: clusters with new attempts.
+
+    With `is_most`, it has all resources of the clusters of which one is named, because to select them takes longer.
+    """
 
     lake: Lake
     names: Collection[Name]
@@ -51,10 +56,16 @@ class Part:
     """The round after which these rows were read."""
     topics: Collection[Name] = ()
     """The topics among them that were created, altered or deleted themselves, and not only their keys."""
+    is_most: bool = False
 
     @property
     def is_few(self) -> bool:
-        return self.count <= FEW
+        return self.count <= FEW and not self.is_most
+
+    @property
+    def is_medium(self) -> bool:
+        """Whether it is worth while to find out in memory what new rows changed; so it is for few."""
+        return self.count <= MEDIUM
 
     @property
     def touched(self) -> list[str]:
@@ -77,7 +88,7 @@ class Part:
     @property
     def of_topics(self) -> Part:
         """Only the topics that were created, altered or deleted themselves; clusters are kept."""
-        return replace(self, names=self.topics)
+        return replace(self, names=self.topics, is_most=False)
 
     def within(self, rows: pa.Table) -> pa.Table:
         """The rows of a table in memory that belong to the part, as `of`."""
@@ -92,9 +103,15 @@ class Part:
         return pa.concat_tables([self.rest(last), new])
 
     def _has(self, rows: pa.Table, of: str | None = None, name: str = "resource_name") -> pa.ChunkedArray:
-        kind = pa.scalar(of) if of is not None else rows["resource_type"]
-        names = pc.binary_join_element_wise(rows["cluster"], kind, rows[name], "\n")
+        if self.is_most:
+            return in_clusters(rows, self.touched)
+        last = pa.array(sorted({each for _, _, each in self.names}), pa.string())
+        has_name = pc.is_in(rows[name], value_set=last).combine_chunks()
+        found = rows.filter(has_name)  # to look up all three parts of the name takes four times as long
+        kind = pa.scalar(of) if of is not None else found["resource_type"]
+        names = pc.binary_join_element_wise(found["cluster"], kind, found[name], "\n")
         is_named = pc.is_in(names, value_set=pa.array(["\n".join(each) for each in self.names], pa.string()))
+        is_named = pc.replace_with_mask(has_name, has_name, is_named.combine_chunks())
         return pc.or_(is_named, in_clusters(rows, self.clusters))
 
     @cached_property
@@ -105,12 +122,16 @@ class Part:
         return F.coalesce(is_named | self.is_whole(), F.lit(False))
 
     def of(self, rows: DataFrame) -> DataFrame:
+        if self.is_most:
+            return rows.where(self.is_touched())
         if len(self.names) <= _FILTERED:
             return rows.where(self._filter)
         found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_semi")
         return found.where(~self.is_whole()).unionByName(rows.where(self.is_whole())) if self.clusters else found
 
     def others(self, rows: DataFrame) -> DataFrame:
+        if self.is_most:
+            return rows.where(~self.is_touched())
         if len(self.names) <= _FILTERED:
             return rows.where(~self._filter)
         found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_anti")
@@ -169,7 +190,7 @@ def affected(lake: Lake, since: int) -> Part | None:
     state = lake.note(HISTORY)
     changed = _changed(lake, since)
     observed, callers = (_counted(lake, table, since) for table in (SNAPSHOT, ATTEMPTS))
-    if _is_most(lake, changed.num_rows):
+    if changed.num_rows > _MOST:
         return None
     names = set(zip(*(changed[name].to_pylist() for name in RESOURCE), strict=True))
     two_records = {*state.get("followed", ()), *state.get("recorded", ())}
@@ -184,7 +205,8 @@ def affected(lake: Lake, since: int) -> Part | None:
     count = sum(row["count_sum"] for row in by_cluster) + sum(observed.values()) + sum(callers.values())
     shaped = changed.filter(changed["is_shaped"])
     topics = named & set(zip(*(shaped[name].to_pylist() for name in RESOURCE), strict=True))
-    return Part(lake, named, sorted(clusters), sorted(callers), count, since, topics)
+    is_most = len(named) > _LITERAL and 2 * len(named) > lake.read(TOPICS).count()
+    return Part(lake, named, sorted(clusters), sorted(callers), count, since, topics, is_most)
 
 
 def _changed(lake: Lake, since: int) -> pa.Table:
@@ -201,11 +223,6 @@ def _changed(lake: Lake, since: int) -> pa.Table:
     first = F.unix_micros(F.min("time")).alias("first")
     lines = lake.read_since(JOURNAL, since).groupBy(*RESOURCE)
     return lines.agg(first, F.count("*").alias("count"), is_shaped).limit(_MOST + 1).toArrow()
-
-
-def _is_most(lake: Lake, count: int) -> bool:
-    """Whether so many resources are affected that computing everything is faster."""
-    return count > _MOST or (count > _LITERAL and 2 * count > lake.read(TOPICS).count())
 
 
 def _counted(lake: Lake, table: Table, since: int) -> dict[str, int]:

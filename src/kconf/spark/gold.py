@@ -53,6 +53,7 @@ from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
 
 _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
+_BY_LINES: Final = (ACTIVITY, INTEGRITY, TOPICS)  # what they have of a resource does not depend on what it inherits
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 _REMEMBERED: Final = 100
 """Clusters; of more, what resources inherit is computed in each run."""
@@ -81,7 +82,8 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
                 work[table] = partial(update.write, gold)
         if None in made:
             lake.memory.clear()  # it may be another lake in the same place
-        is_light = VIOLATIONS not in work and all(gold.is_light for gold in made.values())
+        is_light = all(gold.is_light for gold in made.values())
+        is_light = is_light and (VIOLATIONS not in work or violations.is_light(lake, inputs, parts))
         with planned_for(lake.spark, is_few=is_light, is_small=is_light):
             for gold in made.values():
                 gold.prepare({table for table in work if table is not VIOLATIONS})
@@ -130,9 +132,9 @@ class _Update:
             lake.append_rows(table, [], note=note)
         elif part is None:
             lake.overwrite(table, gold.rows(table), note)
-        elif part.is_few and (last := lake.rows(table)) is not None:
+        elif gold.is_in_memory(table) and (last := lake.rows(table)) is not None:
             lake.update(table, last, gold.rows(table), partial(gold.merged, table), note)
-        elif part.is_few and table is not ACTIVITY and (pieces := lake.pieces(table)) is not None:
+        elif gold.is_in_memory(table) and table is not ACTIVITY and (pieces := lake.pieces(table)) is not None:
             lake.replace_files(table, pieces, partial(gold.rest, table), gold.rows(table), note)
         else:
             lake.overwrite(table, gold.whole(table), note, few=part.is_few)
@@ -165,6 +167,11 @@ class Gold:
     def is_light(self) -> bool:
         """Whether Spark gets only few rows of the history, from memory."""
         return self.part is not None and self.part.is_few and (self._here is not None or self._recent is not None)
+
+    def is_in_memory(self, table: Table) -> bool:
+        """Whether few rows of a table change."""
+        part = self.part
+        return part is not None and (part.is_few or (table in _BY_LINES and self._recent is not None))
 
     def affects(self, table: Table) -> bool:
         """Whether rows of the table may differ; if not, a commit without rows records the round."""
@@ -326,7 +333,7 @@ class Gold:
     @cached_property
     def current(self) -> DataFrame:
         """The current state."""
-        if self._recent is not None:
+        if self._recent is not None and self.is_light:
             return self.lake.in_spark(HISTORY, self._recent.open)
         now = self.history.where("open")
         return now if self._here is not None else self._keep(now)
@@ -485,7 +492,7 @@ class Gold:
     def _is_counted(self, followed_clusters: Collection[str]) -> bool:
         """Whether no line is missing in the clusters of the part, by counts that the session keeps; False: unknown."""
         part = self.part
-        if part is None or not part.is_few or not self.lake.in_memory:
+        if part is None or not part.is_medium or not self.lake.in_memory:
             return False
         known: integrity.JournalCounts | None = self.lake.memory.get(_COUNTS)
         fresh = self.lake.fresh(JOURNAL, integrity.COUNTED, part.since)

@@ -71,7 +71,7 @@ def recent(lake: Lake, part: Part) -> Recent | None:
 
 def _recent(lake: Lake, part: Part) -> Recent | None:
     known: _Closed | None = lake.memory.get(_CLOSED)
-    if known is None or known.round != part.since or part.clusters or not part.is_few or not lake.in_memory:
+    if known is None or known.round != part.since or part.clusters or not part.is_medium or not lake.in_memory:
         return None
     closed, pieces = frozenset(lake.files(HISTORY, open=False)), lake.pieces(HISTORY, open=True)
     lines = lake.fresh(JOURNAL, ("cluster", *ORDER), part.since)

@@ -41,34 +41,63 @@ _END: Final = (*(name for name in VIOLATIONS.names if name.startswith("until")),
 _CONTINUED: Final = replace(VIOLATIONS, columns=(*VIOLATIONS.columns, Column("continued", "boolean", "")))
 
 
+def is_light(lake: Lake, inputs: Inputs, parts: Parts) -> bool:
+    """Whether an update gives Spark only few rows, from memory."""
+    part = _affected(lake, _made_from(lake, inputs), parts) if inputs.rules.rules else None
+    return part is not None and (not part or (part.is_few and recent(lake, part) is not None))
+
+
 def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
     """Update the table from the history, in one commit."""
     if not inputs.rules.rules:
         lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={"rules": []})
         return
-    note, last = _made_from(lake, inputs), lake.note(VIOLATIONS)
-    is_same = all(last.get(name, "") == note[name] for name in ("built", "given"))
-    part = (parts or Parts(lake)).since(last["round"]) if is_same else None
+    note = _made_from(lake, inputs)
+    part = _affected(lake, note, parts or Parts(lake))
     if part is None:
         lake.overwrite(VIOLATIONS, evaluated(lake, inputs), note={**note, "kept": False})
         return
     if not part:
         return
-    whole, part = part, part.of_types({"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)})
+    changed = recent(lake, part)
+    part = part.of_types({"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)})
+    is_in_memory = part.is_few or changed is not None
     if not part:
         lake.append_rows(VIOLATIONS, [], note={**note, "kept": True})
-    elif part.is_few and (found := lake.pieces(VIOLATIONS)) is not None:
-        _update_few(lake, inputs, part, list(found), recent(lake, whole), {**note, "kept": True})
+    elif is_in_memory and (found := lake.pieces(VIOLATIONS)) is not None:
+        _update_few(lake, inputs, part, list(found), changed, {**note, "kept": True})
     else:
         kept = part.others(lake.read(VIOLATIONS))
         rows = fit(kept, VIOLATIONS).unionByName(fit(evaluated(lake, inputs, part), VIOLATIONS))
         lake.overwrite(VIOLATIONS, rows, note={**note, "kept": True}, few=part.is_few)
 
 
+def _affected(lake: Lake, note: Mapping[str, Any], parts: Parts) -> Part | None:
+    """What new rows affect; None: the rows of the table were made from something else, or all are affected."""
+    last = lake.note(VIOLATIONS)
+    is_same = all(last.get(name, "") == note[name] for name in ("built", "given"))
+    return parts.since(last["round"]) if is_same else None
+
+
 def evaluated(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
     """The rows of all resources, or of some."""
-    past = Past.whole(lake.read(HISTORY), lake.read(SNAPSHOT), part.of if part is not None else None)
-    return _breaches(lake, inputs, past)
+    history, (changes, snapshot) = lake.read(HISTORY), _observed(lake)
+    own = history if part is None else part.of(history)
+    note = lake.note(HISTORY)
+    clusters = _clusters(lake, {*note.get("marks", ()), *note.get("looked", ())})
+    seen = part.of if part is not None else lambda rows: rows
+    return _breaches(lake, inputs, Past(own, history, clusters, changes, snapshot, seen))
+
+
+def _observed(lake: Lake) -> tuple[DataFrame, DataFrame]:
+    """The history and the snapshots of clusters with snapshots."""
+    looked = lake.note(HISTORY).get("looked", ())
+    is_looked = F.col("cluster").isin(*looked) if looked else F.lit(False)
+    return lake.read(HISTORY).where(is_looked), lake.read(SNAPSHOT).where(is_looked)
+
+
+def _clusters(lake: Lake, names: Iterable[str]) -> DataFrame:
+    return local(lake.spark, [{"cluster": each} for each in names], "cluster string")
 
 
 def _breaches(lake: Lake, inputs: Inputs, past: Past, first: DataFrame | None = None) -> DataFrame:
@@ -115,13 +144,13 @@ def _continued(lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa
     of_brokers = lake.matching(HISTORY, pc.field("resource_type") == "broker")
     if of_brokers is None:
         return None
-    is_near = F.col("cluster").isin(*part.touched)
+    changes, snapshot = (rows.where(part.is_touched()) for rows in _observed(lake))
     past = Past(
         own=lake.in_spark(HISTORY, part.within(pa.concat_tables([changed.open, changed.closed]))),
         of_brokers=lake.in_spark(HISTORY, of_brokers.filter(in_clusters(of_brokers, part.touched))),
-        clusters=local(lake.spark, [{"cluster": each} for each in part.touched], "cluster string"),
-        changes=lake.read(HISTORY).where(is_near),
-        snapshot=lake.read(SNAPSHOT).where(is_near),
+        clusters=_clusters(lake, part.touched),
+        changes=changes,
+        snapshot=snapshot,
         seen=None,  # a broker affects its whole cluster
     )
     firsts = [dict(zip(_FIRST, (cluster, *place), strict=True)) for cluster, place in changed.first.items()]

@@ -103,7 +103,8 @@ def placed(times: DataFrame, history: DataFrame) -> DataFrame:
     changes = history.select("cluster", "since", "until", place().alias("began"), place("until_").alias("ended"))
     before = [F.when(F.col(at) <= F.col("time"), F.col(what)) for at, what in (("since", "began"), ("until", "ended"))]
     last = F.greatest(*(F.max(each) for each in before)).alias("last")
-    found = F.broadcast(times).join(changes, "cluster", "left").groupBy("cluster", "time").agg(last)
+    found = changes.join(F.broadcast(times), "cluster").groupBy("cluster", "time").agg(last)
+    found = times.join(F.broadcast(found), ["cluster", "time"], "left")
     alone = F.struct(F.lit(0).cast("bigint").alias("epoch"), F.unix_micros("time").alias("revision"), F.lit(0))
     after = F.struct("last.epoch", "last.revision", F.lit(1).alias("step"))
     by_server = F.col("last.epoch") > 0

@@ -91,15 +91,20 @@ class JournalCounts:
     def plus(self, lines: pa.Table, number: int) -> JournalCounts:
         """With new lines in memory, up to round `number`."""
         is_numbered = pc.and_(pc.greater(lines["epoch"], 0), pc.is_in(lines["origin"], value_set=pa.array(_NUMBERED)))
-        epochs = dict(self.epochs)
-        for row in lines.filter(is_numbered).to_pylist():
-            revisions, should_be, count, should_have = epochs.get((row["cluster"], row["epoch"]), (0, 0, 0, 0))
-            is_head = row["line"] == 0
-            epochs[row["cluster"], row["epoch"]] = (
-                revisions + is_head,
-                max(should_be, row["sequence"]),
-                count + 1,
-                should_have + (row["lines"] if is_head else 0),
+        numbered, epochs = lines.filter(is_numbered), dict(self.epochs)
+        is_head = pc.equal(numbered["line"], 0)
+        columns = {"head": is_head.cast(pa.int64()), "whole": pc.if_else(is_head, numbered["lines"], 0)}
+        for name, column in columns.items():
+            numbered = numbered.append_column(name, column)
+        figures = [("head", "sum"), ("sequence", "max"), ("line", "count"), ("whole", "sum")]
+        for row in numbered.group_by(["cluster", "epoch"]).aggregate(figures).to_pylist():
+            place = row["cluster"], row["epoch"]
+            revisions, should_be, count, should_have = epochs.get(place, (0, 0, 0, 0))
+            epochs[place] = (
+                revisions + row["head_sum"],
+                max(should_be, row["sequence_max"]),
+                count + row["line_count"],
+                should_have + (row["whole_sum"] or 0),
             )
         return JournalCounts(number, epochs)
 

@@ -29,19 +29,24 @@ def evaluated(past: Past, keys: DataFrame, rules: Rules, first: DataFrame | None
     last one before.
     """
     ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE)
+    is_broken = F.col("found").isNotNull()
     every = states(past, keys, rules)
     chosen = every.withColumn("is_new", F.lit(True)) if first is None else _since(every, first, ordered)
     rows = broken(chosen, rules).select(
         *("spot", *RESOURCE, *PLACE, "time", *WHO, "exists", "topic_id", "own", "altered", "reshaped", "found"),
         "is_new",
         *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ("exists", "topic_id")),
-        *(F.lead(name).over(ordered).alias(f"next_{name}") for name in _NEXT),
+        F.lag(is_broken).over(ordered).alias("was_broken"),
         F.row_number().over(ordered).alias("number"),
+    )
+    # Most states violate nothing: only those that do, and what follows them, go through the wide window.
+    rows = rows.where(is_broken | F.col("was_broken")).select(
+        "*", *(F.lead(name).over(ordered).alias(f"next_{name}") for name in _NEXT)
     )
     another = ~F.coalesce("last_exists", F.lit(False)) | (F.col("last_topic_id") != F.col("topic_id"))
     created = F.col("altered") & F.col("reshaped") & F.coalesce(another, F.lit(False))
     after = F.struct(*(F.col(f"next_{name}").alias(name) for name in _NEXT))
-    rows = rows.where("found IS NOT NULL").select(
+    rows = rows.where(is_broken).select(
         *("spot", *RESOURCE, "topic_id", "number", F.struct(*PLACE).alias("place"), "time", "is_new"),
         *(F.struct(*WHO).alias("who"), F.col("own").alias("by_itself"), created.alias("created")),
         F.when(F.col("next_epoch").isNotNull(), after).alias("next"),

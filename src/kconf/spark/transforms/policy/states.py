@@ -47,7 +47,7 @@ class Past:
     clusters: DataFrame
     """The clusters of the resources."""
     changes: DataFrame
-    """All intervals of these clusters, among which snapshots are placed."""
+    """All intervals of the clusters with snapshots, which are placed among them."""
     snapshot: DataFrame
     seen: Some | None
     """Selects the brokers to evaluate among those that snapshots show; None: there are none."""
