@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltalake import DeltaTable
 
@@ -29,9 +29,6 @@ from kconf.spark import gold, session, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
-
-if TYPE_CHECKING:
-    pass
 
 _KEYS = 200_000
 _LOOKED_AT = 1_100_000  # keys of which nine in ten are set

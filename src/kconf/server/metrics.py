@@ -1,7 +1,7 @@
 """The HTTP port: Prometheus metrics at /metrics, health at /health.
 
 Values are read when they are scraped. To add a metric, count it in counters.py or in the module that it belongs to, and
-yield it in `ServerCollector.collect`.
+yield it in a method of `ServerCollector`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,17 @@ class ServerCollector(Collector):
         self._context, self._registry, self._archiver = context, registry, archiver
 
     def collect(self) -> Iterator[Metric]:
-        context, counted, registry = self._context, self._context.counters, self._registry
-        state = context.service.state
+        yield from self._requests()
+        yield from self._connections()
+        yield from self._changes()
+        if self._context.upstream is not None:
+            yield from self._gateway()
+        yield from self._state()
+        yield from self._journal()
+        yield from quota_families(self._context.quotas)
+
+    def _requests(self) -> Iterator[Metric]:
+        counted = self._context.counters
         requests = CounterMetricFamily("kconf_requests", "Requests answered, by API.", labels=["api"])
         by_api = counted.by_api()
         by_api["DescribeConfigs"] = by_api.get("DescribeConfigs", 0) + counted.fast_path
@@ -45,6 +54,12 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_describe_fast_path", "DescribeConfigs requests answered by the fast path.", counted.fast_path
         )
+        yield CounterMetricFamily(
+            "kconf_request_failures", "Requests that failed because of an internal error.", counted.failed_requests
+        )
+
+    def _connections(self) -> Iterator[Metric]:
+        counted, registry = self._context.counters, self._registry
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
         yield GaugeMetricFamily("kconf_open_connections", "Open connections.", len(registry))
         yield GaugeMetricFamily(
@@ -67,46 +82,51 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_idle_connections", "Connections closed after connections.max.idle.ms.", counted.idle_connections
         )
+
+    def _changes(self) -> Iterator[Metric]:
+        counts = self._context.service.counts
+        yield CounterMetricFamily("kconf_commits", "Transactions committed.", counts.commits)
         yield CounterMetricFamily(
-            "kconf_request_failures", "Requests that failed because of an internal error.", counted.failed_requests
+            "kconf_failed_commits", "Transactions that the store failed to commit.", counts.failed
         )
-        yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.counts.commits)
-        yield CounterMetricFamily(
-            "kconf_failed_commits", "Transactions that the store failed to commit.", context.service.counts.failed
-        )
-        yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.counts.changes)
-        store = context.service.store
+        yield CounterMetricFamily("kconf_changes", "Changes committed.", counts.changes)
         yield CounterMetricFamily(
             "kconf_followed_revisions",
             "Revisions committed by other servers or outside kconf.",
-            context.service.counts.remote_revisions,
+            counts.remote_revisions,
         )
-        if context.upstream is not None:
-            yield CounterMetricFamily(
-                "kconf_outside_revisions",
-                "Changes to the cluster that were not made through this gateway.",
-                store.outside_revisions,
-            )
-            yield CounterMetricFamily(
-                "kconf_failed_relays",
-                "Client connections closed because a broker was unavailable or did not respond.",
-                counted.failed_relays,
-            )
+
+    def _gateway(self) -> Iterator[Metric]:
+        yield CounterMetricFamily(
+            "kconf_outside_revisions",
+            "Changes to the cluster that were not made through this gateway.",
+            self._context.service.store.outside_revisions,
+        )
+        yield CounterMetricFamily(
+            "kconf_failed_relays",
+            "Client connections closed because a broker was unavailable or did not respond.",
+            self._context.counters.failed_relays,
+        )
+
+    def _state(self) -> Iterator[Metric]:
+        service = self._context.service
+        store = service.store
         if (polling := store.polling) is not None:
             yield from polling_families(polling)
         yield GaugeMetricFamily(
             "kconf_store_reachable", "1 if the store responds; 0 if not, and reads may be stale.", store.is_reachable
         )
-        yield GaugeMetricFamily(
-            "kconf_stale", "1 if changes by other servers may be missing.", context.service.is_stale
-        )
+        yield GaugeMetricFamily("kconf_stale", "1 if changes by other servers may be missing.", service.is_stale)
         yield GaugeMetricFamily(
             "kconf_store_faults",
             "Items in the store that cannot be read; their previous values stay in effect.",
             store.faults,
         )
-        yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
-        yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
+        yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", service.state.snapshot.revision)
+        yield GaugeMetricFamily("kconf_topics", "Topics.", len(service.state.snapshot.topics))
+
+    def _journal(self) -> Iterator[Metric]:
+        context = self._context
         yield GaugeMetricFamily(
             "kconf_waiting_readers",
             "Waiting readers of the change feed, counted once per resource in their filter.",
@@ -122,7 +142,6 @@ class ServerCollector(Collector):
         )
         if self._archiver is not None:
             yield from archive_families(self._archiver)
-        yield from quota_families(context.quotas)
 
 
 def polling_families(polling: Polling) -> Iterator[Metric]:

@@ -21,7 +21,7 @@ from kconf.errors import ConfigurationError
 from kconf.version import __version__
 
 if TYPE_CHECKING:
-    from kconf.server.server import Server, UpstreamSettings
+    from kconf.server.server import Server, ServerSettings, UpstreamSettings
 
 _EXAMPLES = """\
 examples:
@@ -159,35 +159,8 @@ async def _serve(options: argparse.Namespace) -> None:
 
     with permanent():
         from kconf.server.api.router import import_deferred
-        from kconf.server.features import read_features
-        from kconf.server.listener_config import read_listeners
-        from kconf.server.server import Server, ServerSettings
-        from kconf.server.static_config import load_static, node_id
-
-    if options.oidc_issuer is not None and options.console is None:
-        raise ConfigurationError("--oidc-issuer needs --console")
-    archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
-    static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
-    listeners = read_listeners(options.listen, static)
-    _check_options_of_gateways(options)
-    upstream = None if options.upstream is None else _upstream(options)
-    if upstream is not None and (options.recover or options.read_only):
-        raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
-    if upstream is not None and upstream.controllers is None and "archive.directory" in static:
-        raise ConfigurationError(
-            "--archive of a gateway needs --controllers: without the metadata log, changes have no offsets, so"
-            " several archives of a cluster cannot be merged"
-        )
-    settings = ServerSettings(
-        options.store,
-        node_id=node_id(static),
-        static=static,
-        listeners=listeners,
-        features=read_features(options.feature),
-        read_only=options.read_only,
-        recover=options.recover,
-        upstream=upstream,
-    )
+        from kconf.server.server import Server
+    settings = _settings(options)
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
@@ -198,44 +171,86 @@ async def _serve(options: argparse.Namespace) -> None:
             print("kconf stopped", flush=True)
             return
         _print_ignored(server)
-        extra = ""
-        if options.metrics:
-            from kconf.server.metrics import MetricsServer
-
-            metrics_host, metrics_port = address(options.metrics)
-            metrics = await stack.enter_async_context(
-                MetricsServer(server.context, server.registry, server.archiver, metrics_host, metrics_port)
-            )
-            extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
-        if options.console:
-            from kconf.cli.common.own_console import own_console
-
-            running = await stack.enter_async_context(own_console(options, server))
-            extra = f"{extra} console={running.url}"
+        http = await _open_http(options, server, stack)
         settle()
-        context = server.context
-        if len(server.listeners) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
-            names = ",".join(f"{each.endpoint.name}://{each.address}" for each in server.listeners)
-            extra = f" listeners={names}{extra}"
-        if (polling := context.service.store.polling) is not None:
-            extra = f" polling=broker {polling.broker} every {polling.interval:g} s{extra}"
-        print(
-            f"kconf {__version__} ready: listening on {server.listeners[0].address} store={settings.store} "
-            f"node={context.node_id} cluster={context.cluster_id}{extra}",
-            flush=True,
-        )
+        print(_ready_line(server, http), flush=True)
         Thread(target=import_deferred, name="kconf-imports", daemon=True).start()
         await _stopped(stopped, server)
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)
 
 
-def _check_options_of_gateways(options: argparse.Namespace) -> None:
-    """Raise an error if an option of gateways would have no effect: the server would not govern the cluster."""
+def _settings(options: argparse.Namespace) -> ServerSettings:
+    """Check the options, and read the files that they name."""
+    from kconf.server.features import read_features
+    from kconf.server.listener_config import read_listeners
+    from kconf.server.server import ServerSettings
+    from kconf.server.static_config import load_static, node_id
+
+    if options.oidc_issuer is not None and options.console is None:
+        raise ConfigurationError("--oidc-issuer needs --console")
+    archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
+    static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
+    listeners = read_listeners(options.listen, static)
+    _check_gateway_options(options)
+    upstream = None if options.upstream is None else _upstream(options)
+    if upstream is not None and upstream.controllers is None and "archive.directory" in static:
+        raise ConfigurationError(
+            "--archive of a gateway needs --controllers: without the metadata log, changes have no offsets, so"
+            " several archives of a cluster cannot be merged"
+        )
+    return ServerSettings(
+        options.store,
+        node_id=node_id(static),
+        static=static,
+        listeners=listeners,
+        features=read_features(options.feature),
+        read_only=options.read_only,
+        recover=options.recover,
+        upstream=upstream,
+    )
+
+
+async def _open_http(options: argparse.Namespace, server: Server, stack: AsyncExitStack) -> str:
+    """Open the metrics port and the console, if the options ask for them. Returns their addresses."""
+    opened = ""
+    if options.metrics:
+        from kconf.server.metrics import MetricsServer
+
+        host, port = address(options.metrics)
+        metrics = await stack.enter_async_context(
+            MetricsServer(server.context, server.registry, server.archiver, host, port)
+        )
+        opened = f" metrics=http://{host}:{metrics.port}/metrics"
+    if options.console:
+        from kconf.cli.common.own_console import own_console
+
+        running = await stack.enter_async_context(own_console(options, server))
+        opened = f"{opened} console={running.url}"
+    return opened
+
+
+def _ready_line(server: Server, http: str) -> str:
+    context, polled, listeners = server.context, "", ""
+    if (polling := context.service.store.polling) is not None:
+        polled = f" polling=broker {polling.broker} every {polling.interval:g} s"
+    if [each.endpoint.name for each in server.listeners] != ["PLAINTEXT"]:
+        names = ",".join(f"{each.endpoint.name}://{each.address}" for each in server.listeners)
+        listeners = f" listeners={names}"
+    return (
+        f"kconf {__version__} ready: listening on {server.listeners[0].address} store={server.settings.store} "
+        f"node={context.node_id} cluster={context.cluster_id}{polled}{listeners}{http}"
+    )
+
+
+def _check_gateway_options(options: argparse.Namespace) -> None:
+    """Raise an error if an option would have no effect, so that the server would not govern the cluster."""
     names = ("controllers", "controller_properties", "upstream_properties")
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
     if options.upstream is None and given:
         raise ConfigurationError(f"{given[0]} is for gateways: also pass --upstream with the cluster's brokers")
+    if options.upstream is not None and (options.recover or options.read_only):
+        raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
 
 
 def _upstream(options: argparse.Namespace) -> UpstreamSettings:
