@@ -295,7 +295,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
     @rule(
         places=st.lists(st.sampled_from([*PLACES, Resource.logger(1)]), min_size=1, max_size=3, unique=True),
-        version=st.integers(0, 4),
+        version=st.integers(0, BY_NAME["DescribeConfigs"].max),
         keys=st.none() | st.just(["retention.ms", "log.retention.ms"]),
         synonyms=st.booleans(),
         documentation=st.booleans(),

@@ -18,7 +18,7 @@ from kconf.model.resource import Resource
 from kconf.server.api.alter_configs import alter
 from kconf.server.auth.authorizer import authorize_function
 from kconf.server.context import ApiRequest
-from kconf.server.server import Server, ServerSettings
+from kconf.server.server import Server, ServerOptions
 
 ROOT, ALICE, BOB = "User:root", "User:alice", "User:bob"
 STATIC = {
@@ -49,7 +49,7 @@ async def grant(server: Server) -> None:
 
 def played(tmp_path: Path, scenario: object, more: Mapping[str, str] | None = None) -> None:
     async def run() -> None:
-        given = ServerSettings(f"sqlite:///{tmp_path / 'kconf.db'}", port=0, static={**STATIC, **(more or {})})
+        given = ServerOptions(f"sqlite:///{tmp_path / 'kconf.db'}", port=0, static={**STATIC, **(more or {})})
         async with Server(given) as server:
             await grant(server)
             await scenario(server)  # type: ignore[operator]
@@ -108,7 +108,7 @@ def test_a_setting_restores_the_rule_of_kafka(tmp_path: Path) -> None:
 
 def test_without_an_authorizer_everyone_may_do_everything(tmp_path: Path) -> None:
     async def run() -> None:
-        async with Server(ServerSettings(f"sqlite:///{tmp_path / 'kconf.db'}", port=0)) as server:
+        async with Server(ServerOptions(f"sqlite:///{tmp_path / 'kconf.db'}", port=0)) as server:
             assert await change(server, "User:ANONYMOUS", set_to(JAAS, VALUE)) is None
 
     asyncio.run(run())

@@ -37,7 +37,7 @@ from kconf.security.password_encoder import PasswordEncoder
 from kconf.security.scram import credential, salted_password
 from kconf.security.value_cipher import Secrets, ValueCipher
 from kconf.server.auth.mechanisms import SaslConfig
-from kconf.server.server import ServerSettings
+from kconf.server.server import ServerOptions
 from kconf.service import State
 from tests.security.sasl_server import PLAIN_MODULE
 from tests.support.process import HOST, KconfProcess
@@ -167,7 +167,7 @@ def _ladder() -> ConfigResolver:
 
 CHANGE = Change(ChangeKind.CONFIG, Resource.broker(1), "ssl.key.password", MARK, MARK, "set", sensitive=True)
 HOLDERS: dict[str, Callable[[], object]] = {
-    "settings": lambda: ServerSettings("sqlite:///x", static={"ssl.key.password": MARK}),
+    "settings": lambda: ServerOptions("sqlite:///x", static={"ssl.key.password": MARK}),
     "state": lambda: State(Snapshot.EMPTY.apply([CHANGE], 1), _ladder()),
     "plan": lambda: Plan(None, [CHANGE]),
     "revision": lambda: Revision(1, 0, RequestContext(), [CHANGE]),

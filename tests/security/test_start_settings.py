@@ -30,7 +30,7 @@ from kconf.server.auth.tls_child import answer
 from kconf.server.auth.tls_loader import TlsLoader
 from kconf.server.context import ApiRequest
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress
-from kconf.server.server import Server, ServerSettings
+from kconf.server.server import Server, ServerOptions
 from tests.security.sasl_server import PLAIN_MODULE
 from tests.unit.client.certificates import Certificates
 
@@ -70,7 +70,7 @@ WRONG = (
 )
 
 
-def settings(certificates: Certificates, store: Path) -> ServerSettings:
+def settings(certificates: Certificates, store: Path) -> ServerOptions:
     static = {
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INSIDE:SASL_SSL,SSL:SSL",
         "listeners": ",".join(map(str, ENDPOINTS)),
@@ -81,7 +81,7 @@ def settings(certificates: Certificates, store: Path) -> ServerSettings:
         "ssl.truststore.location": str(certificates.ca),
         "ssl.truststore.type": "PEM",
     }
-    return ServerSettings(f"sqlite:///{store}", static=static, listeners=ENDPOINTS)
+    return ServerOptions(f"sqlite:///{store}", static=static, listeners=ENDPOINTS)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def forms(name: str) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def started(given: ServerSettings) -> AsyncIterator[Server]:
+async def started(given: ServerOptions) -> AsyncIterator[Server]:
     """A started server that has accepted a connection on each listener, because limits are read then."""
     async with Server(given) as server:
         for listener in server.listeners:
@@ -228,7 +228,7 @@ def test_a_value_that_other_servers_need_cannot_be_removed(certificates: Certifi
     """A start may need a value that only the store has: it can be changed, but no request can remove it."""
     given = settings(certificates, tmp_path / "kconf.db")
     own = {key: value for key, value in given.static.items() if key != "plain.sasl.jaas.config"}
-    without = ServerSettings(given.store, static=own, listeners=given.listeners)
+    without = ServerOptions(given.store, static=own, listeners=given.listeners)
     key = "listener.name.inside.plain.sasl.jaas.config"
 
     async def tried() -> None:
@@ -251,7 +251,7 @@ def test_two_changes_of_one_request_are_checked_together(certificates: Certifica
     """Either one can be removed, but not both: PLAIN needs its users."""
     given = settings(certificates, tmp_path / "kconf.db")
     own = {key: value for key, value in given.static.items() if key != "plain.sasl.jaas.config"}
-    without = ServerSettings(given.store, static=own, listeners=given.listeners)
+    without = ServerOptions(given.store, static=own, listeners=given.listeners)
     bare, prefixed = "plain.sasl.jaas.config", "listener.name.inside.plain.sasl.jaas.config"
 
     async def tried() -> None:

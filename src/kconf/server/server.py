@@ -68,8 +68,8 @@ class UpstreamSettings(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """The settings of `kconf serve`."""
+class ServerOptions:
+    """The options of `kconf serve`; `static` has the settings of the file and of --override."""
 
     store: str
     host: str = "127.0.0.1"
@@ -109,38 +109,38 @@ class _BrokersCatalog:
 
 
 async def _open_store(
-    settings: ServerSettings, credentials: UpstreamCredentials | None, identities: Identities | None
+    options: ServerOptions, credentials: UpstreamCredentials | None, identities: Identities | None
 ) -> Store:
     """Open the store in a thread, so that the process can be stopped while ZooKeeper does not respond."""
-    if (upstream := settings.upstream) is not None:
+    if (upstream := options.upstream) is not None:
         from kconf.store.upstream.open import open_upstream
 
-        interval = int_setting(settings.static, POLL_INTERVAL) / 1000
+        interval = int_setting(options.static, POLL_INTERVAL) / 1000
         return await in_daemon_thread(
             lambda: open_upstream(
-                settings.store, upstream.brokers, upstream.controllers, interval, credentials, identities
+                options.store, upstream.brokers, upstream.controllers, interval, credentials, identities
             )
         )
-    secrets = Secrets.of(settings.static)
-    return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
+    secrets = Secrets.of(options.static)
+    return await in_daemon_thread(lambda: open_store(options.store, secrets, read_only=options.read_only))
 
 
-def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
+def _credentials(options: ServerOptions) -> UpstreamCredentials | None:
     """The SCRAM credentials of the cluster's users, if they log in to the gateway with SCRAM."""
-    if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
+    if options.upstream is None or not flag_setting(options.static, SCRAM_LOGINS):
         return None
     from kconf.server.auth.upstream_credentials import UpstreamCredentials
 
     return UpstreamCredentials()
 
 
-def _identities(settings: ServerSettings) -> Identities | None:
+def _identities(options: ServerOptions) -> Identities | None:
     """The identities with which a gateway acts as its users, or None if it uses its own principal for all."""
-    if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
+    if options.upstream is None or not flag_setting(options.static, DELEGATION_TOKENS):
         return None
     from kconf.store.upstream.identities import Identities
 
-    return Identities(settings.upstream.brokers)
+    return Identities(options.upstream.brokers)
 
 
 class Server:
@@ -154,16 +154,16 @@ class Server:
     registry: ConnectionRegistry
     port: int
 
-    def __init__(self, settings: ServerSettings) -> None:
-        check_authorizer(settings.static)
-        check_static(settings.static)
-        self._policies = load_policies(settings.static, kafka_43())
-        self._acl_file = AclFile.of(settings.static, is_gateway=settings.upstream is not None)
-        self._retention = Retention.of(settings.static, settings.store)
-        self._archive_settings = ArchiveSettings.of(settings.static)
+    def __init__(self, options: ServerOptions) -> None:
+        check_authorizer(options.static)
+        check_static(options.static)
+        self._policies = load_policies(options.static, kafka_43())
+        self._acl_file = AclFile.of(options.static, is_gateway=options.upstream is not None)
+        self._retention = Retention.of(options.static, options.store)
+        self._archive_settings = ArchiveSettings.of(options.static)
         self.archiver: Archiver | None = None
-        self.settings = settings
-        self._credentials = _credentials(settings)
+        self.options = options
+        self._credentials = _credentials(options)
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._broker_listeners: BrokerListeners | None = None
@@ -171,29 +171,29 @@ class Server:
         self._stopping = False
 
     async def __aenter__(self) -> Server:
-        settings = self.settings
+        options = self.options
         self.failure = asyncio.get_running_loop().create_future()
-        identities = _identities(settings)
-        store = await _open_store(settings, self._credentials, identities)
+        identities = _identities(options)
+        store = await _open_store(options, self._credentials, identities)
         try:
             if store.brokers_static is not None:
                 self._check_rights(store, store.brokers_authorizer)
-            check_known_acls(settings.static, store.unknown)
-            choose_features(store, settings.features, read_only=settings.read_only)
+            check_known_acls(options.static, store.unknown)
+            choose_features(store, options.features, read_only=options.read_only)
             static = await self._bind()
         except BaseException:
             self._close_listeners()
             store.close()
             raise
-        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store, identities)
+        upstream = None if options.upstream is None else self._upstream(options.upstream, store, identities)
         service = Service(
             store,
-            node_id=settings.node_id if upstream is None else store.members.ids[0],
+            node_id=options.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
             static=static,
             broker_catalog=_BrokersCatalog(store),
-            read_only=settings.read_only,
-            ignore_broker_configs=settings.recover,
+            read_only=options.read_only,
+            ignore_broker_configs=options.recover,
         )
         try:
             await service.start()
@@ -245,12 +245,12 @@ class Server:
     @property
     def ignored(self) -> list[Change]:
         """The stored dynamic broker configs that are ignored because of `recover`."""
-        if not self.settings.recover:
+        if not self.options.recover:
             return []
         snapshot = self.context.service.state.snapshot
         return [
             Change(ChangeKind.CONFIG, resource, key, value, value, "set", sensitive=is_broker_secret(key))
-            for resource in (Resource.brokers(), Resource.broker(self.settings.node_id))
+            for resource in (Resource.brokers(), Resource.broker(self.options.node_id))
             for key, value in sorted(snapshot.overrides(resource).items())
         ]
 
@@ -261,10 +261,10 @@ class Server:
 
     async def _bind(self) -> Mapping[str, str]:
         """Bind the listeners. Returns the static configuration with their addresses."""
-        for endpoint in self.settings.endpoints:
+        for endpoint in self.options.endpoints:
             self._sockets[endpoint] = await bind(endpoint)
         bound = {each: bound_address(each, sockets) for each, sockets in self._sockets.items()}
-        return with_listeners(self.settings.static, bound)
+        return with_listeners(self.options.static, bound)
 
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
@@ -276,7 +276,7 @@ class Server:
             await upstream.brokers.refresh()
         if self._archive_settings is not None:
             self.archiver = Archiver(self._archive_settings, service, context.audit_log)
-        for endpoint in self.settings.endpoints:
+        for endpoint in self.options.endpoints:
             with self._recovery_explained(service):
                 listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
@@ -287,7 +287,7 @@ class Server:
 
     def _check_rights(self, store: Store, authorizer: str | None) -> None:
         brokers = store.brokers_static or {}
-        check_gateway(self.settings.static, authorizer, brokers=brokers, reads_log=store.polling is None)
+        check_gateway(self.options.static, authorizer, brokers=brokers, reads_log=store.polling is None)
 
     async def _watch_authorizer(self, store: Store, brokers: BrokerPools) -> None:
         """Stop a gateway if the brokers get an authorizer for which it has no settings: it would lend its rights."""
@@ -311,7 +311,7 @@ class Server:
         from kconf.server.upstream.pool import PoolLimits
         from kconf.server.upstream.user_pools import UserPools
 
-        limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
+        limits = PoolLimits(request=int_setting(self.options.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits, store.cluster_id)
         brokers = BrokerPools(settings.brokers, store.cluster_id, lambda: store.members, limits, users)
         return UpstreamClient(settings.brokers, brokers, identities)
@@ -320,7 +320,7 @@ class Server:
         """Open a port for each broker behind a gateway."""
         from kconf.server.network.broker_listeners import BrokerListeners
 
-        listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
+        listeners = BrokerListeners(self.options.static, lambda: service.store.members, self.context.addresses)
         self._broker_listeners = listeners
         await listeners.open(self.listeners)
 
@@ -338,7 +338,7 @@ class Server:
         except ConfigurationError as error:
             resolver = service.state.resolver
             levels = (
-                (Resource.broker(self.settings.node_id), resolver.here),
+                (Resource.broker(self.options.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
             # What this server set itself for eligible leader replicas does not affect listeners.
@@ -356,7 +356,7 @@ class Server:
     def _member(self) -> ClusterMember:
         """This server, as registered for other servers of the store."""
         endpoints = {each.endpoint.name: each.advertised for each in self.listeners}
-        return ClusterMember(self.settings.node_id, endpoints, self.context.rack)
+        return ClusterMember(self.options.node_id, endpoints, self.context.rack)
 
     def _close_listeners(self) -> None:
         if self._broker_listeners is not None:

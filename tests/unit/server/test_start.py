@@ -48,10 +48,10 @@ NOT_NEEDED = (
 _PROGRAM = """
 import asyncio, sys
 import kconf.cli.commands.serve
-from kconf.server.server import Server, ServerSettings
+from kconf.server.server import Server, ServerOptions
 
 async def main():
-    async with Server(ServerSettings(sys.argv[1], port=0)):
+    async with Server(ServerOptions(sys.argv[1], port=0)):
         print(*sys.modules)
 
 asyncio.run(main())

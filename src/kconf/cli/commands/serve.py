@@ -21,7 +21,7 @@ from kconf.errors import ConfigurationError
 from kconf.version import __version__
 
 if TYPE_CHECKING:
-    from kconf.server.server import Server, ServerSettings, UpstreamSettings
+    from kconf.server.server import Server, ServerOptions, UpstreamSettings
 
 _EXAMPLES = """\
 examples:
@@ -160,12 +160,12 @@ async def _serve(options: argparse.Namespace) -> None:
     with permanent():
         from kconf.server.api.router import import_deferred
         from kconf.server.server import Server
-    settings = _settings(options)
+    server_options = _server_options(options)
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     async with AsyncExitStack() as stack:
-        server = Server(settings)
+        server = Server(server_options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, server.flush_archive)
         if not await _opened(stack.enter_async_context(server), stopped):
             print("kconf stopped", flush=True)
@@ -180,11 +180,11 @@ async def _serve(options: argparse.Namespace) -> None:
     print("kconf stopped", flush=True)
 
 
-def _settings(options: argparse.Namespace) -> ServerSettings:
+def _server_options(options: argparse.Namespace) -> ServerOptions:
     """Check the options, and read the files that they name."""
     from kconf.server.features import read_features
     from kconf.server.listener_config import read_listeners
-    from kconf.server.server import ServerSettings
+    from kconf.server.server import ServerOptions
     from kconf.server.static_config import load_static, node_id
 
     if options.oidc_issuer is not None and options.console is None:
@@ -199,7 +199,7 @@ def _settings(options: argparse.Namespace) -> ServerSettings:
             "--archive of a gateway needs --controllers: without the metadata log, changes have no offsets, so"
             " several archives of a cluster cannot be merged"
         )
-    return ServerSettings(
+    return ServerOptions(
         options.store,
         node_id=node_id(static),
         static=static,
@@ -238,7 +238,7 @@ def _ready_line(server: Server, http: str) -> str:
         names = ",".join(f"{each.endpoint.name}://{each.address}" for each in server.listeners)
         listeners = f" listeners={names}"
     return (
-        f"kconf {__version__} ready: listening on {server.listeners[0].address} store={server.settings.store} "
+        f"kconf {__version__} ready: listening on {server.listeners[0].address} store={server.options.store} "
         f"node={context.node_id} cluster={context.cluster_id}{polled}{listeners}{http}"
     )
 

@@ -14,6 +14,7 @@ from kconf.client.calls import describe_decoder as module
 from kconf.client.calls.configs import DescribeConfigs
 from kconf.client.calls.describe_decoder import EntryReader, entry_of
 from kconf.errors import RemoteProtocolError
+from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import decode, encode
 from kconf.protocol.messages.describe_configs import (
     DescribeConfigsEntry,
@@ -66,7 +67,7 @@ def plain(version: int, data: bytes) -> dict[Resource, Any]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 4), st.lists(results, max_size=3), st.binary(max_size=3))
+@given(st.integers(0, BY_NAME["DescribeConfigs"].max), st.lists(results, max_size=3), st.binary(max_size=3))
 def test_it_reads_what_the_plain_reader_reads(version: int, answers: list[Any], tail: bytes) -> None:
     call = DescribeConfigs([])  # one call: the cache is kept for the next response
     for rows in answers:

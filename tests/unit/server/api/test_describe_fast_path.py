@@ -106,7 +106,7 @@ def test_the_request_of_a_caller_who_may_not_describe_goes_to_the_router() -> No
 
 
 @given(
-    st.integers(0, 4),
+    st.integers(0, API.max),
     st.binary(max_size=3),
     st.integers(0, 60),
     st.integers(0, 60),

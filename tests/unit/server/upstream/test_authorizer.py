@@ -11,7 +11,7 @@ import pytest
 
 from kconf.errors import ConfigurationError
 from kconf.server import server as servers
-from kconf.server.server import Server, ServerSettings
+from kconf.server.server import Server, ServerOptions
 
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 OTHER = "com.example.OtherAuthorizer"
@@ -31,7 +31,7 @@ def stopped(
     brokers: Any = SimpleNamespace(has_authorizer=False)
 
     async def run() -> str | None:
-        server = Server(ServerSettings("memory:", static=static))
+        server = Server(ServerOptions("memory:", static=static))
         server.failure = asyncio.get_running_loop().create_future()
         watch = asyncio.create_task(server._watch_authorizer(store, brokers))
         await _turns()
