@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from kconf.errors import JournalTrimmed, RevisionConflict
 from kconf.model.journal import RequestContext, Revision
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, decode_id, replay
-from kconf.store.base import Store
+from kconf.store.base import SingleServerMixin, Store
 from tests.contract.changes import ALICE, commit, pending, put, topic, turned
 from tests.contract.stores import DURABLE_STORES, STORED, STORES, Opener
 
@@ -416,3 +417,7 @@ def test_a_password_is_stored_only_encrypted(tmp_path: Path, name: str) -> None:
 
 def test_a_new_store_is_the_first_of_its_cluster(store: Store) -> None:
     assert store.epoch == 1
+
+
+def test_a_store_that_can_be_unreachable_can_be_stale(store: Store) -> None:
+    assert store.can_be_stale or getattr_static(store, "is_reachable") is SingleServerMixin.is_reachable

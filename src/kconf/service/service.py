@@ -34,7 +34,7 @@ from kconf.service.job import EarlyPlan, Job, Outdated, check_size, make_plan
 from kconf.service.state import Planner, State, StateFactory
 from kconf.service.store_thread import StoreThread
 from kconf.service.writer import MAX_ATTEMPTS, CommitCounts, Writer
-from kconf.store.base import SingleServerMixin, Store
+from kconf.store.base import Store
 from kconf.util.journal_clock import JournalClock
 from kconf.util.slice_scheduler import is_sliced
 
@@ -58,7 +58,6 @@ class Service:
     ) -> None:
         self.store = store
         self.node_id = node_id
-        self.can_be_stale = not isinstance(store, SingleServerMixin)
         self._read_only = read_only
         self._states = StateFactory(
             store, node_id, catalog, static, broker_catalog, ignore_broker_configs=ignore_broker_configs
@@ -108,7 +107,7 @@ class Service:
     def is_stale(self) -> bool:
         """Whether changes by other servers may be missing: the store is unreachable, or not read since it was."""
         store = self.store
-        return not store.is_reachable or store.generation != self._writer.generation
+        return store.can_be_stale and (not store.is_reachable or store.generation != self._writer.generation)
 
     def subscribe(self, subscriber: Subscriber, *, first: bool = False) -> None:
         """Call `subscriber` for every commit, when it is visible and before its caller gets the outcome."""

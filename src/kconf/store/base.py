@@ -166,6 +166,14 @@ class Store(Protocol):
         ...
 
     @property
+    def can_be_stale(self) -> bool:
+        """Whether `is_reachable` can be False or `generation` can increase. Constant.
+
+        If False, neither is checked: no response is marked as stale or refused because of `refuse.stale.reads`.
+        """
+        ...
+
+    @property
     def generation(self) -> int:
         """Increases when changes by other servers may have been missed, before the store is reachable again."""
         ...
@@ -315,6 +323,7 @@ class Store(Protocol):
 class OwnStateMixin:
     """Methods that are trivial for a store with its own state."""
 
+    can_be_stale = True
     brokers_static: Overrides | None = None
     described_broker: int | None = None
     brokers_authorizer: str | None = None
@@ -335,8 +344,12 @@ class OwnStateMixin:
 
 
 class SingleServerMixin(OwnStateMixin):
-    """Methods that are trivial for a store with a single server."""
+    """Methods that are trivial for a store with a single server.
 
+    A store behind a network overrides `is_reachable`, and `can_be_stale` with True.
+    """
+
+    can_be_stale = False
     faults = 0
     generation = 0
     polled_generation = 0
@@ -434,7 +447,8 @@ class Backend:
     `initialize` creates an empty store with a given identity, visible to others when the block ends without an error.
     `backup` copies a store, also one in use, to a file: URL, target, whether to overwrite it. `open_damaged` opens a
     store whose state is whole, although its journal is damaged. `verify` checks a store for damage, also one in use.
-    `bounded_journal`: the store holds its data in memory, so the journal needs a limit by default.
+    `bounded_journal`: the journal is trimmed by default, because the service behind the store, such as ZooKeeper, holds
+    all data in memory. Not for `memory:`, the store of tests.
     """
 
     open: Callable[[str, Secrets], Store]

@@ -69,7 +69,7 @@ class DescribeFastPath:
     def __init__(self, service: Service, counters: Counters, otherwise: Handle) -> None:
         self._service, self._counters, self._otherwise = service, counters, otherwise
         self._views: dict[bytes, View] = {}  # Views of existing topics, by name
-        self._can_be_stale = service.can_be_stale
+        self._can_be_stale = service.store.can_be_stale
         self._fresh: bytes | None = None  # the data for whose requests the state was checked
         self._use(service.state)
         service.subscribe(self.on_commit, first=True)  # evict stale Views even if another subscriber fails

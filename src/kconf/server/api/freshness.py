@@ -32,7 +32,7 @@ class FreshnessGate:
         static = service.settings.static
         self._service = service
         self._max_wait = int_setting(static, READ_REVISION_MAX_WAIT) / 1000
-        self._refuses_stale = service.can_be_stale and flag_setting(static, REFUSE_STALE_READS)
+        self._refuses_stale = service.store.can_be_stale and flag_setting(static, REFUSE_STALE_READS)
         self._waiting: dict[asyncio.Future[None], int] = {}
         service.subscribe(self._committed)
 

@@ -76,6 +76,7 @@ class UpstreamStore:
     `brokers`.
     """
 
+    can_be_stale = True
     faults = 0
     keeps_fractions = False
     epoch = 1

@@ -33,6 +33,13 @@ TIMED_OUT = 7
 ORDERS = [DescribeConfigsResource(2, "orders")]
 
 
+class RemoteStore(MemoryStore):
+    """A store of one server behind a network."""
+
+    can_be_stale = True
+    is_reachable = True
+
+
 class Scene:
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -58,9 +65,8 @@ class Scene:
 
 
 @asynccontextmanager
-async def running(static: Mapping[str, str], *, shared: bool = False) -> AsyncIterator[Scene]:
-    service = Service(MemoryStore(), node_id=1, catalog=kafka_43(), static=static)
-    service.can_be_stale = shared
+async def running(static: Mapping[str, str], store: MemoryStore | None = None) -> AsyncIterator[Scene]:
+    service = Service(MemoryStore() if store is None else store, node_id=1, catalog=kafka_43(), static=static)
     await service.start()
     scene = Scene(service)
     await scene.create("orders")
@@ -165,21 +171,37 @@ def test_the_throttle_time_is_after_the_tags() -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("lost", ["connection", "session"])
 @pytest.mark.parametrize("refuses", [False, True])
-def test_a_possibly_stale_response_is_marked_or_refused(
-    refuses: bool,
-) -> None:
+def test_a_possibly_stale_response_is_marked_or_refused(refuses: bool, lost: str) -> None:
     async def scene() -> None:
-        async with running(REFUSE if refuses else {}, shared=True) as server:
+        store = RemoteStore()
+        async with running(REFUSE if refuses else {}, store) as server:
             assert (await server.ask("DescribeConfigs", 4, resources=ORDERS))[1].stale is False
             assert server.context.counters.fast_path == 1
-            server.service.store.generation = 1  # type: ignore[misc]  # the session was lost: nothing is polled yet
+            if lost == "connection":
+                store.is_reachable = False
+            else:
+                store.generation = 1  # the session was lost: nothing is polled yet
 
             tags, answer = await server.ask("DescribeConfigs", 4, 0, resources=ORDERS)
             assert tags == ResponseTags(1, stale=True)
             (result,) = answer.results
             assert (answer.stale, result.error_code) == ((False, TIMED_OUT) if refuses else (True, 0))
             assert (await server.ask("DescribeConfigs", 4, resources=ORDERS))[1].stale is not refuses
+            assert server.context.counters.fast_path == 1
+
+    asyncio.run(scene())
+
+
+def test_a_store_that_cannot_be_stale_is_answered_from_the_fast_path_without_a_check() -> None:
+    async def scene() -> None:
+        store = RemoteStore()
+        store.can_be_stale = store.is_reachable = False
+        async with running(REFUSE, store) as server:
+            for resources in (ORDERS, [*ORDERS, DescribeConfigsResource(2, "orders")]):
+                answer = (await server.ask("DescribeConfigs", 4, resources=resources))[1]
+                assert (answer.stale, answer.results[0].error_code) == (False, 0)
             assert server.context.counters.fast_path == 1
 
     asyncio.run(scene())

@@ -243,6 +243,7 @@ def test_nobody_is_authorized_by_acls_that_are_not_current(
         world.brokers.acts_as_users = acts_as_users
         world.context = replace(world.context, has_own_acls=has_own_acls)
         world.pipeline = RequestPipeline(world.context)
+        monkeypatch.setattr(MemoryStore, "can_be_stale", True)
         monkeypatch.setattr(MemoryStore, "is_reachable", False)
         caller = connection(1)
         if rights == "some":
