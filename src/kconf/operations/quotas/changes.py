@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kconf.errors import ApiError, ConfigurationError, KafkaError
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import ChangePlan, PlannedChange
-from kconf.operations.quotas.entities import check_keys, entity_text, level_name, quota_levels, quota_number
+from kconf.operations.quotas.entities import check_keys, entity_text, quota_levels, quota_number, stored_levels
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -102,9 +102,7 @@ class _PresentQuotas:
     """The quotas before a change."""
 
     def __init__(self, stored: Stored) -> None:
-        from kconf.engine.quotas.precedence import StoredQuotas
-
-        self._stored, self._quotas = stored, StoredQuotas(stored)
+        self._stored = stored
 
     def changes(self, entity: QuotaEntity, new_quotas: QuotaChanges) -> list[PlannedChange]:
         """The changes at the entity itself, and the effective values before and after."""
@@ -118,17 +116,9 @@ class _PresentQuotas:
 
     def _inherited(self, entity: QuotaEntity, key: str) -> tuple[str, str | None]:
         """The effective quota of an entity without its own quota, and its level."""
-        from kconf.engine.quotas.precedence import level, who
-        from kconf.model.quota import IP, QuotaEntity
-
-        if IP in dict(entity.parts):
-            default = QuotaEntity.of({IP: None})
-            value = None if entity == default else self._stored.get(default, {}).get(key)
-            return ("", None) if value is None else ("default ip", quota_number(value))
-        own = level(entity, *who(entity))
-        for source, number in self._quotas.candidates(key, *who(entity)):
-            if source is not own:
-                return level_name(source), quota_number(number)
+        for level in stored_levels(self._stored, entity):
+            if level.entity != entity and key in level.values:
+                return level.name, quota_number(level.values[key])
         return "", None
 
 
