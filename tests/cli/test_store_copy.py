@@ -46,6 +46,9 @@ PROPERTIES = {
     "sasl.enabled.mechanisms": "SCRAM-SHA-256",
 }
 
+TARGETS = {"sqlite": "file", "zookeeper": "zookeeper_url"}
+"""The fixture with the URL of an empty store, by kind of store."""
+
 
 @pytest.fixture
 def left(tmp_path: Path) -> Iterator[KconfProcess]:
@@ -62,9 +65,9 @@ def file(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'copy.db'}"
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
-    url: str = request.getfixturevalue("file" if request.param == "sqlite" else "zookeeper_url")
+    url: str = request.getfixturevalue(TARGETS[request.param])
     return url
 
 

@@ -1,4 +1,4 @@
-"""The stores that the contract tests run on. A new store is one more line in STORES."""
+"""The stores that the contract tests run on. A new store is a line in STORES and, if it is durable, one in STORED."""
 
 from __future__ import annotations
 

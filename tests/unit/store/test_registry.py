@@ -53,6 +53,6 @@ def test_only_some_stores_can_be_backed_up_to_a_file(tmp_path: Path) -> None:
         backup_store("zookeeper://127.0.0.1:1/kconf", tmp_path / "copy.db")
 
 
-def test_a_store_in_memory_has_a_bounded_journal_by_default() -> None:
+def test_the_journal_is_bounded_by_default_in_zookeeper_but_not_in_a_file() -> None:
     assert backend_of("zookeeper://127.0.0.1:2181/kconf").bounded_journal
     assert not backend_of("sqlite:///kconf.db").bounded_journal
