@@ -22,6 +22,7 @@ from bench.peers import Peer
 from bench.table import Goal, Row
 from kconf import SyncAdminClient
 from kconf.engine.quotas.index import QuotaIndex
+from kconf.engine.quotas.precedence import PRECEDENCE
 from kconf.model.quota import QuotaSource
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
@@ -62,10 +63,16 @@ def _resolve(arena: Arena) -> Row:
         for user, client in pairs:
             found = index.resolve(KEY, user, client)
         seconds.append((time.process_time() - began) / len(pairs))
-        if found is None or found.source is not QuotaSource.CLIENT_IN_USER or len(found.overridden) != 7:
+        if (
+            found is None
+            or found.source is not QuotaSource.CLIENT_IN_USER
+            or len(found.overridden) != len(PRECEDENCE) - 1
+        ):
             raise BenchError(f"The wrong quota was found: {found}.")
     micros = {"kconf": [each * 1e6 for each in seconds]}
-    return Row(f"resolve one of {INDEXED:,} quotas, all 8 levels", "µs", micros, [Goal("most", 5.0)], True)
+    return Row(
+        f"resolve one of {INDEXED:,} quotas, all {len(PRECEDENCE)} levels", "µs", micros, [Goal("most", 5.0)], True
+    )
 
 
 def _entities() -> Iterator[tuple[Resource, Overrides]]:

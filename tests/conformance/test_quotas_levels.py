@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 
 from kconf.engine.quotas.alter import plan_alter_quotas
 from kconf.engine.quotas.index import QuotaIndex
+from kconf.engine.quotas.precedence import PRECEDENCE
 from kconf.model.quota import ClientQuotaAlteration, ClientQuotaOp, QuotaEntity, QuotaSource
 from kconf.model.snapshot import Snapshot
 from lab.admin import AdminProbe
@@ -24,7 +25,7 @@ from lab.pytest_plugin import MakeProbe
 KEY = "producer_byte_rate"
 LOW, HIGH = 2_000.0, 1e12
 USER, CLIENT = "alice", "app"
-LEVELS = [source.entity(USER, CLIENT) for source in QuotaSource]
+LEVELS = {source: source.entity(USER, CLIENT) for source in PRECEDENCE}
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
 
 
@@ -47,7 +48,9 @@ def probe(broker: KafkaBroker, make_probe: MakeProbe) -> AdminProbe:
 
 def put(probe: AdminProbe, quotas: dict[QuotaEntity, float]) -> None:
     """Set exactly these quotas."""
-    entries = [{"entity": dict(entity.parts), "ops": [{"key": KEY, "value": quotas.get(entity)}]} for entity in LEVELS]
+    entries = [
+        {"entity": dict(entity.parts), "ops": [{"key": KEY, "value": quotas.get(entity)}]} for entity in LEVELS.values()
+    ]
     outcomes = probe.call("alterClientQuotas", {"entries": entries})
     assert all(each["outcome"] == {} for each in outcomes)
     wanted = {entity: {KEY: value} for entity, value in quotas.items()}
@@ -91,11 +94,12 @@ def becomes(broker: KafkaBroker, expected: bool) -> bool:
     return True
 
 
-@pytest.mark.parametrize("source", list(QuotaSource), ids=lambda source: source.name.lower())
+@pytest.mark.parametrize("source", PRECEDENCE, ids=lambda source: source.name.lower())
 def test_each_level_takes_precedence_over_all_later_ones(
     broker: KafkaBroker, probe: AdminProbe, source: QuotaSource
 ) -> None:
-    first, after = LEVELS[source], LEVELS[source + 1 :]
+    first = LEVELS[source]
+    after = [LEVELS[each] for each in PRECEDENCE[PRECEDENCE.index(source) + 1 :]]
 
     for own, others in ((LOW, HIGH), (HIGH, LOW)):
         quotas = {first: own, **dict.fromkeys(after, others)}

@@ -8,8 +8,8 @@
 
 Resource types: 5 user, 6 client. An empty name is the default. Quota types: 0 producer_byte_rate, 1 consumer_byte_rate,
 2 request_percentage, and in addition to the KIP 3 controller_mutation_rate. An empty list of quota types means all. A
-quota's source is KIP-248's QuotaSource, from 0 (client in user) to 7 (default client). The tag is a kconf extension:
-the quotas that are overridden, in order. Quotas that are not set are not in the response.
+quota's source is the number of a `QuotaSource` (model/quota.py). The tag is a kconf extension: the quotas that are
+overridden, in order. Quotas that are not set are not in the response.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The effective quotas: the eight levels, for every user and client ID at once."""
+"""The effective quotas by the levels of `PRECEDENCE`, for every user and client ID at once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _part(kind: str, short: str) -> list[Column]:
 
 
 def _levels() -> list[Column]:
-    """The eight levels to check for a user with a client id."""
+    """The levels to check for a user with a client id, in order."""
     made = []
     for rank, source in enumerate(PRECEDENCE):
         parts = dict(source.entity("u", "c").parts)

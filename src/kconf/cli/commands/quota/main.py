@@ -1,7 +1,7 @@
 """`kconf quota`: list and explain quotas, on kconf and on any Kafka. The commands that change quotas are in changes.py.
 
-A quota is set for an entity: a user, a client ID, a pair of them, an IP address, or the default of any. Eight levels
-decide which quota applies to a user with a client ID; `explain` shows all of them.
+A quota is set for an entity: a user, a client ID, a pair of them, an IP address, or the default of any. A user with a
+client ID can have quotas on several levels, and the first one applies; `explain` shows all of them.
 """
 
 from __future__ import annotations
