@@ -43,7 +43,7 @@ def trusted(given: Mapping[str, str], read: Callable[[str], bytes] = read_file) 
         return _pem(certificates(data, path))
     if data.startswith(_DER):
         return _pem(_pkcs12(data, path, password, "truststore")[1])
-    raise ConfigurationError(f"{path} is neither PEM, PKCS12 nor JKS")
+    raise ConfigurationError(f"{path} is not a PEM, PKCS12 or JKS file")
 
 
 def key_material(
@@ -71,7 +71,7 @@ def key_material(
         if key_pem is None:
             raise ConfigurationError(f"{path} contains no private key")
         return _pem(certificates), key_pem, None
-    raise ConfigurationError(f"{path} is neither PEM, PKCS12 nor JKS")
+    raise ConfigurationError(f"{path} is not a PEM, PKCS12 or JKS file")
 
 
 def _inline(text: str, key: str) -> str:

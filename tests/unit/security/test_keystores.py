@@ -76,7 +76,7 @@ def test_damaged_and_unknown_stores_are_refused(certificates: Certificates, tmp_
         with pytest.raises(ConfigurationError):
             trusted({"ssl.truststore.location": str(store)})
     store.write_bytes(b"\xce\xce\xce\xce and so on")
-    with pytest.raises(ConfigurationError, match="neither PEM, PKCS12 nor JKS"):
+    with pytest.raises(ConfigurationError, match="is not a PEM, PKCS12 or JKS file"):
         trusted({"ssl.truststore.location": str(store)})
 
 

@@ -26,8 +26,8 @@ examples:
   kconf follow -C prod --archive /var/lib/kconf/archive --metrics 127.0.0.1:9405
   kconf history -C prod topic:orders
 
-Every change, made by any tool, is archived within --interval, for `kconf history`, `blame`, `diff`, `rollback` and the
-pipeline. The command can be stopped and restarted at any time and resumes where it stopped. If the cluster has
+Every change, whichever tool made it, is archived within --interval, for `kconf history`, `blame`, `diff`, `rollback`
+and the pipeline. The command can be stopped and restarted at any time and resumes where it stopped. If the cluster has
 deleted that part of its log, the difference is archived and marked as a gap. Nothing is written to the cluster. The
 log does not contain who made a change; changes that kconf recorded itself keep their author and reason.
 """
@@ -36,7 +36,7 @@ log does not contain who made a change; changes that kconf recorded itself keep 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "follow",
-        help="archive every change to a KRaft cluster, made by any tool",
+        help="archive changes that any tool makes to a KRaft cluster",
         description="Follow the metadata log of a KRaft cluster and archive its changes, until interrupted.",
         epilog=EXAMPLES,
     )

@@ -115,4 +115,4 @@ class OAuthBearer(Sasl):
         refusal = yield ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
         if refusal:  # RFC 7628: the server fails the login after the client has acknowledged the error
             yield b"\x01"
-            raise AuthenticationFailed(f"OAUTHBEARER: the token was refused: {refusal.decode(errors='replace')}")
+            raise AuthenticationFailed(f"OAUTHBEARER: the server refused the token: {refusal.decode(errors='replace')}")

@@ -64,7 +64,7 @@ def node_of(resource: Resource) -> int:
 
 def _keys_of(resources: Sequence[Resource], keys: Keys | None) -> Mapping[Resource, Sequence[str]]:
     if isinstance(keys, str):
-        raise InvalidRequest(f"keys must be a list of names, or a mapping from resources to such lists: {keys!r}")
+        raise InvalidRequest(f"keys must be a list of names, or a mapping of resources to lists of names, not {keys!r}")
     if keys is None:
         return {}
     if isinstance(keys, Mapping):

@@ -135,7 +135,7 @@ def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
         return f"{text.rstrip()}\n\ncontexts:\n{_block(name, fields, 2)}".lstrip()
     if contexts.flow_style:
         raise ConfigurationError(
-            "cannot add a context to a flow mapping ({…}); write the contexts in block style, one below the other"
+            "cannot add a context to a flow mapping ({…}); write each context in block style, on lines of its own"
         )
     start = end = _end(text, contexts)
     for key, value in contexts.value:
@@ -153,7 +153,7 @@ def without_context(text: str, name: str) -> str:
     contexts = fields["contexts"][1]
     if contexts.flow_style:
         raise ConfigurationError(
-            "cannot remove a context from a flow mapping ({…}); write the contexts in block style, one below the other"
+            "cannot remove a context from a flow mapping ({…}); write each context in block style, on lines of its own"
         )
     cuts = [(key, value) for key, value in contexts.value if key.value == name]
     if len(contexts.value) == 1:

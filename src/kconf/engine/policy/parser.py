@@ -173,7 +173,7 @@ class _RulesReader(YamlReader):
         place = self.required(node, fields, "id", "a rule")
         name = self.text(place, "id")
         if ids.setdefault(name, place) is not place:
-            raise self.invalid(place, f"rule {name!r} is already defined in line {ids[name].start_mark.line + 1}")
+            raise self.invalid(place, f"rule {name!r} is already defined on line {ids[name].start_mark.line + 1}")
         return name
 
     def severity(self, node: YamlNode | None) -> Severity:

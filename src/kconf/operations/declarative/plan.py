@@ -51,7 +51,7 @@ def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | N
     parts = [each.strip() for each in words.split(",") if each.strip()]
     for each in parts:
         if each not in PRUNABLE:
-            raise ConfigurationError(f"--prune takes {', '.join(PRUNABLE)}, not {each!r}")
+            raise ConfigurationError(f"--prune takes a list of {', '.join(PRUNABLE)}, not {each!r}")
     if parts and not declared.selectors:
         raise ConfigurationError(f"--prune={words} needs a selector in the files that limits what may be removed")
     return Prune(parts, _own_users(target))

@@ -77,7 +77,7 @@ class BrokerPool:
                     self._drop(connection)
                     raise
         except TimeoutError:
-            raise UpstreamUnavailable(f"{self._name} did not answer in time") from None
+            raise UpstreamUnavailable(f"{self._name} did not respond in time") from None
         except KconfError as error:
             raise UpstreamUnavailable(str(error)) from None
         finally:
@@ -177,7 +177,7 @@ class BrokerPool:
                 return connection
             self._drop(connection)
         if self.is_unreachable:
-            raise UpstreamUnavailable(f"{self._name} could not be reached just now")
+            raise UpstreamUnavailable(f"{self._name} is unreachable: the last attempt to connect failed")
         try:
             async with asyncio.timeout(self._limits.connect):
                 connection = await self._connect()

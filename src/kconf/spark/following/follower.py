@@ -181,7 +181,7 @@ class PipelineFollower:
         for feed in self.feeds:
             thread = self._copying.get(feed.name)
             if thread is not None and not thread.is_alive():
-                log.error("the thread that copies the journal of %s ended; starting a new one", feed.name)
+                log.error("the thread that copies the journal of %s ended unexpectedly; starting a new one", feed.name)
             if thread is None or not thread.is_alive():
                 thread = Thread(target=feed.run, args=(stopped,), name=f"feed of {feed.name}", daemon=True)
                 self._copying[feed.name] = thread

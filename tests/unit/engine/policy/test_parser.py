@@ -67,7 +67,7 @@ p.yaml:4:3: unknown resource type 'topics'; did you mean topic?; use one of \
 topic, broker, brokers, group, client-metrics
 p.yaml:7:44: no entry of labels gives tier the value 'goldd'; did you mean gold?
 p.yaml:8:10: unknown topic key 'retention.mss'; did you mean retention.ms?
-p.yaml:10:9: rule 'a' is already defined in line 6
+p.yaml:10:9: rule 'a' is already defined on line 6
 p.yaml:11:15: the pattern /(?!a)b/ contains a negative lookahead, (?!, which RE2 does not support
 p.yaml:13:22: '7MB' is not a valid value of retention.ms: retention.ms is a time: its units are ms, s, m, min, h, d, w
 p.yaml:13:32: 'yes' is not a valid value of retention.ms: expected an integer of type LONG, from -9223372036854775808 \

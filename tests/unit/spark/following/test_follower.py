@@ -180,7 +180,7 @@ def test_a_thread_of_a_copy_that_ended_is_started_again(steps: Steps, caplog: py
     follower.run(stopped)
 
     assert started == [True, True, True]
-    assert "the thread that copies the journal of one ended; starting a new one" in caplog.text
+    assert "the thread that copies the journal of one ended unexpectedly; starting a new one" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ examples:
   kconf history topic:orders --metadata-log /var/lib/kafka/data/__cluster_metadata-0
 
 On a kconf server, the source is its journal; otherwise the `journal:` directory and the `lake:` of the context. Use
---metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes that the
-cluster has not deleted yet, made by any tool. With -C, changes that kconf recorded in the context's `journal:` have
-their authors.
+--metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes, whichever
+tool made them, that the cluster has not deleted yet. With -C, changes that kconf recorded in the context's `journal:`
+have their authors.
 
 WHO is "unknown" if no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
 """,

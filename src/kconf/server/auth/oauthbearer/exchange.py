@@ -41,7 +41,7 @@ def read_initial_response(data: bytes) -> ClientInitialResponse:
     parts = data.decode("ascii").split("\x01")  # GS2 header, key-value pairs, two empty strings
     head, pairs = parts[0], parts[1:-2]
     if len(parts) < 3 or parts[-2:] != ["", ""] or not head.startswith("n,") or not head.endswith(","):
-        raise ValueError("it is not a valid OAUTHBEARER message")
+        raise ValueError("it does not have the format of RFC 7628")
     authzid = head[2:-1]
     if authzid and not (authzid.startswith("a=") and _AUTHZID.fullmatch(authzid[2:])):
         raise ValueError("its authorization id is not valid")
@@ -72,7 +72,8 @@ class OAuthBearerExchange:
         try:
             first = read_initial_response(token)
         except ValueError as error:
-            raise LoginFailed(_MALFORMED, f"OAUTHBEARER: the first message is not valid: {_reason(error)}") from None
+            text = f"OAUTHBEARER: the client's first message is not valid: {_reason(error)}"
+            raise LoginFailed(_MALFORMED, text) from None
         try:
             accepted = self._validator.validate(first.token)
         except InvalidToken as error:
