@@ -59,7 +59,7 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
         "--max-lag",
         metavar="TIME",
         default="10m",
-        help="lag of the lake, or delay of a snapshot, from which /health responds 503 (default: 10m)",
+        help="lag of the lake, or delay of a snapshot, above which /health responds 503 (default: 10m)",
     )
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
