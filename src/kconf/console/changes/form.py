@@ -55,7 +55,7 @@ def named_resources(names: Sequence[str]) -> list[Resource]:
     if not found:
         raise BadRequest("no resource was chosen; name one, as in ?resource=topic:NAME")
     if len(found) > MOST_RESOURCES:
-        raise BadRequest(f"{len(found):,} resources were chosen, at most {MOST_RESOURCES:,} can be changed at once")
+        raise BadRequest(f"{len(found):,} resources are selected; at most {MOST_RESOURCES:,} can be changed at once")
     if len({each.type for each in found}) > 1:
         raise BadRequest("resources of several types cannot be changed at once")
     return found

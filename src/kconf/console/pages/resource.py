@@ -191,7 +191,7 @@ def _chosen(request: PageRequest, rows: Sequence[KeyRow]) -> KeyRow | None:
         return None
     found = next((each for each in rows if each.name == name), None)
     if found is None:
-        raise NotFound(f"there is no key {name!r} here")
+        raise NotFound(f"this resource has no key {name!r}")
     return found
 
 

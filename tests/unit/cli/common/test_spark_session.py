@@ -70,7 +70,7 @@ def test_settings_of_spark_are_passed_on_and_the_last_of_a_name_counts() -> None
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("spark.executor.memory", "--conf takes K=V with a key that starts with spark.; there is no ="),
+        ("spark.executor.memory", "--conf takes K=V, such as spark.executor.memory=2g; the argument contains no ="),
         ("executor.memory=2g", "--conf takes K=V with a key that starts with spark., not 'executor.memory'"),
         ("spark.master=local[1]", "set the Spark master with --master"),
     ],

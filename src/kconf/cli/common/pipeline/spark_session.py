@@ -68,7 +68,7 @@ def spark_settings(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise ConfigurationError("--conf takes K=V with a key that starts with spark.; there is no =")
+            raise ConfigurationError("--conf takes K=V, such as spark.executor.memory=2g; the argument contains no =")
         if has_credential(name, value):
             raise ConfigurationError(
                 f"--conf {name} would show a credential to everyone who can list processes; set the environment "

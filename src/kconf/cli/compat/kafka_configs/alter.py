@@ -174,7 +174,7 @@ def _quotas(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options
     changes: dict[str, float | None] = {key: _number(key, text) for key, text in specs.add.items()}
     both = [key for key in specs.delete if key in changes]
     if both:
-        raise InvalidRequest(f"{', '.join(both)} cannot be added and deleted at once")
+        raise InvalidRequest(f"{', '.join(both)} cannot be both added and deleted")
     changes.update(dict.fromkeys(specs.delete))
     results = admin.alter_client_quotas({entity: changes}, validate_only=options.dry_run, timeout=TIMEOUT)
     results[entity]

@@ -95,7 +95,7 @@ def alter_credentials(admin: SyncAdminClient, given: Entities, specs: ConfigSpec
     user = given.names[0]
     both = [key for key in specs.delete if key in specs.add]
     if both:
-        raise InvalidArguments(f"{', '.join(both)} cannot be added and deleted at once")
+        raise InvalidArguments(f"{', '.join(both)} cannot be both added and deleted")
     wanted = [parse_credential(key, text, strict=options.strict) for key, text in specs.add.items()]
     if options.dry_run:
         from kconf.cli.compat.kafka_configs.difference import of_credentials

@@ -97,7 +97,7 @@ def alter(
 
     twice = sorted(set(added).intersection(deleted))
     if twice:
-        raise InvalidEntityConfig(f"{', '.join(twice)} cannot be added and deleted at once")
+        raise InvalidEntityConfig(f"{', '.join(twice)} cannot be both added and deleted")
     try:
         if entity.kind == "client":
             changes = {**_numbers(added), **dict.fromkeys(_known(deleted))}

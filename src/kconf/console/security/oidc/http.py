@@ -69,7 +69,7 @@ class ProviderHttp:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise ProviderUnavailable(f"{self._issuer} did not answer with a JSON object")
+            raise ProviderUnavailable(f"{self._issuer} did not respond with a JSON object")
         return found
 
     def _read(self, request: Request) -> bytes:
@@ -88,9 +88,9 @@ class ProviderHttp:
         while part := response.read1(1 << 16):
             data += part
             if len(data) > MAX_BYTES:
-                raise ProviderUnavailable(f"{self._issuer} answered with more than {MAX_BYTES} bytes")
+                raise ProviderUnavailable(f"{self._issuer} responded with more than {MAX_BYTES} bytes")
             if time.monotonic() > deadline:
-                raise ProviderUnavailable(f"{self._issuer} did not answer within {TIMEOUT:.0f} s")
+                raise ProviderUnavailable(f"{self._issuer} did not respond within {TIMEOUT:.0f} s")
         return bytes(data)
 
     def _refusal(self, error: HTTPError) -> LoginRefused:
