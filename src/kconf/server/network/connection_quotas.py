@@ -12,7 +12,8 @@ User:ANONYMOUS. The value would be a setting (configdef/server_settings.py), sin
 
 In `_authentication_step` the successful response already exists: close the connection without sending it, and call
 `registry.rejected`. To send an error instead, let `on_success` raise `LoginFailed`, and call it in
-`SaslServerAuthenticator._complete` before that sets `is_authenticated`; the connection then counts as a failed login.
+`SaslServerAuthenticator._complete` before that sets `is_authenticated`; the connection then counts as a failed login. `on_success`
+is the lambda in `Authenticator.authenticate`; give the `Authenticator`, which server.py makes, the ConnectionQuotas.
 
 The connection rate is limited in server/quotas/manager.py.
 """
