@@ -37,7 +37,8 @@ def archive_gateway(directory: Path, cluster: str, revisions: Sequence[Revision]
     journal = GatewayJournal(f"sqlite:///{directory / 'gw.db'}", cluster)
     journal.begin_at(10)
     journal.append(revisions)
-    refused = AuditEntry(NOON, RequestContext("User:eve"), 10, ORDERS, (), ErrorCode.POLICY_VIOLATION, False)
+    caller = RequestContext("User:eve", client_id=directory.name)  # files with the same bytes are read once
+    refused = AuditEntry(NOON, caller, 10, ORDERS, (), ErrorCode.POLICY_VIOLATION, False)
     journal.append_attempts([refused])
     archive = Archive(directory / "archive", cluster, 1, journal.reader(), of_gateway=True)
     archive.open(revisions[-1].number)

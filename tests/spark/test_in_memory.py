@@ -38,6 +38,7 @@ from tests.spark.test_backtest import RULES as ALL_RULES
 from tests.spark.test_backtest import VALUES
 from tests.spark.test_incremental_gold import World, attempt, shown
 from tests.spark.test_snapshots import config, snapshot, topic
+from tests.support.targets import one_of
 
 ROWS = Lake.rows
 LOG = {"origin": "log", "epoch": 7}
@@ -304,7 +305,9 @@ def affect_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(affected, "affected", most)
 
 
-@pytest.mark.parametrize(("large", "most"), [((HISTORY,), False), ((HISTORY, *GOLD), False), ((HISTORY,), True)])
+@pytest.mark.parametrize(
+    ("large", "most"), one_of(((HISTORY,), False), [((HISTORY, *GOLD), False), ((HISTORY,), True)])
+)
 def test_tables_of_medium_size_are_updated_file_by_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: tuple[Table, ...], most: bool
 ) -> None:
@@ -341,7 +344,9 @@ def test_tables_of_medium_size_are_updated_file_by_file(
     assert before & set(lake.read(HISTORY).inputFiles()) == {each for each in before if "open=false" in each}
     rounds.run(*late, *one.set("topic", "t3", "retention.ms", "5"))
     rounds.world.check()
-    assert recent == since == [large == (HISTORY,)] * 4 + [False]
+    assert recent == [large == (HISTORY,)] * 4 + [False]
+    assert since[:4] == recent[:4]
+    assert not any(since[4:]), "of most topics, late lines do not come to an update of few"
     kinds = {(row["kind"], row["count"]) for row in lake.read(ACTIVITY).where("resource_name = 't1'").collect()}
     assert ("flapping", 2) in kinds
     assert not lake.read(INTEGRITY).where("kind = 'slipped' AND resource_name = 't2'").isEmpty()

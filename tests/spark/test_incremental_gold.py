@@ -245,6 +245,12 @@ def test_only_what_changed_is_computed_again_also_after_a_run_that_died_between_
     assert sum(count for _, kind, count in counted if kind == "changes") == sum(
         len(each.lines) for each in made.values()
     )
-    part = affected.affected(world.lake, 0)
+    part = affected.affected(world.lake, 1)
     assert part is not None
-    assert part.is_most, "more than half of the topics"
+    assert (part.names, part.is_most) == ({first, second}, False), "two of six topics"
+    world.add([line for name in ("t1", "t2") for line in made["other"].set("topic", name, "retention.ms", "3000")])
+    world.run()
+    part = affected.affected(world.lake, 1)
+    assert part is not None
+    assert part.is_most, "four of six topics"
+    world.check()

@@ -1,8 +1,8 @@
 """Distributes tests among workers (`-n 3 --dist loadfile`). tests/conftest.py loads this plugin.
 
 The tests of a file run on one worker, because they share fixtures. The files that use the shared Spark session run on
-one worker too: a second session would be a second JVM. Long files start first, so that all workers finish at about the
-same time.
+two workers: each has a session, which is a JVM. Long files start first, so that all workers finish at about the same
+time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from xdist.scheduler import LoadFileScheduling
 _SPARK = "tests/spark"
 _OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("object_store", "prepared", "standalone", "whole_way")}
 """Files of tests/spark that do not use the shared session: they start their own JVMs."""
+_SECOND = {f"{_SPARK}/test_{name}.py" for name in ("broken_input", "in_memory", "migration")}
+"""Files of tests/spark that take about half of the time of all; the others have the first session."""
 _ON_KAFKA = tuple(f"tests/conformance/test_{name}.py" for name in ("lake", "spark_source", "spark_stream"))
 """Files of tests/conformance that use the Spark session."""
 _LONG = (
@@ -28,7 +30,7 @@ _LONG = (
 
 
 class Shared(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Distributes whole files; the files with the shared Spark session count as one."""
+    """Distributes whole files; the files of a shared Spark session count as one."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit(nodeid)
@@ -45,9 +47,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def unit(nodeid: str) -> str:
-    """The distribution unit of a test: its file, or all files with the shared Spark session."""
+    """The distribution unit of a test: its file, or all files of a shared Spark session."""
     file = _file(nodeid)
-    return _SPARK if _shares_spark(file) else file
+    if _shares_spark(file):
+        return f"{_SPARK} (second session)" if file in _SECOND else _SPARK
+    return file
 
 
 def _file(nodeid: str) -> str:
@@ -59,6 +63,6 @@ def _shares_spark(file: str) -> bool:
 
 
 def _turn(file: str) -> int:
-    """The position of a file: first the shared session, then the long folders and files, then all others."""
+    """The position of a file: first the shared sessions, then the long folders and files, then all others."""
     place = next((place for place, long in enumerate(_LONG) if file.startswith(long)), len(_LONG))
     return -1 if _shares_spark(file) else place

@@ -12,8 +12,9 @@ User:ANONYMOUS. The value would be a setting (configdef/server_settings.py), sin
 
 In `_authentication_step` the successful response already exists: close the connection without sending it, and call
 `registry.rejected`. To send an error instead, let `on_success` raise `LoginFailed`, and call it in
-`SaslServerAuthenticator._complete` before that sets `is_authenticated`; the connection then counts as a failed login. `on_success`
-is the lambda in `Authenticator.authenticate`; give the `Authenticator`, which server.py makes, the ConnectionQuotas.
+`SaslServerAuthenticator._complete` before that sets `is_authenticated`; the connection then counts as a failed login.
+`on_success` is the lambda in `Authenticator.authenticate`. server/server.py makes the `Authenticator`: pass it the
+`ConnectionQuotas`.
 
 The connection rate is limited in server/quotas/manager.py.
 """
