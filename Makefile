@@ -66,10 +66,11 @@ format: $(VENV)/.tools ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Whole files, in the order in which tests/support/workers.py puts them. `make test` often waits for servers and time
-# limits, so a third worker keeps two processors busy; the others start a Kafka per worker.
+# Whole files, in the order in which tests/support/workers.py puts them. Tests often wait for servers and time limits, so
+# a third worker keeps two processors busy. The large matrices start several Kafkas per worker, and have two.
 DIST    := --dist loadfile --no-loadscope-reorder
-WORKERS := -n 2 $(DIST)
+WORKERS := -n 3 $(DIST)
+FEWER   := -n 2 $(DIST)
 
 jdk:
 	@$(PYTHON) -m lab.java
@@ -85,7 +86,7 @@ ready: jdk $(VENV)/.tools
 SMOKE := -m 'not full and not faults'
 
 test: ready browser ## test every capability, without a real Kafka
-	$(BIN)/python -m pytest -n 3 $(DIST) $(SMOKE) --ignore=tests/conformance $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(SMOKE) --ignore=tests/conformance $(ARGS)
 
 conformance: ready ## compare kconf with the real Kafka
 	$(BIN)/python -m lab.jars
@@ -93,11 +94,11 @@ conformance: ready ## compare kconf with the real Kafka
 
 conformance-full: ready browser ## the large matrices: every client, listener, release, browser
 	$(BIN)/python -m lab.jars
-	$(BIN)/python -m pytest $(WORKERS) -m full $(ARGS)
+	$(BIN)/python -m pytest $(FEWER) -m full $(ARGS)
 
 faults: ready ## crashes, lost connections, full disks, long fuzzing
 	$(BIN)/python -m lab.jars
-	$(BIN)/python -m pytest $(WORKERS) -m faults $(ARGS)
+	$(BIN)/python -m pytest $(FEWER) -m faults $(ARGS)
 
 bench: jdk $(VENV)/.tools ## compare the speed of kconf and the real Kafka
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
