@@ -115,8 +115,8 @@ class StateSource(Protocol):
         """The value that the cluster shows after a change."""
         ...
 
-    def unshown(self) -> str | None:
-        """The error message for changes that were acknowledged but not read, or None if that is not an error."""
+    def unshown(self, shown: Shown) -> str | None:
+        """The error message for acknowledged changes that the state does not show, or None if that is not an error."""
         ...
 
     def is_untouched(self, intent: Intent) -> bool:

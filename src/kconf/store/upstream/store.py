@@ -360,14 +360,13 @@ class UpstreamStore:
         return sent.refused
 
     def _add_unseen(self, sent: SendResult, unseen: set[Resource], shown: Shown) -> None:
-        """Add changes that were acknowledged but not read: their intents stay open, so that they get their author.
+        """Add changes that were acknowledged, but that clients do not see here: an acknowledgement would be wrong.
 
-        Without the log, it is not certain that they had an effect.
+        Their intents stay open, so that they get their author.
         """
-        message = self._source.unshown()
+        message = self._source.unshown(shown)
         if message is not None:
             sent.refused.update(dict.fromkeys(unseen, ApiError(ErrorCode.REQUEST_TIMED_OUT, message)))
-        if message is not None or shown is Shown.UNREAD:
             sent.unknown.update(unseen)
 
     # The journal

@@ -1,8 +1,9 @@
 """Follows the metadata log of the cluster in its own thread.
 
-Fetches are numbered. A change that Kafka has acknowledged is in the response to any later fetch, so it has been read
-when a fetch with a higher number is answered. Only responses of the leader that contain the log count: during an
-election the state may be stale.
+Fetches are numbered. A change that Kafka has acknowledged is below the high watermark of the response to any later
+fetch, so it has been read when a fetch with a higher number is answered. Only responses of the leader count after which
+the log has been read up to their high watermark: during an election, and while a backlog is read, the state may be
+stale.
 
 The time without a response is measured only while this process is running (util/threads/awake_clock.py), so that a
 gateway that was suspended is not stale for that reason alone. After such a pause, a change waits for the log before it
@@ -43,7 +44,7 @@ from kconf.util.threads.awake_clock import AwakeClock
 log = getLogger(__name__)
 
 STALE: Final = 2 * STEP_TIMEOUT
-"""Seconds without a response from the leader after which the state is stale: the time of two requests.
+"""Seconds after which the state is stale if the log was not read up to its end: the time of two requests.
 
 An idle leader responds every 0.5 s."""
 
@@ -105,11 +106,15 @@ class LogThread:
 
     def _is_ready(self) -> bool:
         """Whether the log has been read. A snapshot alone is not enough, since the log continues after it."""
-        return self._answered > 0 and 0 <= self.follower.high_watermark <= self.follower.applied
+        return self._answered > 0 and self._is_at_end()
+
+    def _is_at_end(self) -> bool:
+        """Whether everything has been read that was committed when the leader sent its last response."""
+        return 0 <= self.follower.high_watermark <= self.follower.applied
 
     @property
     def is_current(self) -> bool:
-        """Whether the leader has served the log recently."""
+        """Whether the log was recently read up to its end."""
         answered = self._answered_at
         if self.problem is not None or self._error is not None or answered is None or self._lost >= self._many:
             return False
@@ -127,7 +132,7 @@ class LogThread:
             return problems.unreadable(record)
         if self.is_current:
             return None
-        found = self._error or self._older_epoch()
+        found = self._error or self._older_epoch() or self._backlog()
         return CANNOT_READ if found is None else f"{CANNOT_READ}: {found}"
 
     def _older_epoch(self) -> str | None:
@@ -135,6 +140,11 @@ class LogThread:
         if follower.older_epoch is None:
             return None
         return problems.older_epoch(follower.older_epoch, follower.leader_epoch)
+
+    def _backlog(self) -> str | None:
+        follower = self.follower
+        is_behind = follower.applied < follower.high_watermark
+        return problems.backlog(follower.applied, follower.high_watermark) if is_behind else None
 
     @property
     def is_read(self) -> bool:
@@ -204,9 +214,9 @@ class LogThread:
     def shown(self, change: Change) -> str | None:
         return requested_value(change)
 
-    def unshown(self) -> str | None:
-        log.info("the metadata log does not show an acknowledged change: not read yet, or changed again by others")
-        return None
+    def unshown(self, shown: Shown) -> str | None:
+        """A change that is not in the log, although it was read up to its end, was made with another value."""
+        return problems.UNREAD if shown is Shown.UNREAD else None
 
     def is_untouched(self, intent: Intent) -> bool:
         """Always True: the log would contain the change."""
@@ -260,8 +270,9 @@ class LogThread:
                 elif isinstance(event, LogReset):
                     self.problem = StoreLost(problems.reset(event))
             if has_log(reply):
-                self._answered, self._answered_at, self._error = number, self._clock.now(), None
-                self._read_at = time.monotonic()
+                self._error = None
+                if self._is_at_end():
+                    self._answered, self._answered_at, self._read_at = number, self._clock.now(), time.monotonic()
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
         if (was_certain and not self.is_certain) or self.problem is not None:
@@ -282,7 +293,10 @@ class LogThread:
 
 
 def has_log(reply: Reply) -> bool:
-    """Whether the response is from the leader and contains the log up to its end, which a new leader does not know."""
+    """Whether the response is from the leader and contains records and the high watermark.
+
+    A new leader does not know the high watermark.
+    """
     fetched = reply.outcomes[None] if isinstance(reply, CallResult) else None
     if not isinstance(fetched, FetchedLog) or fetched.error or fetched.high_watermark < 0:
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kconf.client.kraft.follower import LogReset
 from kconf.protocol.records.metadata import UnknownRecord
 
@@ -9,6 +11,12 @@ _OTHER_HISTORY = (
     "the cluster was restored from a backup, or formatted again with the same cluster ID. Start the gateway with a new"
     " store; the old one has the history until then"
 )
+
+UNREAD: Final = (
+    "the cluster accepted the change, but this gateway has not read it from the metadata log yet, so it is not visible"
+    " here; check before you try again"
+)
+"""The error message for a change that was acknowledged, but is not visible."""
 
 
 def reset(found: LogReset) -> str:
@@ -25,6 +33,11 @@ def older_epoch(found: int, known: int) -> str:
         f"the controllers are in leader epoch {found}, but this gateway has read the metadata log up to epoch {known}."
         f" If that does not change within a minute, {_OTHER_HISTORY}"
     )
+
+
+def backlog(applied: int, end: int) -> str:
+    """More was committed than could be read yet."""
+    return f"it is still reading the metadata log, at offset {applied} of {end}"
 
 
 def unreadable(record: UnknownRecord) -> str:

@@ -385,7 +385,7 @@ class Poller:
     def shown(self, change: Change) -> str | None:
         return shown_value(change)
 
-    def unshown(self) -> str | None:
+    def unshown(self, shown: Shown) -> str | None:
         return (
             f"the cluster accepted the change, but broker {self._node} does not show it: the broker lags, or another"
             " client changed the same key; check before you try again"

@@ -12,7 +12,7 @@ import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.kraft.calls import FetchedLog
-from kconf.errors import StaleState, StoreLost
+from kconf.errors import ApiError, ErrorCode, StaleState, StoreLost
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
@@ -22,6 +22,7 @@ from kconf.store.base import PassedOn
 from kconf.store.upstream import exchange
 from kconf.store.upstream import store as stores
 from kconf.store.upstream.broker_watch import BrokerWatch
+from kconf.store.upstream.following import problems
 from kconf.store.upstream.following.log_thread import LogThread
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.store import UpstreamStore
@@ -93,11 +94,11 @@ def outcomes(store: UpstreamStore) -> list[str | None]:
     return [row[0] for row in store._journal._db.execute("SELECT outcome FROM intents ORDER BY id")]
 
 
-def test_an_acknowledged_change_that_is_read_late_keeps_its_author(gateway: Gateway) -> None:
-    """For example after an election."""
+def test_a_change_that_is_read_late_is_not_acknowledged_and_keeps_its_author(gateway: Gateway) -> None:
+    """For example after an election: a client that gets an acknowledgement reads its change here."""
     with gateway.open() as store:
         (result,) = store.commit([setting("7")])
-        assert result == PassedOn({})
+        assert result == PassedOn({ORDERS: ApiError(ErrorCode.REQUEST_TIMED_OUT, problems.UNREAD)})
         assert (journal(store), outcomes(store)) == ([], [None])
         gateway.read(log(topic_config("orders", KEY, "7"), first=3, high_watermark=4))
         assert [each.number for each in store.poll_remote()] == [3]

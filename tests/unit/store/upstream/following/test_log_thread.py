@@ -202,6 +202,70 @@ def test_the_end_of_the_log_is_unknown_until_a_new_leader_has_committed() -> Non
     assert thread.wait_for(ExpectedChanges([setting()]), 0.0) is Shown.UNREAD
 
 
+def after_an_outage(*answers: FetchedLog) -> LogThread:
+    """It has read up to offset 2 before, and gets these answers after it."""
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._step()
+    thread._answered_at, thread._read_at = None, 0.0
+    found = iter(answers)
+    thread._pool = Controllers(lambda _: next(found))  # type: ignore[assignment]
+    return thread
+
+
+def test_the_state_is_stale_until_a_backlog_is_read() -> None:
+    pages = [log(NoOpRecord(), NoOpRecord(), first=first, high_watermark=7) for first in (2, 4)]
+    thread = after_an_outage(*pages, log(NoOpRecord(), first=6, high_watermark=7))
+    for offset in (4, 6):
+        thread._step()
+        assert not thread.is_current
+        assert not thread.is_read
+        assert f"it is still reading the metadata log, at offset {offset} of 7" in str(thread.stale_reason)
+    thread._step()
+    assert thread.is_current
+    assert thread.is_read
+    assert thread.stale_reason is None
+
+
+def test_a_change_is_not_sent_while_a_backlog_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = after_an_outage(log(NoOpRecord(), first=2, high_watermark=4), log(NoOpRecord(), first=3, high_watermark=4))
+    thread._step()
+    monkeypatch.setattr(thread._changed, "wait_for", lambda is_done, _timeout: is_done())
+    with pytest.raises(StoreUnavailable):
+        thread.begin_requests(NOTHING_IN_FLIGHT)
+    thread._step()
+    thread.begin_requests(NOTHING_IN_FLIGHT)  # at once
+
+
+def test_a_steady_stream_of_changes_does_not_make_the_state_stale() -> None:
+    """The leader also serves records that are not committed yet. They are not missing."""
+    stream = [
+        FetchedLog(18, 0, 1, 1, {}, first, 0, records=batch(first, [NoOpRecord()]) + batch(first + 1, [NoOpRecord()]))
+        for first in range(3, 21, 2)
+    ]
+    thread = after_an_outage(log(NoOpRecord(), first=2, high_watermark=3), *stream)
+    found = []
+    for _ in range(len(stream) + 1):
+        thread._step()
+        found.append((thread.is_read, thread.applied))
+        thread._answered_at = None
+    assert found == [(True, 3), *((True, first) for first in range(3, 21, 2))]
+
+
+def test_a_part_of_a_backlog_does_not_show_that_a_change_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = after_an_outage(
+        log(NoOpRecord(), first=2, high_watermark=4),
+        log(topic_config("orders", "retention.ms", "7"), first=3, high_watermark=4),
+    )
+
+    def step(is_done: Callable[[], bool], _timeout: float) -> bool:
+        thread._step()
+        return is_done()
+
+    monkeypatch.setattr(thread._changed, "wait_for", step)
+    assert thread.wait_for(ExpectedChanges([setting()]), 0.0) is Shown.UNREAD
+    assert thread.wait_for(ExpectedChanges([setting()]), 0.0) is Shown.SHOWN
+
+
 def test_controllers_in_an_older_epoch_are_named_as_the_reason() -> None:
     thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
     thread._step()
