@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from kconf.errors import ChangeTooLarge, RevisionConflict
 from kconf.model.journal import Revision
 from kconf.model.plan import PendingCommit, Plan
+from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
 from kconf.service.job import Job, Outdated
 from kconf.service.state import State, StateFactory
@@ -23,51 +25,74 @@ class PlannedJob(NamedTuple):
 
 
 class Batch:
-    """`state` is the state after all plans; `commits` are those that the store gets."""
+    """`state` is the state after all plans; `commits` are those that the store gets.
+
+    If the store gets only one change of a resource at a time, later changes of it wait for the next batch. Changes of
+    other resources do not wait for them.
+    """
 
     def __init__(self, store: Store, states: StateFactory, state: State, time: int) -> None:
         self.state = state
         self.commits: list[PendingCommit] = []
         self.planned: list[PlannedJob] = []
         self._store, self._states, self._time = store, states, time
+        self._taken: set[Resource] = set()  # changed by this batch, or by jobs that wait for the next one
 
-    def add(self, job: Job[Any]) -> None:
-        """Plan a job. A bug in a planner fails its caller, not the writer."""
+    def add(self, job: Job[Any]) -> bool:
+        """Plan a job. Returns False if it must wait for the next batch.
+
+        A bug in a planner fails its caller, not the writer.
+        """
+        if not self._take(job.resources):  # as planned for the last batch: nothing has to be planned to know it
+            return False
         try:
             plan = job.plan(self.state)
             if isinstance(plan, Outdated):
                 job.finish(plan)
-                return
+                return True
             if job.check is not None and job.check.is_pending:
                 job.finish(plan.outcome)  # not committed: see Service.submit
-                return
+                return True
+            pending = None
+            if is_committed(plan, self._store):
+                pending = plan.pending(job.context, self._time, job.deadline)
+                known, job.resources = job.resources, self._store.one_per_batch(pending)
+                if not self._take(job.resources - known):
+                    return False
             if plan.changes:
                 snapshot = self.state.snapshot
                 self.state = self._states.after(self.state, snapshot.apply(plan.changes, snapshot.revision + 1))
         except Exception as error:
             job.fail(error)
-            return
+            return True
         position = None
-        if is_committed(plan, self._store):
+        if pending is not None:
             position = len(self.commits)
-            self.commits.append(plan.pending(job.context, self._time, job.deadline))
+            self.commits.append(pending)
         self.planned.append(PlannedJob(job, plan, position))
+        return True
+
+    def _take(self, resources: AbstractSet[Resource]) -> bool:
+        """Reserve resources, and return whether they were free. Otherwise they are those of a waiting job."""
+        are_free = self._taken.isdisjoint(resources)
+        self._taken |= resources
+        return are_free
 
     def finish(self, results: Sequence[CommitResult], snapshot: Snapshot) -> list[Job[Any]]:
         """Return the outcomes to the callers. `results` are those of `commits`, `snapshot` is the visible one.
 
         Returns the jobs to plan again: those with a conflict with another server, and later refusals, since they may
-        depend on a plan that had a conflict.
+        depend on a plan that had a conflict, or that another cluster refused.
         """
         again: list[Job[Any]] = []
-        conflicts = False
+        failed = False
         for job, plan, position in self.planned:
             result = None if position is None else results[position]
             conflict = isinstance(result, RevisionConflict)
-            conflicts = conflicts or conflict
+            failed = failed or conflict or (isinstance(result, PassedOn) and bool(result.refusals))
             if isinstance(result, ChangeTooLarge):
                 job.fail(result)
-            elif conflict or (conflicts and position is None):
+            elif conflict or (failed and position is None):
                 again.append(job)
             elif isinstance(result, PassedOn):
                 job.finish(plan.outcome_after(result.refusals, snapshot))

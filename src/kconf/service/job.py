@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 from math import inf
@@ -13,6 +14,7 @@ from kconf.engine.policy.plan_check import PlanCheck
 from kconf.errors import TooManyChanges
 from kconf.model.journal import ChangeKind, RequestContext
 from kconf.model.plan import Plan
+from kconf.model.resource import Resource
 from kconf.service.state import Planner, State
 from kconf.store.base import find_conflict
 
@@ -54,6 +56,7 @@ class Job(Generic[T]):
     attempts: int = 0
     deadline: float = inf  # monotonic; another cluster does not get it later
     is_waiting: bool = True  # not in a batch
+    resources: AbstractSet[Resource] = frozenset()  # of the last plan; see Store.one_per_batch
 
     def plan(self, state: State) -> Plan[T] | Outdated:
         """The plan on a state. Raises TooManyChanges and the planner's errors."""

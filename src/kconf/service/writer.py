@@ -57,6 +57,7 @@ class Writer:
         self._current, self._store, self._clock, self._read_only = current, store, clock, read_only
         self._remote_changed = False  # set when other servers may have committed
         self._jobs: deque[Job[Any]] = deque()
+        self._earlier: deque[Job[Any]] = deque()  # those that the next batch takes first
         self._batch: Batch | None = None  # the current one, or the last one
         self._loop: asyncio.AbstractEventLoop
         self._wake = asyncio.Event()
@@ -86,7 +87,7 @@ class Writer:
 
     @property
     def has_waiting(self) -> bool:
-        return bool(self._jobs)
+        return bool(self._earlier or self._jobs)
 
     def submit(self, job: Job[T]) -> asyncio.Future[T | Outdated]:
         """Plan and commit a job. `Outdated` is the result only if the job has an early plan."""
@@ -107,11 +108,11 @@ class Writer:
             job.fail(OutcomeUnknown(_UNKNOWN))
 
     async def _run(self) -> None:
-        while self._jobs or not self.is_closed:
+        while self.has_waiting or not self.is_closed:
             await self._wake.wait()
             self._wake.clear()
             await self._apply_remote()
-            while self._jobs:
+            while self.has_waiting:
                 await self._linger()
                 await self._commit_batch()
 
@@ -164,7 +165,7 @@ class Writer:
             log.critical("the writer failed; no further changes are possible", exc_info=error)
             self.writable = False
             planned = [] if self._batch is None else [each.job for each in self._batch.planned]
-            for job in [*planned, *self._jobs]:
+            for job in [*planned, *self._earlier, *self._jobs]:
                 job.fail(StoreUnavailable("the writer has failed"))
 
     async def _commit_batch(self) -> None:
@@ -182,24 +183,29 @@ class Writer:
             self.writable = True
             self._apply(remote, [each for each in results if isinstance(each, Revision)], batch.state)
             self.generation = self._store.store.polled_generation
-        for job in batch.finish(results, self._current.state.snapshot):
+        for job in reversed(batch.finish(results, self._current.state.snapshot)):
             self._retry(job)
 
     async def _plan(self) -> Batch:
-        """Plan waiting jobs."""
+        """Plan waiting jobs. Those that must wait for the next batch remain in order."""
         current = self._current
         batch = self._batch = Batch(self._store.store, current.states, current.state, self._clock.next())
         turn = perf_counter() + _MAX_TURN
-        while self._jobs and len(batch.planned) < MAX_BATCH:
-            job = self._jobs.popleft()
-            job.is_waiting = False
-            if monotonic() < job.deadline:
-                batch.add(job)
-            else:
-                job.fail(StaleState(_LATE))
-            if perf_counter() > turn:
-                await asyncio.sleep(0)
-                turn = perf_counter() + _MAX_TURN
+        later: list[Job[Any]] = []
+        try:
+            while (jobs := self._earlier or self._jobs) and len(batch.planned) < MAX_BATCH:
+                job = jobs.popleft()
+                if monotonic() >= job.deadline:
+                    job.fail(StaleState(_LATE))
+                elif batch.add(job):
+                    job.is_waiting = False
+                else:
+                    later.append(job)
+                if perf_counter() > turn:
+                    await asyncio.sleep(0)
+                    turn = perf_counter() + _MAX_TURN
+        finally:
+            self._earlier.extendleft(reversed(later))
         return batch
 
     def _commit_failed(self, batch: Batch, error: StoreError) -> None:
@@ -211,7 +217,7 @@ class Writer:
             each.job.fail(error)
 
     def _retry(self, job: Job[Any]) -> None:
-        """Plan a job again, after a conflict with another server."""
+        """Plan a job again, before all others, after a conflict with another server."""
         job.attempts += 1
         if job.early is not None:
             job.finish(Outdated.OUTDATED)
@@ -219,7 +225,7 @@ class Writer:
             job.fail(StoreUnavailable("too many concurrent changes to the same resource"))
         else:
             job.is_waiting = True
-            self._jobs.append(job)
+            self._earlier.appendleft(job)
 
     def _apply(self, remote: Sequence[Revision], own: Sequence[Revision], planned: State | None = None) -> None:
         """Apply committed revisions. `planned` is the state after `own`, if there are no remote ones."""

@@ -7,6 +7,7 @@ returns is durable. registry.py maps URLs to stores; tests/contract runs against
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +140,12 @@ class Store(Protocol):
         the result is a RevisionConflict, and the other commits are not affected. A commit without changes gets no
         revision number; its result is the previous revision, without changes. A store that sends commits to another
         cluster returns PassedOn for those that got a response. Raises StoreUnavailable if nothing could be written.
+        """
+        ...
+
+    def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
+        """The resources for which no other commit may be in the same batch, because another cluster gets a batch in one
+        request. Empty for a store with its own state. Thread-safe.
         """
         ...
 
@@ -335,6 +342,9 @@ class OwnStateMixin:
     polling: Polling | None = None
     elr_version: int | None = None
     commit_timeout: float | None = None
+
+    def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
+        return frozenset()
 
     def validate(self, pending: PendingCommit) -> Refusals:
         return {}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, RevisionConflict
 from kconf.model.journal import Change, ChangeKind, Revision
-from kconf.model.plan import Plan
+from kconf.model.plan import PendingCommit, Plan
+from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
 from kconf.service.batch import Batch, CommitResult
 from kconf.service.job import EarlyPlan, Job, Outdated
@@ -40,8 +42,8 @@ def outcomes(planners: Sequence[Planner[str]], results: Sequence[CommitResult]) 
     return asyncio.run(scene())
 
 
-def new_batch() -> Batch:
-    store = MemoryStore()
+def new_batch(store: MemoryStore | None = None) -> Batch:
+    store = store or MemoryStore()
     states = StateFactory(store, 1, kafka_43(), {}, None, ignore_broker_configs=False)
     return Batch(store, states, State(Snapshot.EMPTY, states.own_configs), 0)
 
@@ -92,6 +94,37 @@ def test_what_another_cluster_refused_is_part_of_the_outcome() -> None:
     ]
 
     assert outcomes(planners, [refused]) == [f"done: {refused.refusals[ORDERS]}"]
+
+
+def test_after_a_change_that_another_cluster_refused_later_refusals_are_planned_again() -> None:
+    """They may be refused only because of that change."""
+    refused = PassedOn({ORDERS: ApiError(ErrorCode.POLICY_VIOLATION, "no")})
+
+    assert outcomes([refusal, setting("1"), refusal], [refused]) == ["refused, since it is None", "1", "again"]
+    assert outcomes([setting("1"), refusal], [PassedOn({})]) == ["1", "refused, since it is 1"]
+
+
+class OnePerBatch(MemoryStore):
+    def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
+        return {each.resource for each in pending.changes}
+
+
+def test_only_changes_of_other_resources_join_a_batch_and_those_of_one_resource_stay_in_order() -> None:
+    def changing(*names: str) -> Planner[str]:
+        changes = [Change(ChangeKind.CONFIG, Resource.topic(name), "k", None, "1", "set") for name in names]
+        return lambda *_: Plan(" ".join(names), changes)
+
+    async def scene() -> None:
+        waiting = [job(changing(*names)) for names in [("a",), ("a", "b"), ("b",), ("c",), ("b", "d"), ("d",), ("e",)]]
+        batches = []
+        while waiting:
+            batch = new_batch(OnePerBatch())
+            waiting = [each for each in waiting if not batch.add(each)]
+            batches.append([each.plan.outcome for each in batch.planned])
+            assert len(batch.commits) == len(batch.planned)
+        assert batches == [["a", "c", "e"], ["a b"], ["b"], ["b d"], ["d"]]
+
+    asyncio.run(scene())
 
 
 def test_an_early_plan_that_no_longer_holds_is_outdated_and_not_committed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 
 import pytest
@@ -318,6 +319,67 @@ def test_a_gateway_also_commits_a_plan_that_changes_nothing(brokers: Overrides |
 
     asyncio.run(submit())
     assert [each.unchanged for each in store.committed] == [[same]] * committed
+
+
+class ClusterStore(GatewayStore):
+    """A store that sends each batch to another cluster in one request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brokers_static = {}
+        self.batches: list[list[tuple[str, str | None]]] = []
+
+    def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
+        return {each.resource for each in pending.changes}
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+        self.batches.append([(one.resource.name, one.after) for each in batch for one in each.changes])
+        return super().commit(batch)
+
+
+def test_a_change_is_not_delayed_by_many_changes_of_another_resource() -> None:
+    """These are made one after the other, in order, each on the result of the previous one."""
+    store, count = ClusterStore(), 511
+    answered: list[str] = []
+    planned_on: list[str | None] = []
+    other = Change(ChangeKind.CONFIG, Resource.topic("other"), "k", None, "5", "set")
+
+    async def submit(service: Service, planner: Planner[str]) -> None:
+        answered.append(await service.submit(planner, ADA))
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        hot = [submit(service, guarded(str(n), planned_on)) for n in range(count)]
+        await asyncio.gather(*hot, submit(service, lambda *_: Plan("other", [other])))
+        await service.stop()
+
+    asyncio.run(scene())
+    assert answered == ["0", "other", *map(str, range(1, count))]
+    assert store.batches == [[("orders", "0"), ("other", "5")], *([("orders", str(n))] for n in range(1, count))]
+    befores = [each.changes[0].before for each in store.changes(0) if each.changes[0].resource == ORDERS]
+    assert befores == [None, *map(str, range(count - 1))]
+    assert len(planned_on) == 2 * count - 1  # once to know the resource, and once on the previous result
+
+
+def test_a_conflict_of_one_change_keeps_the_order_of_those_that_wait_for_it() -> None:
+    class Conflicting(ClusterStore):
+        def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+            if not self.batches:
+                self.batches.append([])
+                return [RevisionConflict("orders has changed") for _ in batch]
+            return super().commit(batch)
+
+    store = Conflicting()
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        await asyncio.gather(*(service.submit(setting(str(n)), ADA) for n in range(3)))
+        await service.stop()
+
+    asyncio.run(scene())
+    assert store.batches == [[], *([("orders", str(n))] for n in range(3))]
 
 
 class WaitingStore(GatewayStore):

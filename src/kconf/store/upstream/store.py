@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from logging import getLogger
@@ -34,8 +35,8 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import JournalReader, PassedOn, Polling, Publish, UnknownParts, conflict
-from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
+from kconf.store.base import JournalReader, PassedOn, Polling, Publish, UnknownParts, find_conflict
+from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight, names_of
 from kconf.store.upstream.authors.intents import OpenIntents
 from kconf.store.upstream.authors.outcomes import sent_outcome
 from kconf.store.upstream.broker_watch import BrokerWatch
@@ -47,7 +48,6 @@ from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
 from kconf.store.upstream.recorder import Recorder
 from kconf.store.upstream.requests import TIMEOUT, UNAVAILABLE, SendResult
-from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import Shown, StateSource
 
@@ -57,9 +57,6 @@ _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the n
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
 _CANNOT_WRITE: Final = "this gateway cannot write its journal now"
-_NOT_WRITTEN: Final = ApiError(
-    ErrorCode.REQUEST_TIMED_OUT, f"{_CANNOT_WRITE}; the request was not sent; try again later"
-)
 _UNRECORDED: Final = ApiError(
     ErrorCode.REQUEST_TIMED_OUT,
     "the cluster accepted the change, but this gateway cannot write its journal now; check before you try again",
@@ -272,64 +269,36 @@ class UpstreamStore:
             raise problem
         if (reason := self.stale_reason) is not None:
             raise StaleState(reason)
-        results: dict[int, RevisionConflict | PassedOn] = {}
-        own: set[int] = set()  # the revisions of this batch
-        refused: set[Resource] = set()
-        for positions in rounds_of(batch):
-            held = KeysInFlight.of([batch[position] for position in positions])
-            if time.monotonic() > max(batch[position].deadline for position in positions):
-                for position in positions:
-                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), UNAVAILABLE))
-                continue
-            try:
-                self._source.begin_requests(held)
-            except KconfError as error:
-                failure = _refusal(error)
-                for position in positions:
-                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), failure))
-                continue
-            try:
-                results |= self._commit_round({each: batch[each] for each in positions}, held, own, refused)
-            except StoreError as error:
-                if not results:
-                    self._notify_recorded()
-                    raise
-                log.error("cannot write to the journal: %s; some changes were not sent", error)
-                for position in positions:
-                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), _NOT_WRITTEN))
-            finally:
-                self._source.end_requests()
-        return [results[position] for position in range(len(batch))]
+        held = KeysInFlight.of(batch)
+        try:
+            self._source.begin_requests(held)
+        except KconfError as error:
+            failure = _refusal(error)
+            return [PassedOn(dict.fromkeys(names_of(each), failure)) for each in batch]
+        try:
+            return self._commit(batch, held)
+        except StoreError:
+            self._notify_recorded()
+            raise
+        finally:
+            self._source.end_requests()
 
-    def _commit_round(
-        self, pending: dict[int, PendingCommit], held: KeysInFlight, own: set[int], refused: set[Resource]
-    ) -> dict[int, RevisionConflict | PassedOn]:
-        """Send changes without repeated resources. Raises StoreError if nothing was sent."""
+    def _commit(self, batch: Sequence[PendingCommit], held: KeysInFlight) -> list[RevisionConflict | PassedOn]:
+        """Send the changes without a conflict. Raises StoreError if nothing was sent."""
         self._recorder.record(self._source.take())
-        results: dict[int, RevisionConflict | PassedOn] = {}
-        for position, each in pending.items():
-            if (found := self._conflict(each, own, refused)) is not None:
-                results[position] = found
-        ready = {position: each for position, each in pending.items() if position not in results}
-        if ready:
-            failures = self._send(list(ready.values()), held, own)
-            refused |= failures.keys()
-            for position, each in ready.items():
-                results[position] = PassedOn({name: failures[name] for name in names_of(each) & failures.keys()})
-        return results
+        conflicts = [find_conflict(each.guards, self._recorder.changed) for each in batch]
+        ready = [each for each, found in zip(batch, conflicts, strict=True) if found is None]
+        failures = self._send(ready, held) if ready else {}
+        return [
+            found or PassedOn({name: failures[name] for name in names_of(each) & failures.keys()})
+            for each, found in zip(batch, conflicts, strict=True)
+        ]
 
-    def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
-        """The conflict of a plan.
+    def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
+        """Each resource that a commit changes: no request to the cluster may contain a resource twice."""
+        return names_of(pending)
 
-        Changes by an earlier plan of the batch are none, but if that one failed, this one does too.
-        """
-        for resource, seen in pending.guards.items():
-            last = self._recorder.changed.get(resource, 0)
-            if resource in refused or (last > seen and last not in own):
-                return conflict(resource)
-        return None
-
-    def _send(self, batch: Sequence[PendingCommit], held: KeysInFlight, own: set[int]) -> Refusals:
+    def _send(self, batch: Sequence[PendingCommit], held: KeysInFlight) -> Refusals:
         """Send the changes of many callers in one request, and wait until they are in the state."""
         sent_after = self._source.applied
         changing = [each for each in batch if each.changes]
@@ -352,11 +321,10 @@ class UpstreamStore:
             else:
                 outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
         try:
-            kept = self._recorder.record(found, outcomes, claims)
+            self._recorder.record(found, outcomes, claims)
         except StoreError as error:
             log.error("cannot write changes of the cluster to the journal: %s", error)
             return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused
-        own.update(each.number for each in kept if each.origin == "kconf")
         return sent.refused
 
     def _add_unseen(self, sent: SendResult, unseen: set[Resource], shown: Shown) -> None:

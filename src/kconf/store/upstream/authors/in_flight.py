@@ -12,7 +12,7 @@ from typing import Final
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
-from kconf.store.upstream.rounds import names_of
+from kconf.store.upstream.requests import resource_of
 
 
 class KeysInFlight:
@@ -43,6 +43,11 @@ class KeysInFlight:
             if any(map(self.concern, revision.changes)):
                 return count
         return len(revisions)
+
+
+def names_of(pending: PendingCommit) -> set[Resource]:
+    """The resources that a plan changes."""
+    return {change.resource for change in pending.changes} | {resource_of(each) for each in pending.operations}
 
 
 NOTHING_IN_FLIGHT: Final = KeysInFlight()
