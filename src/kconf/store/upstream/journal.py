@@ -241,9 +241,12 @@ class GatewayJournal:
             self._db.execute("PRAGMA synchronous = FULL")
 
     def _insert(self, revisions: Iterable[Revision]) -> list[Revision]:
-        """Insert revisions. Returns those that are new."""
+        """Insert revisions. Returns those that are new: neither in the journal nor trimmed."""
         written = []
+        begin = self.begin
         for each in revisions:
+            if each.number <= begin:  # read again after a restart from an older image
+                continue
             record = to_json(
                 revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
             )

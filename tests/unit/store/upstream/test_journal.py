@@ -105,6 +105,20 @@ def test_trimming_moves_the_beginning(url: str) -> None:
     journal.close()
 
 
+def test_trimmed_revisions_that_are_read_again_from_the_log_are_not_new(url: str) -> None:
+    """After a crash, the log is read from the last image, which may be older than the journal."""
+    journal = GatewayJournal(url, "one")
+    journal.append([revision(number, "User:alice") for number in range(1, 11)])
+    journal.trim(before_time=None, keep_last=2, up_to=None)
+    again = journal.append([revision(number) for number in range(1, 12)])
+    assert [each.number for each in again] == [11]
+    assert (journal.begin, journal.oldest()) == (8, 9)
+    found = journal.changes(8, 100)
+    assert [(each.number, each.caller.principal) for each in found] == [(9, "User:alice"), (10, "User:alice"), (11, "")]
+    assert journal.last_changes() == {ORDERS: 11}
+    journal.close()
+
+
 def test_intents_survive_until_they_are_closed(url: str) -> None:
     journal = GatewayJournal(url, "one")
     caller = RequestContext("User:alice", reason="A-1")
