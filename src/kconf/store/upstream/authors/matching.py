@@ -129,6 +129,10 @@ class ExpectedChanges:
             return (change.after is None) == (expected[1].after is None)
         return change.after == self._shown(expected[1])
 
+    def is_other_value(self, change: Change) -> bool:
+        """Whether this changes an expected key, but not as expected."""
+        return (change.kind, change.resource, change.key) in self._required and not self.is_candidate(change)
+
     def _not_ours(self, revisions: Sequence[Revision], resource: Resource, places: Sequence[int]) -> Collection[int]:
         """The places of candidates for a resource that other requests have written."""
         writes = _writes(revisions, places)

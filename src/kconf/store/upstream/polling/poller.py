@@ -375,12 +375,7 @@ class Poller:
 
     def _is_overtaken(self, expected: ExpectedChanges) -> bool:
         """Whether a key has changed to another value than expected."""
-        return any(
-            not expected.is_candidate(change)
-            for each in self._revisions
-            for change in each.changes
-            if any((change.kind, change.resource, change.key) == (e.kind, e.resource, e.key) for e in expected.changes)
-        )
+        return any(expected.is_other_value(change) for each in self._revisions for change in each.changes)
 
     def shown(self, change: Change) -> str | None:
         return shown_value(change)

@@ -196,6 +196,36 @@ def test_another_value_is_not_waited_for_long(cluster: FakeCluster, monkeypatch:
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "3")]
 
 
+class Counted(Resource):
+    """Counts comparisons."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = Resource.__hash__
+
+
+def test_the_check_for_other_values_compares_each_change_once(cluster: FakeCluster) -> None:
+    count = 200
+    poller = started(cluster)
+    topics = [Counted(ResourceType.TOPIC, f"t{n}") for n in range(count)]
+    changes = [Change(ChangeKind.CONFIG, topic, KEY, None, "7", "set") for topic in topics]
+    expected = ExpectedChanges([PendingCommit(ALICE, 0, changes, {})])
+    again = [Counted(ResourceType.TOPIC, f"t{n}") for n in range(count)]
+    poller._revisions = [
+        Revision(n, 0, ALICE, (Change(ChangeKind.CONFIG, topic, KEY, None, "7", "set"),))
+        for n, topic in enumerate(again)
+    ]
+    Counted.compared = 0
+    assert not poller._is_overtaken(expected)
+    assert Counted.compared <= 4 * count
+    poller._revisions[-1] = Revision(count, 0, ALICE, (Change(ChangeKind.CONFIG, again[-1], KEY, None, "8", "set"),))
+    assert poller._is_overtaken(expected)
+
+
 def test_a_value_is_shown_as_the_broker_has_parsed_it(cluster: FakeCluster) -> None:
     poller = started(cluster)
     poller.begin_requests(RETENTION)
