@@ -142,6 +142,7 @@ class ServerContext:
             has_elr=elr_version_of(self.service.store) > 0,
             rewrites=self.upstream is not None and self.service.store.polling is None,
             is_gateway=self.upstream is not None,
+            first_revision=self.service.store.first_revision,
         )
 
     def cluster(self, state: State) -> ClusterDefaults:

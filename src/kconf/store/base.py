@@ -129,6 +129,11 @@ class Store(Protocol):
         """Increases each time a cluster is copied to a new store. Revisions are ordered within an epoch."""
         ...
 
+    @property
+    def first_revision(self) -> int:
+        """Lower revisions are those of another store. 0 if they may be valid. Constant."""
+        ...
+
     def load(self) -> Snapshot:
         """The state at the last committed revision."""
         ...
@@ -338,6 +343,7 @@ class OwnStateMixin:
     brokers_keys: Mapping[ResourceType, ConfigDef] = MappingProxyType({})
     stale_reason: str | None = None
     outside_revisions = 0
+    first_revision = 0
     unknown: UnknownParts = NOTHING_UNKNOWN
     polling: Polling | None = None
     elr_version: int | None = None

@@ -71,6 +71,7 @@ class AlterTarget:
     for, each with its resolver. `alters_authentication`: whether a caller with ALTER_CONFIGS may also change broker
     configs that control authentication. `rewrites`: whether setting a broker config to the value that it has is a
     change: real brokers read their key stores again. `is_gateway`: the plan also contains what would change nothing.
+    Revisions below `first_revision` are those of another store.
     """
 
     id: int
@@ -81,6 +82,7 @@ class AlterTarget:
     has_elr: bool = False  # eligible.leader.replicas.version is 1
     rewrites: bool = False
     is_gateway: bool = False
+    first_revision: int = 0
 
 
 def plan_alter(
@@ -147,9 +149,11 @@ def _with_refusals(
     return [failure or refusals.get(_canonical(request.resource)) for request, failure in found]
 
 
-def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
+def _check_expected(snapshot: Snapshot, resource: Resource, expected: int, first: int) -> None:
     """Compare and set. An expected revision that does not exist yet fails as well: it may stem from before a backup
-    was restored."""
+    was restored, or from another store, like those before the first one."""
+    if 0 < expected < first:
+        raise InvalidUpdateVersion(f"revision {expected} is not of this server, whose revisions begin at {first}")
     last = snapshot.changed.get(resource, 0)
     if last > expected:
         raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after {expected}")
@@ -244,6 +248,7 @@ class _Decision(NamedTuple):
                 alters_authentication=self.node.alters_authentication,
                 rewrites=self.node.rewrites,
                 is_gateway=self.node.is_gateway,
+                first_revision=self.node.first_revision,
             )
             return self._replace(node=other)._broker(stored, authorize)
         check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
@@ -344,7 +349,7 @@ class _Decision(NamedTuple):
     ) -> list[Change]:
         """The last checks of a valid change: the revision that the caller expects, and the policy."""
         if self.expected > -1:
-            _check_expected(self.snapshot, self.resource, self.expected)
+            _check_expected(self.snapshot, self.resource, self.expected, self.node.first_revision)
         self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic, defaults)
         return self._difference(stored, resulting)
 

@@ -3,7 +3,7 @@
 A client that changed something on one server may read from another one, which applies the change a moment later. Such a
 request has the required revision in a header tag and waits here for it, at most `read.revision.max.wait.ms`. With
 `refuse.stale.reads`, requests fail while changes by other servers may be missing. In both cases the error is
-REQUEST_TIMED_OUT, which clients retry.
+REQUEST_TIMED_OUT, which clients retry. It is also the error for a revision that is recognized as one of another store.
 """
 
 from __future__ import annotations
@@ -33,17 +33,20 @@ class FreshnessGate:
         self._service = service
         self._max_wait = int_setting(static, READ_REVISION_MAX_WAIT) / 1000
         self._refuses_stale = service.store.can_be_stale and flag_setting(static, REFUSE_STALE_READS)
+        self._first = service.store.first_revision
         self._waiting: dict[asyncio.Future[None], int] = {}
         service.subscribe(self._committed)
 
     def is_open(self, header: Header) -> bool:
         """Whether a request can be answered immediately."""
-        if header.required_revision > self._service.state.snapshot.revision or self._refuses_stale:
+        required = header.required_revision
+        if required > self._service.state.snapshot.revision or 0 < required < self._first or self._refuses_stale:
             return header.api_key in _ABOUT_THE_CONNECTION or self._can_answer(header)
         return True
 
     def _can_answer(self, header: Header) -> bool:
-        reached = header.required_revision <= self._service.state.snapshot.revision
+        required = header.required_revision
+        reached = required <= self._service.state.snapshot.revision and not 0 < required < self._first
         return reached and not (self._refuses_stale and self._service.is_stale)
 
     async def answer(self, api: Api, header: Header, request: Any, handler: Callable[[], Any]) -> Any:

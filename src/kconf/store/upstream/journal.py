@@ -3,7 +3,7 @@
 An intent is written before its request is sent, and closed with the outcome. If the gateway is killed in between, it
 finds the open intents at its next start and compares them with the cluster. The journal has the same tables as a SQLite
 store (store/sqlite/schema.py), so that one reader works for both. Revision numbers are offsets in the metadata log, or
-counted by a gateway that polls; a file has only one kind.
+counted by a gateway that polls, from a random number on; a file has only one kind.
 
     FILE         the journal
     FILE.image   the state of the cluster at a revision, from which the log is followed or the journal read after a
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from hmac import digest
-from secrets import randbits, token_hex
+from secrets import randbelow, randbits, token_hex
 from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
@@ -59,6 +59,8 @@ _TABLES: Final = (
 _MAX_INTENTS: Final = 100_000
 _MAX_TRIMMED: Final = 10_000
 _PAGE: Final = 1000
+_COUNTED: Final = 10**9  # revisions of a gateway that polls, before they look like those of another one
+_FIRSTS: Final = 90_000
 
 
 class IntentOutcome(StrEnum):
@@ -130,6 +132,7 @@ class GatewayJournal:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             self._prepare(cluster, numbering)
+            self.first = 0 if numbering is Numbering.LOG else self._first_counted()
             self.file.watch_wal()
             self._opened = opened.pop_all()
 
@@ -155,6 +158,17 @@ class GatewayJournal:
             raise StoreMismatch(f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}")
         if facts.get("numbering", Numbering.LOG) != numbering:
             raise StoreMismatch(f"{self._path} {_NUMBERED[numbering]}; use a separate file")
+
+    def _first_counted(self) -> int:
+        """The first revision that is counted here. Other gateways have different ones, so that theirs are recognized.
+
+        A file of an earlier release continues at this number. It is below 2^53, which any JSON reader can represent.
+        """
+        found = _fact(self._db, "first")
+        if not found:
+            found = _random_first()
+            self._db.execute("INSERT INTO meta VALUES ('first', ?)", (str(found),))
+        return found
 
     def hashed(self, text: str) -> str:
         """A keyed hash of a secret, with a key stored in this file."""
@@ -395,6 +409,11 @@ class GatewayJournal:
         with self._errors():
             self.file.check()
             yield
+
+
+def _random_first() -> int:
+    """10,000 to 99,999 times 10^9: 14 digits, since commands take a number of 13 digits for a time in milliseconds."""
+    return (10_000 + randbelow(_FIRSTS)) * _COUNTED
 
 
 def _fact(db: sqlite3.Connection, key: str) -> int:

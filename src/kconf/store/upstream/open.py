@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, Final
 
 from immutables import Map
@@ -45,7 +46,8 @@ def open_upstream(
 
         def poll(journal: GatewayJournal, cluster: str) -> StateSource:
             reader = StateReader(SyncAdminClient._from_settings(brokers))
-            return Poller(reader, cluster, recorded_state(journal, cluster), poll_interval, journal.last + 1)
+            recorded = recorded_state(journal, cluster)
+            return Poller(reader, cluster, recorded, poll_interval, max(journal.first, journal.last + 1))
 
         return UpstreamStore(url, brokers, Numbering.POLLS, poll, identities)
 
@@ -71,7 +73,8 @@ def recorded_state(journal: GatewayJournal, cluster: str) -> RecordedState | Non
     since = (time.time() - RECENT) * 1000
     last = _after(journal, max(journal.begin, journal.last - _PAGE))
     recent = [each for each in last if each.time > since]
-    return RecordedState(snapshot, _unknown(facts), journal.polled, journal.broker, recent)
+    snapshot = replace(snapshot, revision=max(snapshot.revision, journal.first))
+    return RecordedState(snapshot, _unknown(facts), journal.polled, journal.broker, recent, revision)
 
 
 def _after(journal: GatewayJournal, revision: int) -> list[Revision]:

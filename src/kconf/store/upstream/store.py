@@ -191,6 +191,10 @@ class UpstreamStore:
     def outside_revisions(self) -> int:
         return self._recorder.outside_revisions
 
+    @property
+    def first_revision(self) -> int:
+        return self._journal.first
+
     def on_change(self, callback: Callable[[], None]) -> None:
         self._notify = callback
 

@@ -121,6 +121,31 @@ def test_a_write_waits_too_and_its_answer_has_the_revision_that_it_led_to() -> N
     asyncio.run(scene())
 
 
+def test_a_revision_of_another_store_is_refused_at_once_if_it_can_be_recognized() -> None:
+    """A gateway without controllers counts from a number of its own."""
+
+    class CountingStore(MemoryStore):
+        first_revision = 1
+
+    store = CountingStore()
+
+    async def scene() -> None:
+        async with running(LONG_WAIT, store) as server:
+            assert (await server.ask("DescribeConfigs", 4, 1, resources=ORDERS))[1].results[0].error_code == 0
+        store.first_revision = 2
+        service = Service(store, node_id=1, catalog=kafka_43(), static=LONG_WAIT)
+        await service.start()
+        other = Scene(service)
+        await other.create("payments")
+        for revision, error in ((1, TIMED_OUT), (2, 0), (0, 0), (-1, 0)):
+            _, described = await other.ask("DescribeConfigs", 4, revision, resources=ORDERS)
+            assert described.results[0].error_code == error
+        await other.context.feed.close()
+        await service.stop()
+
+    asyncio.run(scene())
+
+
 def test_after_the_longest_wait_every_resource_is_refused_and_nothing_is_done() -> None:
     async def scene() -> None:
         async with running(NO_WAIT) as server:

@@ -15,6 +15,7 @@ from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.store.sqlite.store import SqliteStore
+from kconf.store.upstream import journal as journals
 from kconf.store.upstream.journal import GatewayJournal, IntentOutcome, Numbering
 from kconf.store.upstream.open import recorded_state
 
@@ -163,7 +164,38 @@ def test_offsets_of_a_log_and_revisions_of_a_poller_are_not_in_one_file(url: str
         GatewayJournal(f"{url}2", "one")
 
 
-def test_the_state_is_the_image_and_the_changes_after_it(url: str) -> None:
+def test_gateways_that_poll_count_from_different_numbers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them are below 2^53, so that any JSON reader can represent them."""
+    found = iter([0, 89_999])
+    monkeypatch.setattr(journals, "randbelow", lambda limit: next(found) % limit)
+
+    def first(name: str, numbering: Numbering) -> int:
+        journal = GatewayJournal(f"{url}{name}", "one", numbering)
+        journal.close()
+        return journal.first
+
+    assert [first(name, Numbering.POLLS) for name in ("1", "2", "1")] == [10**13, 99_999 * 10**9, 10**13]
+    assert 10**14 < 1 << 53
+    assert first("log", Numbering.LOG) == 0
+
+
+def test_the_file_of_an_earlier_release_continues_at_a_number_of_its_own(url: str) -> None:
+    journal = GatewayJournal(url, "one", Numbering.POLLS)
+    journal._db.execute("DELETE FROM meta WHERE key = 'first'")
+    journal.write_image(image_at(4))
+    journal.append([revision(4), revision(5)])
+    journal.close()
+    journal = GatewayJournal(url, "one", Numbering.POLLS)
+    found = recorded_state(journal, "one")
+    assert found is not None
+    assert (found.imaged, found.snapshot.revision) == (4, journal.first)
+    assert journal.first >= 10**13
+    assert [each.number for each in journal.changes(0, 10)] == [4, 5]
+    journal.close()
+
+
+def test_the_state_is_the_image_and_the_changes_after_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "_random_first", lambda: 1)
     journal = GatewayJournal(url, "one", Numbering.POLLS)
     assert recorded_state(journal, "one") is None
     image = MetadataImage.restore([], {ORDERS: {"retention.ms": "1", "segment.ms": "1"}}, {}, {})
@@ -172,8 +204,9 @@ def test_the_state_is_the_image_and_the_changes_after_it(url: str) -> None:
     journal.note_poll(77, 2)
     found = recorded_state(journal, "one")
     assert found is not None
-    assert (found.snapshot.revision, found.unknown, found.time, found.broker) == (
+    assert (found.snapshot.revision, found.imaged, found.unknown, found.time, found.broker) == (
         5,
+        4,
         frozenset({ResourceType.ACL}),
         77,
         2,

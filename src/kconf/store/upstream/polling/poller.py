@@ -54,7 +54,7 @@ _NOBODY: Final = RequestContext("")
 class RecordedState(NamedTuple):
     """The state of the cluster in the journal, without the `unknown` kinds, and its time in milliseconds.
 
-    `recent` are the latest changes, and `broker` is the broker that showed them.
+    `recent` are the latest changes, and `broker` is the broker that showed them. `imaged` is the revision of the image.
     """
 
     snapshot: Snapshot
@@ -62,6 +62,7 @@ class RecordedState(NamedTuple):
     time: int
     broker: int | None
     recent: Sequence[Revision]
+    imaged: int
 
 
 class Poller:
@@ -77,7 +78,7 @@ class Poller:
         self, reader: StateReader, cluster: str, recorded: RecordedState | None, interval: float, first: int = 1
     ) -> None:
         self.on_change: Callable[[], None] = lambda: None
-        self.imaged = None if recorded is None else recorded.snapshot.revision
+        self.imaged = None if recorded is None else recorded.imaged
         self.polled = 0 if recorded is None else recorded.time  # start of the last poll, in milliseconds
         self.unknown = UnknownParts({}, {})
         self.interval = interval

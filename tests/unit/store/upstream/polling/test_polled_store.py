@@ -14,6 +14,9 @@ import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.settings import Address, Bootstrap, ClientSettings
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.alter import AlterTarget, plan_alter
+from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict, StaleState, StoreUnavailable
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
@@ -22,6 +25,7 @@ from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.store.base import PassedOn
 from kconf.store.upstream import exchange
+from kconf.store.upstream import journal as journals
 from kconf.store.upstream import store as stores
 from kconf.store.upstream.authors.intents import ARRIVES_WITHIN
 from kconf.store.upstream.broker_watch import BrokerWatch
@@ -53,6 +57,7 @@ class Gateway:
         monkeypatch.setattr(SyncAdminClient, "_from_settings", lambda _settings: client)
         monkeypatch.setattr(Poller, "start", Poller._find_broker)
         monkeypatch.setattr(exchange, "_SEEN_WITHIN", 0.0)
+        monkeypatch.setattr(journals, "_random_first", lambda: 1)
 
     def _send(self, call: Any, _timeout: float) -> Results[Resource, None]:
         for resource, ops in call.alterations.items():
@@ -66,7 +71,8 @@ class Gateway:
     def open(self) -> Iterator[UpstreamStore]:
         def source(journal: GatewayJournal, cluster: str) -> Poller:
             reader: Any = FakeReader(self.cluster)
-            self.poller = Poller(reader, cluster, recorded_state(journal, cluster), 3600.0, journal.last + 1)
+            first = max(journal.first, journal.last + 1)
+            self.poller = Poller(reader, cluster, recorded_state(journal, cluster), 3600.0, first)
             return self.poller
 
         store = UpstreamStore(self._url, SETTINGS, Numbering.POLLS, source)
@@ -366,6 +372,47 @@ def test_after_a_restart_revisions_continue_and_differences_are_changes_made_out
         assert journal(store) == [(2, "2", "User:alice"), (3, "8", "")]
         assert store.changes(2)[0].not_before is not None
         assert store.load().revision == 3
+
+
+def test_a_journal_that_was_trimmed_after_a_crash_is_not_newer_than_its_image(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway would not start again."""
+
+    def crash(store: UpstreamStore) -> None:
+        monkeypatch.setattr(store, "_write_image", lambda: None)  # also when it closes
+
+    with gateway.open() as store:
+        crash(store)
+        store.commit([setting("2")])
+        store.commit([setting("3", "2", seen=2)])
+    with gateway.open() as store:
+        assert store.trim(keep_last=1) == 1
+        crash(store)
+    with gateway.open() as store:
+        assert store.load().overrides(ORDERS)[KEY] == "3"
+
+
+def test_a_revision_of_another_gateway_is_refused(
+    gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a change that was made since could be overwritten, or an old value shown as new."""
+    other = Gateway(gateway.cluster, tmp_path / "other.db", monkeypatch)
+    firsts = iter([10**13, 2 * 10**13])
+    monkeypatch.setattr(journals, "_random_first", lambda: next(firsts))
+    with gateway.open() as one, other.open() as two:
+        assert (one.load().revision, two.load().revision) == (10**13, 2 * 10**13)
+        for store, foreign in ((one, two), (two, one)):
+            assert error(store, expected=foreign.load().revision) is ErrorCode.INVALID_UPDATE_VERSION
+            assert error(store, expected=store.load().revision) is None
+
+
+def error(store: UpstreamStore, *, expected: int) -> ErrorCode | None:
+    """The error of a change of a broker config that was never set before."""
+    node = AlterTarget(1, ConfigResolver(kafka_43(), {}, {}, {}), first_revision=store.first_revision)
+    requested = ResourceAlterations(Resource.brokers(), [AlterConfigOp(OpType.SET, "log.retention.ms", "5")], expected)
+    (failure,) = plan_alter(store.load(), [requested], node, replace=False).outcome
+    return None if failure is None else failure.code
 
 
 def test_the_journal_is_trimmed_only_up_to_the_image(gateway: Gateway) -> None:

@@ -369,7 +369,7 @@ def test_a_topic_whose_configs_are_refused_is_unknown_and_others_are_not(cluster
 
 def recorded(poller: Poller, unknown: frozenset[ResourceType] = frozenset(), broker: int = 1) -> RecordedState:
     snapshot: Snapshot = poller._snapshot
-    return RecordedState(snapshot, unknown, 12_345, broker, poller.take())
+    return RecordedState(snapshot, unknown, 12_345, broker, poller.take(), snapshot.revision)
 
 
 def test_what_changed_while_the_gateway_was_down_was_made_after_its_last_poll(cluster: FakeCluster) -> None:
