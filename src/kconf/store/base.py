@@ -251,7 +251,7 @@ class Store(Protocol):
 
     @property
     def unknown(self) -> UnknownParts:
-        """What another cluster does not show. Thread-safe."""
+        """What another cluster does not show. The same object as long as it does not change. Thread-safe."""
         ...
 
     @property

@@ -35,7 +35,7 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import JournalReader, PassedOn, Polling, Publish, UnknownParts, find_conflict
+from kconf.store.base import NOTHING_UNKNOWN, JournalReader, PassedOn, Polling, Publish, UnknownParts, find_conflict
 from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight, names_of
 from kconf.store.upstream.authors.intents import OpenIntents
 from kconf.store.upstream.authors.outcomes import sent_outcome
@@ -89,6 +89,7 @@ class UpstreamStore:
     ) -> None:
         self.url = url
         self._noted_broker: int | None = None
+        self._not_in_log = NOTHING_UNKNOWN
         self._notify: Callable[[], None] = lambda: None
         self._publish: Publish = lambda _: None
         with ExitStack() as opened:
@@ -243,7 +244,11 @@ class UpstreamStore:
     @property
     def unknown(self) -> UnknownParts:
         """A poll reads ACLs from the cluster's authorizer; the log contains only those of Kafka's own authorizer."""
-        return self._source.unknown if self.polling is not None else UnknownParts(self._brokers.not_in_log, {})
+        if self.polling is not None:
+            return self._source.unknown
+        if (kinds := self._brokers.not_in_log) != self._not_in_log.kinds:
+            self._not_in_log = UnknownParts(kinds, {})
+        return self._not_in_log
 
     @property
     def polling(self) -> Polling | None:

@@ -16,7 +16,7 @@ from kconf.errors import ApiError, ErrorCode, StaleState, StoreLost
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.model.results import Results
 from kconf.store.base import PassedOn
 from kconf.store.upstream import exchange
@@ -43,7 +43,7 @@ class Gateway:
         self.sent = 0
         self.thread: LogThread
         facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
-        brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
+        self.brokers = brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
         monkeypatch.setattr(stores, "UpstreamBrokers", lambda _client: brokers)
         monkeypatch.setattr(BrokerWatch, "start", lambda _watch: None)
         client = SimpleNamespace(_send=self._send, close=lambda: None)
@@ -103,6 +103,21 @@ def test_a_change_that_is_read_late_is_not_acknowledged_and_keeps_its_author(gat
         gateway.read(log(topic_config("orders", KEY, "7"), first=3, high_watermark=4))
         assert [each.number for each in store.poll_remote()] == [3]
         assert (journal(store), outcomes(store)) == ([(3, "7", "User:alice")], ["done"])
+
+
+def test_what_is_not_in_the_log_is_the_same_object_until_it_changes(gateway: Gateway) -> None:
+    """Responses are cached as long as it is."""
+    with gateway.open() as store:
+        gateway.brokers.not_in_log = {}
+        nothing = store.unknown
+        gateway.brokers.not_in_log = {}
+        assert store.unknown is nothing
+        failure = ApiError(ErrorCode.INVALID_REQUEST, "another authorizer")
+        gateway.brokers.not_in_log = {ResourceType.ACL: failure}
+        acls = store.unknown
+        assert (nothing.kinds, acls.kinds) == ({}, {ResourceType.ACL: failure})
+        gateway.brokers.not_in_log = {ResourceType.ACL: failure}
+        assert store.unknown is acls
 
 
 def test_unknown_records_make_the_state_stale_and_nothing_is_sent_or_saved(gateway: Gateway) -> None:
