@@ -15,7 +15,7 @@ gets it, in slices (util/slice_scheduler.py), so that it does not delay other ch
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from time import monotonic, time
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from kconf.engine.policy.plan_check import PlanCheck, Policy
 from kconf.errors import StaleState, StoreReadOnly, StoreUnavailable
 from kconf.model.journal import RequestContext
 from kconf.model.plan import Plan, Refusals
-from kconf.model.resource import Overrides
+from kconf.model.resource import Overrides, Resource
 from kconf.service.batch import is_committed
 from kconf.service.current_state import CurrentState, Subscriber
 from kconf.service.job import EarlyPlan, Job, Outdated, check_size, make_plan
@@ -166,13 +166,25 @@ class Service:
         refusals = await self._validate(plan, context)
         return plan.outcome_after(refusals, self.state.snapshot)
 
+    async def refresh(self, resources: Collection[Resource]) -> None:
+        """Read resources of another cluster that is polled, before a change of them is refused because of their state.
+
+        Raises StoreError.
+        """
+        if resources and self.store.polling is not None:
+            await self._in_time(lambda store: store.refresh(resources))
+
     async def _validate(self, plan: Plan[Any], context: RequestContext) -> Refusals:
         """Validate a plan with another cluster. It may have to wait for earlier changes."""
         timeout = self.store.commit_timeout
         pending = plan.pending(context, self.now(), inf if timeout is None else monotonic() + timeout)
+        return await self._in_time(lambda store: store.validate(pending))
+
+    async def _in_time(self, work: Callable[[Store], T]) -> T:
+        """Call the store of another cluster, which must respond before clients give up. Raises StoreError."""
         try:
-            async with asyncio.timeout(timeout):
-                return await self._thread.run_checked(lambda store: store.validate(pending))
+            async with asyncio.timeout(self.store.commit_timeout):
+                return await self._thread.run_checked(work)
         except TimeoutError:
             raise StaleState("the cluster has not responded in time") from None
 

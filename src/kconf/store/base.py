@@ -268,6 +268,12 @@ class Store(Protocol):
         """Validate a commit with another cluster, without changes. Empty for a store with its own state."""
         ...
 
+    def refresh(self, resources: Collection[Resource]) -> None:
+        """Read these resources of another cluster now, if they are otherwise read at intervals, and publish what has
+        changed. If that fails, `stale_reason` says why.
+        """
+        ...
+
     @property
     def problem(self) -> StoreFailed | None:
         """Why the store cannot be used until it is repaired, or None. Thread-safe."""
@@ -357,6 +363,9 @@ class OwnStateMixin:
 
     def publish_to(self, publish: Publish) -> None:
         """Does nothing: commits do not wait for another cluster."""
+
+    def refresh(self, resources: Collection[Resource]) -> None:
+        """Does nothing: the state is not that of another cluster."""
 
 
 class SingleServerMixin(OwnStateMixin):

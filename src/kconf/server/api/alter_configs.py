@@ -8,6 +8,7 @@ overrides that the client wants to keep.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from kconf.engine.configs.alter import Outcomes, plan_alter
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
@@ -22,6 +23,7 @@ from kconf.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from kconf.server.api.topic_mutations import doubtful_topics
 from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
@@ -78,6 +80,12 @@ async def alter(
 
     Changes of resources whose state is unknown are refused.
     """
+    try:
+        await context.service.refresh(_unknown_topics(context, requested, call))
+    except StoreError as error:
+        failed: Outcomes = [store_error(error)] * len(requested)
+        audit(context, call, requested, failed, dry_run=validate_only)
+        return failed
     refused = await _unknown(context, requested, call)
     known = [each for each in in_slices(requested) if each.resource not in refused] if refused else requested
     answered = await _alter_known(
@@ -137,6 +145,15 @@ async def _alter_known(
     if validate_only or any(outcomes):
         audit(context, call, requested, outcomes, dry_run=validate_only)
     return outcomes
+
+
+def _unknown_topics(
+    context: ServerContext, requested: Sequence[ResourceAlterations], call: ApiRequest
+) -> Sequence[Resource]:
+    """The topics that do not exist according to a state that is polled and may be outdated."""
+    names = [each.resource.name for each in in_slices(requested) if each.resource.type == ResourceType.TOPIC]
+    may_alter = partial(call.authorize, Operation.ALTER_CONFIGS, AclType.TOPIC)
+    return doubtful_topics(context, names, may_alter, existing=False)
 
 
 async def _unknown(

@@ -9,7 +9,7 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.engine.topics.create import METADATA_TOPIC, Created, plan_create_topics
 from kconf.errors import ApiError, ErrorCode, KafkaError, RequestTimedOut
-from kconf.model.acl import AclType, Operation
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import NewTopic
 from kconf.model.entry import Source
 from kconf.model.plan import Plan
@@ -24,6 +24,7 @@ from kconf.protocol.messages.create_topics import (
 from kconf.server.api.reasons import with_reason
 from kconf.server.api.topic_mutations import (
     audit,
+    doubtful_topics,
     mutation_quota,
     needs_time,
     submit,
@@ -53,12 +54,17 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
         cluster = context.cluster(state)
         return plan_create_topics(state.snapshot, topics, cluster, authorize=call.authorize, gate=hooks, charge=charge)
 
+    def may_create(name: str) -> bool:
+        everywhere = call.authorize(Operation.CREATE, AclType.CLUSTER, CLUSTER_NAME)
+        return everywhere or call.authorize(Operation.CREATE, AclType.TOPIC, name)
+
     names = [topic.name for topic in in_slices(topics)]
     try:
         call = with_reason(call, request.reason)
         if request.timeout_ms <= 0 and needs_time(names, except_for={METADATA_TOPIC}):
             raise RequestTimedOut
-        outcomes = await submit(context, plan, call, validate_only=request.validate_only)
+        existing = doubtful_topics(context, names, may_create, existing=True)
+        outcomes = await submit(context, plan, call, validate_only=request.validate_only, doubtful=existing)
     except KafkaError as error:
         audit(context, call, {name: error.failure() for name in in_slices(names)}, dry_run=request.validate_only)
         failed = [CreatableTopicResult(name, _NO_ID.bytes, error.code, error.message) for name in in_slices(names)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from kconf.engine.quotas.rates import MutationQuota
@@ -34,9 +34,30 @@ def throttle_time_ms(context: ServerContext, call: ApiRequest, quota: MutationQu
     return context.quotas.record_mutation(user_of(call.caller.principal), call.caller.client_id, quota)
 
 
-async def submit(context: ServerContext, planner: Planner[T], call: ApiRequest, *, validate_only: bool = False) -> T:
-    """Submit a change and return its outcome. Raises KafkaError if the request fails as a whole."""
+def doubtful_topics(
+    context: ServerContext, names: Collection[str], may_change: Callable[[str], bool], *, existing: bool
+) -> list[Resource]:
+    """The topics that exist, or those that do not, according to a state that is polled and may be outdated."""
+    if context.service.store.polling is None:
+        return []
+    topics = context.service.state.snapshot.topics
+    return [Resource.topic(name) for name in in_slices(names) if (name in topics) is existing and may_change(name)]
+
+
+async def submit(
+    context: ServerContext,
+    planner: Planner[T],
+    call: ApiRequest,
+    *,
+    validate_only: bool = False,
+    doubtful: Collection[Resource] = (),
+) -> T:
+    """Submit a change and return its outcome. Raises KafkaError if the request fails as a whole.
+
+    `doubtful` resources are read first, since the change would be refused because of them.
+    """
     try:
+        await context.service.refresh(doubtful)
         return await context.service.submit(planner, call.caller, context.policies, validate_only=validate_only)
     except StoreError as error:
         raise store_error(error).error() from None

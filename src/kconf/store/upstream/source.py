@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from kconf.errors import StoreFailed
 from kconf.model.journal import Change, Revision
-from kconf.model.resource import ResourceType
+from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Polling, UnknownParts
 from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
@@ -93,6 +93,10 @@ class StateSource(Protocol):
 
     def take_image(self) -> tuple[int, dict[str, Any], list[Revision]]:
         """The state as JSON with its position, and the revisions up to it that were not taken yet."""
+        ...
+
+    def refresh(self, resources: Collection[Resource]) -> None:
+        """Read these resources now, if they are otherwise read at intervals. If that fails, the state is stale."""
         ...
 
     def begin_requests(self, keys: KeysInFlight) -> None:

@@ -8,7 +8,7 @@ author, those of other tools without. The state comes from a StateSource (source
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -216,6 +216,10 @@ class UpstreamStore:
         """Ask for a `poll_remote` if there is anything to publish."""
         if self._recorder.has_recorded:
             self._notify()
+
+    def refresh(self, resources: Collection[Resource]) -> None:
+        self._source.refresh(resources)
+        self._publish_settled(NOTHING_IN_FLIGHT)
 
     def poll_remote(self) -> Sequence[Revision]:
         self._recorder.try_record(self._source.take())

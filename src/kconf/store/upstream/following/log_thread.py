@@ -198,6 +198,9 @@ class LogThread:
                 STEP_TIMEOUT,
             )
 
+    def refresh(self, resources: Collection[Resource]) -> None:
+        """Does nothing: the log is read all the time."""
+
     def begin_requests(self, keys: KeysInFlight) -> None:
         """Wait for a new fetch if this process was suspended, since the state may be old. Raises StoreUnavailable."""
         with self._changed:

@@ -306,6 +306,10 @@ class Poller:
 
     # Requests of the gateway itself
 
+    def refresh(self, resources: Collection[Resource]) -> None:
+        with self._lock, suppress(KconfError):
+            self._read_some(resources)
+
     def begin_requests(self, keys: KeysInFlight) -> None:
         with self._lock:
             self._read_some(keys.resources)

@@ -273,6 +273,19 @@ def test_without_brokers_changes_are_refused_and_the_state_is_not_stale(gateway:
         assert store.stale_reason == "no broker of the cluster responds"
 
 
+def test_refreshed_resources_are_published_and_if_that_fails_the_state_is_stale(gateway: Gateway) -> None:
+    published: list[Revision] = []
+    with gateway.open() as store:
+        store.publish_to(published.extend)
+        gateway.cluster.set(ORDERS, KEY, "9")
+        store.refresh([ORDERS])
+        assert [change.after for each in published for change in each.changes] == ["9"]
+        assert journal(store) == [(2, "9", "")]
+        gateway.cluster.unreachable.add(1)
+        store.refresh([ORDERS])
+        assert not store.is_reachable
+
+
 def test_a_batch_has_one_change_of_a_resource(gateway: Gateway) -> None:
     """A request to the cluster must not contain a resource twice."""
     with gateway.open() as store:
