@@ -231,7 +231,8 @@ def test_tls_is_not_answered(line: Line) -> None:
 def test_every_api_of_ours_is_served_and_no_other_key_is_read(kconf: KconfProcess, line: Line) -> None:
     served = {each.api_key for each in line.ask("ApiVersions", 4, ApiVersionsRequest("test", "1")).api_keys}
 
-    of_the_client = "DescribeQuorum", "FetchSnapshot", "CreateDelegationToken", "RenewDelegationToken"
+    tokens = "CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken"
+    of_the_client = "DescribeQuorum", "FetchSnapshot", *tokens
     assert served == set(APIS) - {BY_NAME[name].key for name in of_the_client}
     for key in sorted(set(range(100)) - served):
         with Line(kconf) as other:

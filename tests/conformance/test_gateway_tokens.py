@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,14 @@ import pytest
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.auth.sasl import Scram
 from kconf.client.calls.scram import scram_upsertion
-from kconf.client.calls.tokens import CreateDelegationToken
+from kconf.client.calls.tokens import CreateDelegationToken, ExpireDelegationToken, RenewDelegationToken
 from kconf.errors import ErrorCode, KafkaError
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, PatternType, Permission
 from kconf.model.alteration import NewTopic
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism
+from kconf.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from kconf.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kconf.server.upstream.client import _SendRequest as Ask
 from lab.broker import KafkaBroker
@@ -117,12 +119,39 @@ def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
                 for change in each.changes
             ]
             assert found == [("orders", "11", "User:alice"), ("payments", "11", "User:bob")]
+            assert tokens(secured, "alice", "bob", "gateway", "root") == ["alice", "bob", "root"]
             relayed = [each._send(Ask("DescribeLogDirs", DescribeLogDirsRequest(None))) for each in (alice, root)]
             assert [each.error_code for each in relayed] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED, 0]
+    until(lambda: tokens(secured, "alice", "bob", "gateway", "root"), [])
     with SyncAdminClient(secured.bootstrap) as direct:
         values = direct.describe_configs([orders, payments])
         assert [values[each][KEY].value for each in (orders, payments)] == ["11", "11"]
         assert direct.describe_client_quotas()[quota] == {"producer_byte_rate": 5.0}
+
+
+def tokens(kafka: KafkaBroker, *owners: str) -> list[str]:
+    """The owners of the tokens that the gateway's account has created."""
+    with SyncAdminClient(kafka.address("SASL"), sasl=Scram("gateway", "gateway", SCRAM)) as service:
+        found = service._send(Ask("DescribeDelegationToken", DescribeDelegationTokenRequest(None))).tokens
+    return sorted(each.principal_name for each in found if each.principal_name in owners)
+
+
+def test_a_gateway_renews_and_removes_the_tokens_of_its_users(secured: KafkaBroker) -> None:
+    """Kafka lets the owner and the renewers do that, but not who has created a token."""
+    with SyncAdminClient(secured.address("SASL"), sasl=Scram("gateway", "gateway", SCRAM)) as service:
+        for owner, renewer, codes in (
+            ("carol", None, [ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH] * 2),
+            ("dave", "User:gateway", []),
+        ):
+            token = service._send(CreateDelegationToken(f"User:{owner}", renewer=renewer))
+            until(partial(tokens, secured, owner), [owner])
+            refused = []
+            for call in (RenewDelegationToken(token), ExpireDelegationToken(token)):
+                try:
+                    service._send(call)
+                except KafkaError as error:
+                    refused.append(error.code)
+            assert refused == codes
 
 
 def test_what_a_token_cannot_do(secured: KafkaBroker) -> None:

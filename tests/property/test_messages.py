@@ -34,6 +34,7 @@ LACKING = {
     ("DescribeConfigs", 0),
     ("DescribeDelegationToken", 0),
     ("DescribeLogDirs", 0),
+    ("ExpireDelegationToken", 0),
     *(("Fetch", version) for version in range(4)),
     ("ListOffsets", 0),
     ("OffsetFetch", 0),

@@ -72,6 +72,7 @@ _ROWS: Final = (
     Api(37, "CreatePartitions", 0, 3, 2, "create_partitions"),
     Api(38, "CreateDelegationToken", 0, 3, 2, "create_delegation_token"),
     Api(39, "RenewDelegationToken", 0, 2, 2, "renew_delegation_token"),
+    Api(40, "ExpireDelegationToken", 0, 2, 2, "expire_delegation_token"),
     Api(41, "DescribeDelegationToken", 0, 3, 2, "describe_delegation_token"),
     Api(42, "DeleteGroups", 0, 2, 2, "delete_groups"),
     Api(43, "ElectLeaders", 0, 2, 2, "elect_leaders"),

@@ -1,29 +1,41 @@
 """Clients of the cluster that act as users of a gateway, each with a delegation token (KIP-373).
 
-The gateway creates a token for each user, with its own principal. Tokens are held in memory only and renewed before
-they expire. So the cluster's authorizer sees the user, and its logs contain the user. Connections stay open for the
-users that were active last.
+The gateway creates a token for each user, with its own principal. It is also the renewer of the token, because Kafka
+lets only the owner and the renewers renew and remove it. So the cluster's authorizer sees the user, and its logs
+contain the user. Tokens are held in memory only, renewed before they expire, and removed from the cluster when they are
+not needed any more. Connections stay open for the users that were active last.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from logging import getLogger
+from math import inf
 from threading import Lock
 from typing import Final, TypeVar
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.auth.sasl import Scram
-from kconf.client.calls.tokens import CreateDelegationToken, DelegationToken, RenewDelegationToken
+from kconf.client.calls.tokens import (
+    CreateDelegationToken,
+    DelegationToken,
+    ExpireDelegationToken,
+    RenewDelegationToken,
+)
 from kconf.client.settings import ClientSettings
 from kconf.errors import (
     ApiError,
     AuthenticationFailed,
     ConfigurationError,
+    ConnectionFailed,
     ErrorCode,
     KafkaError,
+    KconfError,
+    RequestTimedOut,
     UnsupportedSaslMechanism,
 )
 
@@ -31,11 +43,14 @@ log = getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_IDENTITIES: Final = 100
-"""The maximum number of users with tokens and connections. The least recently used one is evicted."""
+MAX_TOKENS: Final = 10_000
+MAX_CONNECTED: Final = 100
+"""The maximum number of users with a token, and of users with connections, unless more are active. The least recently
+active ones are evicted."""
 _KNOWN_WITHIN: Final = 10.0  # seconds for a new token to reach all brokers
 _RETRY: Final = 0.1
 _TIMEOUT: Final = 10.0
+_CLOSE: Final = 10.0  # seconds for the removal of all tokens
 _MECHANISMS: Final = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 _WHY: Final = {
     ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the cluster has no delegation.token.secret.key",
@@ -50,6 +65,7 @@ class _Identity:
 
     def __init__(self) -> None:
         self.lock = Lock()
+        self.calls = 0  # those in progress; such an identity is not evicted
         self.token: DelegationToken | None = None
         self.client: SyncAdminClient | None = None
         self.settings: ClientSettings | None = None
@@ -60,9 +76,54 @@ class _Identity:
         self.token = token
         self.renew_at = now + max(token.expires / 1000 - now, 0.0) * 0.75
 
+    @property
+    def known_at(self) -> float:
+        """When all nodes of the cluster know the token."""
+        return self.created + _KNOWN_WITHIN
+
+    def take_client(self) -> SyncAdminClient | None:
+        client, self.client = self.client, None
+        return client
+
+
+class _TokenRemoval:
+    """Removes tokens from the cluster, in a thread of its own. Those that it cannot remove expire there later."""
+
+    def __init__(self, service: SyncAdminClient) -> None:
+        self._service = service
+        self._thread = ThreadPoolExecutor(1, "kconf-tokens")  # started when needed
+        self._deadline = inf
+        self._remaining = 0
+
+    def remove(self, token: DelegationToken, known_at: float) -> None:
+        """Remove a token in the background. Before `known_at`, some nodes may not know it yet."""
+        with suppress(RuntimeError):  # closed
+            self._thread.submit(self._remove, token, known_at)
+
+    def _remove(self, token: DelegationToken, known_at: float) -> None:
+        while (limit := min(self._deadline - time.monotonic(), _TIMEOUT)) > 0:
+            try:
+                self._service._send(ExpireDelegationToken(token), limit)
+                return
+            except KconfError as error:
+                if isinstance(error, ConnectionFailed | RequestTimedOut):
+                    break
+                if getattr(error, "code", None) != ErrorCode.DELEGATION_TOKEN_NOT_FOUND:
+                    log.info("could not remove a delegation token: %s", error)
+                    return
+                if time.monotonic() >= known_at:
+                    return
+            time.sleep(_RETRY)
+        self._remaining += 1
+        if self._deadline < inf:
+            self._deadline = 0.0  # no broker responds; do not wait for each of the other tokens
+
     def close(self) -> None:
-        if self.client is not None:
-            self.client.close()
+        """Wait for a limited time until all tokens are removed."""
+        self._deadline = time.monotonic() + _CLOSE
+        self._thread.shutdown()
+        if self._remaining:
+            log.warning("%d delegation tokens were not removed; they expire later", self._remaining)
 
 
 class Identities:
@@ -77,14 +138,21 @@ class Identities:
     ) -> None:
         self._settings, self._connect, self._clock = settings, connect, clock
         self._service = connect(settings)
-        self._known: OrderedDict[str, _Identity] = OrderedDict()
+        self._removal = _TokenRemoval(self._service)
+        self._known: OrderedDict[str, _Identity] = OrderedDict()  # the least recently active one first
+        self._connected: OrderedDict[str, _Identity] = OrderedDict()  # likewise
         self._lock = Lock()
+        self._is_closed = False
         own = getattr(settings.security.sasl, "mechanism", "")
         self._mechanisms = (own,) if own in _MECHANISMS else _MECHANISMS
         self._mechanism = self._mechanisms[0]
+        self._own: str | None = None  # the gateway's principal
 
     def check(self) -> None:
-        """Check that the cluster supports tokens: log in with a token of the gateway. Raises ConfigurationError."""
+        """Check that the cluster supports tokens: log in with a token of the gateway. Raises ConfigurationError.
+
+        The token also contains the gateway's principal.
+        """
         for mechanism in self._mechanisms:
             self._mechanism, own = mechanism, _Identity()
             try:
@@ -93,7 +161,9 @@ class Identities:
                 continue
             except KafkaError as error:
                 raise ConfigurationError(f"the gateway cannot use delegation tokens: {_explained(error)}") from None
-            own.close()
+            assert own.token is not None
+            self._own = own.token.owner
+            self._discard(own)
             return
         raise ConfigurationError(
             "the gateway cannot use delegation tokens: the listener of --upstream has no SCRAM mechanism, which"
@@ -106,64 +176,97 @@ class Identities:
         If a broker does not know a new token yet, the call is retried. If it does not know an older one, a new token is
         created.
         """
-        identity = self._identity(principal)
-        with identity.lock:
-            client, is_new = self._ready(identity, principal)
-        limit = time.monotonic() + _KNOWN_WITHIN
-        while True:
-            try:
-                return work(client)
-            except AuthenticationFailed:
-                if time.monotonic() >= limit:
-                    raise
-                if is_new:
-                    time.sleep(_RETRY)
-                    continue
-                with identity.lock:
-                    if identity.client is client:
-                        self._open(identity, principal)
-                    client, is_new = self._ready(identity, principal)
+        with self._active(principal) as identity:
+            with identity.lock:
+                is_new = self._renew(identity, principal)
+                client = self._client(identity)
+            limit = time.monotonic() + _KNOWN_WITHIN
+            while True:
+                try:
+                    return work(client)
+                except AuthenticationFailed:
+                    if time.monotonic() >= limit:
+                        raise
+                    if is_new:
+                        time.sleep(_RETRY)
+                        continue
+                    with identity.lock:
+                        if identity.client is client:
+                            self._open(identity, principal)
+                        is_new = self._renew(identity, principal)
+                        client = self._client(identity)
 
     def settings(self, principal: str, *, failed: ClientSettings | None = None) -> ClientSettings:
         """The settings for connections as a user.
 
         `failed` are settings that a broker has not accepted. Raises KafkaError.
         """
-        identity = self._identity(principal)
-        with identity.lock:
-            _, is_new = self._ready(identity, principal)
+        with self._active(principal) as identity, identity.lock:
+            is_new = self._renew(identity, principal)
             if failed is not None and identity.settings is failed and not is_new:
                 self._open(identity, principal)
             assert identity.settings is not None
             return identity.settings
 
     def close(self) -> None:
+        """Close all connections and remove all tokens."""
         with self._lock:
-            while self._known:
-                self._known.popitem()[1].close()
+            self._is_closed = True
+            known = list(self._known.values())
+            self._known.clear()
+            self._connected.clear()
+        for each in known:
+            self._discard(each)
+        self._removal.close()
         self._service.close()
 
-    def _identity(self, principal: str) -> _Identity:
+    @contextmanager
+    def _active(self, principal: str) -> Iterator[_Identity]:
+        """The identity of a user during a call. It is not evicted before the call ends."""
         with self._lock:
-            found = self._known.setdefault(principal, _Identity())
+            if self._is_closed:
+                raise ConnectionFailed("the gateway is stopping")
+            identity = self._known.setdefault(principal, _Identity())
             self._known.move_to_end(principal)
-            idle = self._known.popitem(last=False)[1] if len(self._known) > MAX_IDENTITIES else None
-        if idle is not None:
-            idle.close()  # calls that use it open another connection
-        return found
+            identity.calls += 1
+        try:
+            yield identity
+        finally:
+            with self._lock:
+                identity.calls -= 1
+                if identity.client is not None:
+                    self._connected[principal] = identity
+                    self._connected.move_to_end(principal)
+                discarded = _evict(self._known, MAX_TOKENS)
+                for name in discarded:
+                    self._connected.pop(name, None)
+                clients = [each.take_client() for each in _evict(self._connected, MAX_CONNECTED).values()]
+            for client in filter(None, clients):
+                client.close()
+            for each in discarded.values():
+                self._discard(each)
 
-    def _ready(self, identity: _Identity, principal: str) -> tuple[SyncAdminClient, bool]:
-        """The client of a user with a valid token, and whether some brokers may not know the token yet."""
-        if (
-            identity.token is None
-            or identity.client is None
-            or (self._clock() >= identity.renew_at and not self._renew(identity, identity.token))
-        ):
+    def _discard(self, identity: _Identity) -> None:
+        """Close the connections of an identity and remove its token."""
+        if (client := identity.take_client()) is not None:
+            client.close()
+        if identity.token is not None and identity.token.expires > self._clock() * 1000:
+            self._removal.remove(identity.token, identity.known_at)
+
+    def _client(self, identity: _Identity) -> SyncAdminClient:
+        if identity.client is None:
+            assert identity.settings is not None
+            identity.client = self._connect(identity.settings)
+        return identity.client
+
+    def _renew(self, identity: _Identity, principal: str) -> bool:
+        """Renew the token or create a new one if necessary. Returns whether some brokers may not know it yet."""
+        token = identity.token
+        if token is None or (self._clock() >= identity.renew_at and not self._prolong(identity, token)):
             self._open(identity, principal)
-        assert identity.client is not None
-        return identity.client, time.monotonic() - identity.created < _KNOWN_WITHIN
+        return time.monotonic() < identity.known_at
 
-    def _renew(self, identity: _Identity, token: DelegationToken) -> bool:
+    def _prolong(self, identity: _Identity, token: DelegationToken) -> bool:
         """Renew a token. Returns False if it has reached its maximum lifetime or was removed."""
         if token.expires >= token.latest:
             return False
@@ -177,7 +280,7 @@ class Identities:
 
     def _open(self, identity: _Identity, principal: str | None) -> None:
         try:
-            token = self._service._send(CreateDelegationToken(principal), _TIMEOUT)
+            token = self._service._send(CreateDelegationToken(principal, renewer=self._own), _TIMEOUT)
         except KafkaError as error:
             raise _explained(error) from None
         sasl = Scram(token.id, token.password, self._mechanism, token_auth=True)
@@ -188,10 +291,22 @@ class Identities:
             _log_in(client)
         except BaseException:
             client.close()
+            self._removal.remove(token, time.monotonic() + _KNOWN_WITHIN)
             raise
-        identity.close()
+        self._discard(identity)
         identity.client, identity.settings, identity.created = client, settings, time.monotonic()
         identity.set(token, self._clock())
+
+
+def _evict(identities: OrderedDict[str, _Identity], most: int) -> dict[str, _Identity]:
+    """Remove the least recently active identities beyond the limit, except those with calls in progress."""
+    evicted: dict[str, _Identity] = {}
+    while len(identities) > most:
+        idle = next((name for name, each in identities.items() if not each.calls), None)
+        if idle is None:
+            break
+        evicted[idle] = identities.pop(idle)
+    return evicted
 
 
 def _log_in(client: SyncAdminClient) -> None:

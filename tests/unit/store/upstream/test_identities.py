@@ -1,4 +1,4 @@
-"""Delegation tokens of a gateway's users: one per user, renewed in time, replaced if deleted."""
+"""Delegation tokens of a gateway's users: one per user, renewed in time, replaced if deleted, removed at the end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ import pytest
 
 from kconf.client.auth.sasl import Plain, Scram
 from kconf.client.calls.base import Call
-from kconf.client.calls.tokens import CreateDelegationToken, DelegationToken, RenewDelegationToken
+from kconf.client.calls.tokens import (
+    CreateDelegationToken,
+    DelegationToken,
+    ExpireDelegationToken,
+    RenewDelegationToken,
+)
 from kconf.client.settings import Address, Bootstrap, ClientSettings, SecuritySettings
-from kconf.errors import ApiError, AuthenticationFailed, ConfigurationError, ErrorCode, KafkaError
+from kconf.errors import (
+    ApiError,
+    AuthenticationFailed,
+    ConfigurationError,
+    ConnectionFailed,
+    ErrorCode,
+    KafkaError,
+)
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import RequestContext
 from kconf.model.plan import PendingCommit
@@ -33,6 +45,9 @@ class Cluster:
         self.now = 1_000_000.0
         self.events: list[str] = []
         self.tokens: dict[str, str | None] = {}  # ids and their owners
+        self.renewers: dict[str, str | None] = {}
+        self.removed: list[str] = []
+        self.removal_failures: list[KafkaError] = []
         self.refusal: KafkaError | None = None
         self.mechanisms: tuple[str, ...] = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -59,10 +74,16 @@ class Client:
             id_ = f"token-{len(cluster.tokens)}"
             cluster.tokens[id_] = call._owner
             cluster.events.append(f"create {call._owner}")
-            return DelegationToken(id_, id_.encode(), now + HOUR, now + 3 * HOUR)
+            cluster.renewers[id_] = call._renewer
+            return DelegationToken(id_, id_.encode(), now + HOUR, now + 3 * HOUR, call._owner or "User:gateway")
         if isinstance(call, RenewDelegationToken):
             cluster.events.append("renew")
             return now + HOUR
+        if isinstance(call, ExpireDelegationToken):
+            if cluster.removal_failures:
+                raise cluster.removal_failures.pop()
+            cluster.removed.append(call._hmac.decode())
+            return now
         cluster.events.append(f"{cluster.tokens.get(self.user, self.user)} changes {len(call.items)}")
         return Results(dict.fromkeys(call.items))
 
@@ -148,13 +169,89 @@ def test_connections_of_others_use_the_same_token() -> None:
     assert cluster.events == ["create User:alice"] * 2
 
 
-def test_who_was_idle_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_IDENTITIES", 2)
-    identities = Cluster().identities()
+def test_the_least_recently_active_user_is_disconnected_and_keeps_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CONNECTED", 2)
+    cluster = Cluster()
+    identities = cluster.identities()
     clients = {name: used(identities, name) for name in ("User:a", "User:b")}
     used(identities, "User:a")
     used(identities, "User:c")
     assert [each.is_closed for each in clients.values()] == [False, True]
+    again = used(identities, "User:b")
+    assert (again.user, again.is_closed) == ("token-1", False)
+
+
+def test_more_users_than_connections_have_one_token_each() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    users = [f"User:u{number}" for number in range(module.MAX_CONNECTED + 1)]
+    for _ in range(3):
+        for user in users:
+            used(identities, user)
+    assert sorted(cluster.tokens.values(), key=str) == sorted(users)
+    assert cluster.removed == []
+
+
+def test_the_connection_of_a_user_is_not_closed_during_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing it would wait for the response, and with it the other user."""
+    monkeypatch.setattr(module, "MAX_CONNECTED", 1)
+    identities = Cluster().identities()
+
+    def meanwhile(client: Any) -> Any:
+        others = [used(identities, name) for name in ("User:b", "User:c")]
+        return client, client.is_closed, [each.is_closed for each in others]
+
+    client, *closed = used(identities, "User:a", meanwhile)
+    assert closed == [False, [True, False]]
+    assert not client.is_closed
+
+
+def test_the_token_of_the_least_recently_active_user_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_TOKENS", 2)
+    cluster = Cluster()
+    identities = cluster.identities()
+    clients = [used(identities, name) for name in ("User:a", "User:b", "User:c")]
+    identities._removal._thread.shutdown()
+    assert cluster.removed == ["token-0"]
+    assert [each.is_closed for each in clients] == [True, False, False]
+
+
+def test_all_tokens_are_removed_when_a_gateway_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RETRY", 0.0)
+    cluster = Cluster()
+    cluster.removal_failures = [KafkaError.of(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)] * 3  # not known to the node yet
+    identities = cluster.identities()
+    identities.check()
+    clients = [used(identities, name) for name in ("User:a", "User:b")]
+    identities.close()
+    assert sorted(cluster.removed) == ["token-0", "token-1", "token-2"]
+    assert [each.is_closed for each in clients] == [True, True]
+    with pytest.raises(ConnectionFailed, match="stopping"):
+        used(identities, "User:a")
+    assert cluster.renewers == {"token-0": None, "token-1": "User:gateway", "token-2": "User:gateway"}
+
+
+def test_a_replaced_token_is_removed() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    used(identities, "User:alice")
+    first = identities.settings("User:alice")
+    identities._known["User:alice"].created -= 60
+    identities.settings("User:alice", failed=first)
+    identities._removal._thread.shutdown()
+    assert cluster.removed == ["token-0"]
+
+
+def test_a_gateway_without_brokers_does_not_wait_for_each_token_when_it_stops(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    for name in ("User:a", "User:b", "User:c"):
+        used(identities, name)
+    cluster.removal_failures = [ConnectionFailed("gone")]
+    identities._removal._deadline = 0.0
+    identities.close()
+    assert cluster.removed == []
+    assert "3 delegation tokens were not removed" in caplog.text
 
 
 def test_tokens_log_in_by_a_mechanism_of_the_cluster() -> None:
