@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -42,11 +43,11 @@ def allow(principal: str, kind: AclType, name: str, *operations: Operation) -> l
     ]
 
 
-@pytest.fixture(scope="module")
-def secured() -> Iterator[KafkaBroker]:
-    """Each user's SCRAM password is their name; the gateway may describe everything and create tokens."""
+@contextmanager
+def broker(rights: Mapping[str, str]) -> Iterator[KafkaBroker]:
+    """Each user's SCRAM password is their name."""
     properties = {
-        **RIGHTS,
+        **rights,
         "sasl.enabled.mechanisms": SCRAM,
         "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{MODULE} required;",
         "delegation.token.secret.key": "a-secret-of-the-cluster",
@@ -57,6 +58,14 @@ def secured() -> Iterator[KafkaBroker]:
                 [scram_upsertion(each, Mechanism.SCRAM_SHA_512, each) for each in USERS]
             ).raise_for_failures()
             direct.create_topics([NewTopic(each, 1, 1) for each in ("orders", "payments")]).raise_for_failures()
+        yield kafka
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[KafkaBroker]:
+    """The gateway may describe everything and create tokens."""
+    with broker(RIGHTS) as kafka:
+        with SyncAdminClient(kafka.bootstrap) as direct:
             direct.create_acls(
                 [
                     *allow("gateway", AclType.USER, "*", Operation.CREATE_TOKENS),
@@ -77,13 +86,15 @@ def properties_of(user: str, directory: Path) -> str:
     return str(path)
 
 
-def options(kafka: KafkaBroker, directory: Path) -> list[str]:
-    """The gateway authorizes everything, so that only Kafka refuses."""
+ALL_RIGHTS = {**RIGHTS, "super.users": ";".join(f"User:{each}" for each in USERS)}
+
+
+def options(kafka: KafkaBroker, directory: Path, rights: Mapping[str, str] = ALL_RIGHTS) -> list[str]:
+    """By default, the gateway authorizes everything, so that only Kafka refuses."""
     plain = directory / "controller.properties"
     plain.write_text("security.protocol=PLAINTEXT\n")
     own = {
-        **RIGHTS,
-        "super.users": ";".join(f"User:{each}" for each in USERS),
+        **rights,
         "sasl.enabled.mechanisms": SCRAM,
         "gateway.scram.logins": "true",
         "gateway.delegation.tokens": "true",
@@ -127,6 +138,41 @@ def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
         values = direct.describe_configs([orders, payments])
         assert [values[each][KEY].value for each in (orders, payments)] == ["11", "11"]
         assert direct.describe_client_quotas()[quota] == {"producer_byte_rate": 5.0}
+
+
+def test_in_front_of_another_authorizer_the_cluster_decides_about_changes_too(tmp_path: Path) -> None:
+    """The gateway cannot evaluate the rules of this authorizer: its own ACLs decide about reads."""
+    rights = {
+        "authorizer.class.name": "ListedAuthorizer",
+        "lab.authorizer.allowed": "User:ANONYMOUS;User:gateway;User:alice",
+        "lab.authorizer.described": "User:bob",
+    }
+    acls = tmp_path / "acls.yaml"
+    acls.write_text('acls:\n  - {principal: "User:*", resource: "topic:orders", operations: [ALTER_CONFIGS]}\n')
+    orders, payments = Resource.topic("orders"), Resource.topic("payments")
+    with broker(rights) as kafka:
+        own: Mapping[str, str] = {**RIGHTS, "super.users": "User:root"}
+        with (
+            pytest.raises(AssertionError, match=r"ListedAuthorizer: .* own ACLs \(gateway.acl.file\)"),
+            gateway(kafka, tmp_path / "no.db", *options(kafka, tmp_path, own), listen=False),
+        ):
+            pass
+        own = {"gateway.acl.file": str(acls)}
+        with (
+            gateway(kafka, tmp_path / "gw.db", *options(kafka, tmp_path, own), listen=False) as (address, _),
+            SyncAdminClient(address, sasl=Scram("alice", "alice", SCRAM)) as alice,
+            SyncAdminClient(address, sasl=Scram("bob", "bob", SCRAM)) as bob,
+        ):
+            for client in (alice, bob):
+                values = client.describe_configs([orders, payments])
+                assert {each: KEY in values[each] for each in values if each not in values.failures} == {orders: True}
+            alice.incremental_alter_configs({orders: setting(21)}).raise_for_failures()
+            by_cluster = bob.incremental_alter_configs({orders: setting(22)}).failures
+            by_gateway = alice.incremental_alter_configs({payments: setting(23)}).failures
+            assert [each.code for each in (*by_cluster.values(), *by_gateway.values())] == [
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            ] * 2
+            assert alice.describe_configs([orders])[orders][KEY].value == "21"
 
 
 def tokens(kafka: KafkaBroker, *owners: str) -> list[str]:

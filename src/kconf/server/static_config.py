@@ -138,11 +138,11 @@ def check_gateway(
 
 
 def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
-    is_other = authorizer not in STANDARD_AUTHORIZERS and authorizer != UNNAMED_AUTHORIZER
-    if is_other and not flag_setting(own, DELEGATION_TOKENS):
+    if authorizer not in STANDARD_AUTHORIZERS and authorizer != UNNAMED_AUTHORIZER:
         raise ConfigurationError(
             f"gateways do not support the cluster's authorizer {authorizer}: configure the gateway's own ACLs"
-            f" ({ACL_FILE}), or let it act as its users ({DELEGATION_TOKENS}=true)"
+            f" ({ACL_FILE}), also if it acts as its users ({DELEGATION_TOKENS}=true): it answers reads from its own"
+            " state"
         )
     missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
     if missing:

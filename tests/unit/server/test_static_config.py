@@ -29,7 +29,6 @@ TOKENS = {"gateway.delegation.tokens": "true"}
         (FILE, RANGER),
         (FILE, UNNAMED_AUTHORIZER),
         ({**FILE, **TOKENS}, RANGER),
-        ({**SETTINGS, **TOKENS}, RANGER),
     ],
 )
 def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) -> None:
@@ -41,7 +40,8 @@ def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) 
     [
         ({}, KAFKAS, "authorizer.class.name, super.users, allow.everyone.if.no.acl.found"),
         ({}, UNNAMED_AUTHORIZER, "the cluster has an authorizer, but does not show all of its settings"),
-        (TOKENS, RANGER, "does not show all of its settings"),
+        (TOKENS, KAFKAS, "does not show all of its settings"),
+        ({**SETTINGS, **TOKENS}, RANGER, "gateway.acl.file"),
         ({}, RANGER, f"do not support the cluster's authorizer {RANGER}"),
         (SETTINGS, RANGER, "gateway.acl.file"),
         ({**SETTINGS, **FILE}, KAFKAS, "are both set"),

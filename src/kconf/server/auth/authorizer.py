@@ -42,7 +42,10 @@ def check_authorizer(static: Mapping[str, str]) -> None:
 
 
 def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
-    """Refuse to start a gateway that would allow everything because it cannot read the cluster's ACLs."""
+    """Refuse to start a gateway that would allow everything because it cannot read the cluster's ACLs.
+
+    A gateway in front of an authorizer that is not Kafka's has its own ACLs instead (`check_gateway`).
+    """
     refusal = unknown.kinds.get(ResourceType.ACL)
     if refusal is None or not static.get(AUTHORIZER, "").strip():
         return
