@@ -18,7 +18,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from math import inf
 from time import monotonic, time
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kconf.configdef.catalog import Catalog
 from kconf.engine.configs.resolver import ConfigResolver
@@ -26,13 +26,13 @@ from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.engine.policy.plan_check import PlanCheck, Policy
 from kconf.errors import StaleState, StoreReadOnly, StoreUnavailable
 from kconf.model.journal import RequestContext
-from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.service.batch import is_committed
 from kconf.service.current_state import CurrentState, Subscriber
 from kconf.service.job import EarlyPlan, Job, Outdated, check_size, make_plan
 from kconf.service.state import Planner, State, StateFactory
 from kconf.service.store_thread import StoreThread
+from kconf.service.validations import Validations
 from kconf.service.writer import MAX_ATTEMPTS, CommitCounts, Writer
 from kconf.store.base import Store
 from kconf.util.journal_clock import JournalClock
@@ -65,6 +65,7 @@ class Service:
         self._current = CurrentState(self._states)
         self._clock = JournalClock(clock)
         self._thread = StoreThread(store)
+        self._validations = Validations(store.validate)
         self._writer = Writer(self._current, self._thread, self._clock, read_only=read_only)
 
     async def start(self) -> None:
@@ -74,6 +75,7 @@ class Service:
     async def stop(self) -> None:
         """Stop accepting changes, commit the waiting ones, and close the store."""
         await self._writer.stop()
+        self._validations.close()
         await self._thread.close()
 
     @property
@@ -163,7 +165,9 @@ class Service:
         if self.store.brokers_static is None or not plan.operations:
             return plan.outcome
         self._check_current()
-        refusals = await self._validate(plan, context)
+        timeout = self.store.commit_timeout
+        pending = plan.pending(context, self.now(), inf if timeout is None else monotonic() + timeout)
+        refusals = await self._validations.run(pending, timeout)
         return plan.outcome_after(refusals, self.state.snapshot)
 
     async def refresh(self, resources: Collection[Resource]) -> None:
@@ -171,20 +175,11 @@ class Service:
 
         Raises StoreError.
         """
-        if resources and self.store.polling is not None:
-            await self._in_time(lambda store: store.refresh(resources))
-
-    async def _validate(self, plan: Plan[Any], context: RequestContext) -> Refusals:
-        """Validate a plan with another cluster. It may have to wait for earlier changes."""
-        timeout = self.store.commit_timeout
-        pending = plan.pending(context, self.now(), inf if timeout is None else monotonic() + timeout)
-        return await self._in_time(lambda store: store.validate(pending))
-
-    async def _in_time(self, work: Callable[[Store], T]) -> T:
-        """Call the store of another cluster, which must respond before clients give up. Raises StoreError."""
+        if not resources or self.store.polling is None:
+            return
         try:
             async with asyncio.timeout(self.store.commit_timeout):
-                return await self._thread.run_checked(work)
+                await self._thread.run_checked(lambda store: store.refresh(resources))
         except TimeoutError:
             raise StaleState("the cluster has not responded in time") from None
 

@@ -265,7 +265,10 @@ class Store(Protocol):
         ...
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        """Validate a commit with another cluster, without changes. Empty for a store with its own state."""
+        """Validate a commit with another cluster, without changes. Empty for a store with its own state.
+
+        Thread-safe.
+        """
         ...
 
     def refresh(self, resources: Collection[Resource]) -> None:

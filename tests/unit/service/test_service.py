@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import OutcomeUnknown, RevisionConflict, StaleState, StoreReadOnly, TooManyChanges
+from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
-from kconf.model.plan import PendingCommit, Plan
+from kconf.model.plan import PendingCommit, Plan, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.service import MAX_CHANGES, Planner, Service, State, writer
+from kconf.service.validations import MAX_PER_PRINCIPAL
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
@@ -430,6 +434,66 @@ class HangingStore(GatewayStore):
         self.entered.set()
         self.released.wait(60)
         return super().commit(batch)
+
+
+class ValidatingStore(GatewayStore):
+    """A store whose cluster validates changes only when it is released."""
+
+    commit_timeout: float | None = 60.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brokers_static = {}
+        self.begun: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.released = threading.Event()
+
+    def validate(self, pending: PendingCommit) -> Refusals:
+        self.begun.put(pending.caller.principal)
+        self.released.wait(60)
+        return {}
+
+
+def passed_on(value: str) -> Planner[str]:
+    """Like `setting`, with an operation for the cluster."""
+    operation = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, "k", value)])
+    return lambda state, hooks: replace(setting(value)(state, hooks), operations=[operation])
+
+
+def test_a_change_does_not_wait_for_dry_runs_and_a_principal_has_few_of_them_at_a_time() -> None:
+    store = ValidatingStore()
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        many = [service.submit(passed_on(str(each)), ADA, validate_only=True) for each in range(10)]
+        other = service.submit(passed_on("11"), RequestContext("User:bob"), validate_only=True)
+        dry_runs = asyncio.gather(*many, other)
+        principals = [await asyncio.to_thread(store.begun.get, timeout=60) for _ in range(MAX_PER_PRINCIPAL + 1)]
+        assert await service.submit(passed_on("12"), ADA) == "12"
+        assert sorted(principals) == sorted([ADA.principal] * MAX_PER_PRINCIPAL + ["User:bob"])
+        assert store.begun.empty()
+        store.released.set()
+        assert await dry_runs == [*map(str, range(10)), "11"]
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_dry_run_that_gets_no_response_fails_and_can_be_repeated() -> None:
+    store = ValidatingStore()
+    store.commit_timeout = 0.01
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        with pytest.raises(StaleState, match="has not responded in time"):
+            await service.submit(passed_on("1"), ADA, validate_only=True)
+        store.released.set()
+        store.commit_timeout = 60.0
+        assert await service.submit(passed_on("2"), ADA, validate_only=True) == "2"
+        await service.stop()
+
+    asyncio.run(scene())
 
 
 def test_changes_are_answered_before_clients_give_up_and_waiting_ones_are_never_sent(

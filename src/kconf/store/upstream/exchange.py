@@ -6,10 +6,10 @@ Meanwhile the store's thread publishes what others change, so that a cluster tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from logging import getLogger
 from threading import Event
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.quorum import DescribeLogEnd
@@ -21,8 +21,6 @@ from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import Shown, StateSource
 
 log = getLogger(__name__)
-
-T = TypeVar("T")
 
 _SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to appear in the state
 _LOG_END: Final = 5.0  # seconds
@@ -50,13 +48,7 @@ class Exchange:
 
     def run(self, batch: Sequence[PendingCommit], publish: Callable[[], None]) -> Exchanged:
         """Send a batch. Calls `publish` whenever the source has read something, until the batch is finished."""
-        return self._wait_for(self._thread.submit(self._run, batch), publish)
-
-    def validate(self, pending: PendingCommit, publish: Callable[[], None]) -> SendResult:
-        """Validate a change with the cluster. Calls `publish` like `run`."""
-        return self._wait_for(self._thread.submit(self._sender.send, [pending], validate_only=True), publish)
-
-    def _wait_for(self, finished: Future[T], publish: Callable[[], None]) -> T:
+        finished = self._thread.submit(self._run, batch)
         finished.add_done_callback(lambda _: self.wake())
         while not finished.done():
             self._progress.wait()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from logging import getLogger
@@ -67,7 +67,7 @@ class _Identity:
         self.lock = Lock()
         self.calls = 0  # those in progress; such an identity is not evicted
         self.token: DelegationToken | None = None
-        self.client: SyncAdminClient | None = None
+        self.clients: dict[bool, SyncAdminClient] = {}  # the one for validations, and that for everything else
         self.settings: ClientSettings | None = None
         self.renew_at = 0.0
         self.created = 0.0  # by the monotonic clock
@@ -81,19 +81,29 @@ class _Identity:
         """When all nodes of the cluster know the token."""
         return self.created + _KNOWN_WITHIN
 
-    def take_client(self) -> SyncAdminClient | None:
-        client, self.client = self.client, None
-        return client
+    def take_clients(self) -> Collection[SyncAdminClient]:
+        clients, self.clients = self.clients, {}
+        return clients.values()
 
 
-class _TokenRemoval:
-    """Removes tokens from the cluster, in a thread of its own. Those that it cannot remove expire there later."""
+class _Removal:
+    """Closes clients and removes tokens from the cluster, in a thread of its own.
+
+    Tokens that it cannot remove expire there later.
+    """
 
     def __init__(self, service: SyncAdminClient) -> None:
         self._service = service
         self._thread = ThreadPoolExecutor(1, "kconf-tokens")  # started when needed
         self._deadline = inf
         self._remaining = 0
+
+    def close_client(self, client: SyncAdminClient) -> None:
+        """Close a client in the background, since that waits for its calls in progress."""
+        try:
+            self._thread.submit(client.close)
+        except RuntimeError:  # closed
+            client.close()
 
     def remove(self, token: DelegationToken, known_at: float) -> None:
         """Remove a token in the background. Before `known_at`, some nodes may not know it yet."""
@@ -138,7 +148,7 @@ class Identities:
     ) -> None:
         self._settings, self._connect, self._clock = settings, connect, clock
         self._service = connect(settings)
-        self._removal = _TokenRemoval(self._service)
+        self._removal = _Removal(self._service)
         self._known: OrderedDict[str, _Identity] = OrderedDict()  # the least recently active one first
         self._connected: OrderedDict[str, _Identity] = OrderedDict()  # likewise
         self._lock = Lock()
@@ -170,16 +180,16 @@ class Identities:
             " tokens require"
         )
 
-    def call(self, principal: str, work: Callable[[SyncAdminClient], T]) -> T:
+    def call(self, principal: str, work: Callable[[SyncAdminClient], T], *, validates: bool = False) -> T:
         """Call the cluster as a user. Raises KafkaError.
 
-        If a broker does not know a new token yet, the call is retried. If it does not know an older one, a new token is
-        created.
+        With `validates` it uses a connection of its own, so that changes do not wait for its response. If a broker does
+        not know a new token yet, the call is retried. If it does not know an older one, a new token is created.
         """
         with self._active(principal) as identity:
             with identity.lock:
                 is_new = self._renew(identity, principal)
-                client = self._client(identity)
+                client = self._client(identity, validates)
             limit = time.monotonic() + _KNOWN_WITHIN
             while True:
                 try:
@@ -191,10 +201,10 @@ class Identities:
                         time.sleep(_RETRY)
                         continue
                     with identity.lock:
-                        if identity.client is client:
+                        if identity.clients.get(validates) is client:
                             self._open(identity, principal)
                         is_new = self._renew(identity, principal)
-                        client = self._client(identity)
+                        client = self._client(identity, validates)
 
     def settings(self, principal: str, *, failed: ClientSettings | None = None) -> ClientSettings:
         """The settings for connections as a user.
@@ -234,30 +244,32 @@ class Identities:
         finally:
             with self._lock:
                 identity.calls -= 1
-                if identity.client is not None:
+                if identity.clients:
                     self._connected[principal] = identity
                     self._connected.move_to_end(principal)
                 discarded = _evict(self._known, MAX_TOKENS)
                 for name in discarded:
                     self._connected.pop(name, None)
-                clients = [each.take_client() for each in _evict(self._connected, MAX_CONNECTED).values()]
-            for client in filter(None, clients):
+                disconnected = _evict(self._connected, MAX_CONNECTED).values()
+                clients = [client for each in disconnected for client in each.take_clients()]
+            for client in clients:
                 client.close()
             for each in discarded.values():
                 self._discard(each)
 
     def _discard(self, identity: _Identity) -> None:
-        """Close the connections of an identity and remove its token."""
-        if (client := identity.take_client()) is not None:
-            client.close()
+        """Close the connections of an identity and remove its token, in the background."""
+        for client in identity.take_clients():
+            self._removal.close_client(client)
         if identity.token is not None and identity.token.expires > self._clock() * 1000:
             self._removal.remove(identity.token, identity.known_at)
 
-    def _client(self, identity: _Identity) -> SyncAdminClient:
-        if identity.client is None:
+    def _client(self, identity: _Identity, validates: bool) -> SyncAdminClient:
+        found = identity.clients.get(validates)
+        if found is None:
             assert identity.settings is not None
-            identity.client = self._connect(identity.settings)
-        return identity.client
+            found = identity.clients[validates] = self._connect(identity.settings)
+        return found
 
     def _renew(self, identity: _Identity, principal: str) -> bool:
         """Renew the token or create a new one if necessary. Returns whether some brokers may not know it yet."""
@@ -294,7 +306,8 @@ class Identities:
             self._removal.remove(token, time.monotonic() + _KNOWN_WITHIN)
             raise
         self._discard(identity)
-        identity.client, identity.settings, identity.created = client, settings, time.monotonic()
+        identity.clients[False] = client
+        identity.settings, identity.created = settings, time.monotonic()
         identity.set(token, self._clock())
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.base import Call
+from kconf.client.settings import ClientSettings
 from kconf.errors import RequestTimedOut
-from kconf.model.plan import PendingCommit
+from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.results import Results
 from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.requests import TIMEOUT, SendResult, Transmit, send
@@ -31,7 +32,7 @@ class Sender:
         self._client, self._identities = client, identities
         self._threads = ThreadPoolExecutor(_AT_ONCE, "kconf-upstream")  # started when needed
 
-    def send(self, batch: Sequence[PendingCommit], *, validate_only: bool = False) -> SendResult:
+    def send(self, batch: Sequence[PendingCommit]) -> SendResult:
         """Send changes, no two of them about the same resource. After the last deadline, nothing more is sent."""
         deadline = min(monotonic() + TIMEOUT, max(each.deadline for each in batch))
         parts: dict[str, list[Sequence[RequestedChange]]] = {}
@@ -39,15 +40,15 @@ class Sender:
             user = "" if self._identities is None else pending.caller.principal
             parts.setdefault(user, []).append(pending.operations)
         sent = SendResult({}, set())
-        for each in self._send_all(parts.items(), deadline, validate_only):
+        for each in self._send_all(parts.items(), deadline):
             sent.add(each)
         return sent
 
     def _send_all(
-        self, parts: Iterable[tuple[str, Sequence[Sequence[RequestedChange]]]], deadline: float, validate_only: bool
+        self, parts: Iterable[tuple[str, Sequence[Sequence[RequestedChange]]]], deadline: float
     ) -> Iterable[SendResult]:
         def send_part(part: tuple[str, Sequence[Sequence[RequestedChange]]]) -> SendResult:
-            return send(self._transmit(part[0], deadline), part[1], validate_only=validate_only)
+            return send(self._transmit(part[0], deadline), part[1])
 
         given = list(parts)
         return map(send_part, given) if len(given) == 1 else self._threads.map(send_part, given)
@@ -64,6 +65,44 @@ class Sender:
 
     def close(self) -> None:
         self._threads.shutdown()
+
+
+class DryRunSender:
+    """Validates changes with the cluster. Thread-safe.
+
+    Its connections are not those of changes, which would wait for its responses otherwise.
+    """
+
+    def __init__(self, settings: ClientSettings, identities: Identities | None) -> None:
+        self._settings, self._identities = settings, identities
+        self._idle: list[SyncAdminClient] = []  # one for each call that was in progress at the same time
+
+    def validate(self, pending: PendingCommit) -> Refusals:
+        deadline = min(monotonic() + TIMEOUT, pending.deadline)
+
+        def transmit(call: Call[Any, Any, Results[Any, Any]]) -> Results[Any, Any]:
+            principal = pending.caller.principal
+            if self._identities is None or not principal:
+                return self._send(call, deadline)
+            return self._identities.call(
+                principal, lambda client: client._send(call, _remaining(deadline)), validates=True
+            )
+
+        return send(transmit, [pending.operations], validate_only=True).refused
+
+    def _send(self, call: Call[Any, Any, Results[Any, Any]], deadline: float) -> Results[Any, Any]:
+        try:
+            client = self._idle.pop()
+        except IndexError:
+            client = SyncAdminClient._from_settings(self._settings)
+        try:
+            return client._send(call, _remaining(deadline))
+        finally:
+            self._idle.append(client)
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
 
 
 def _remaining(deadline: float) -> float:

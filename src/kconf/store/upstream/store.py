@@ -48,7 +48,7 @@ from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
 from kconf.store.upstream.recorder import Recorder
 from kconf.store.upstream.requests import TIMEOUT, UNAVAILABLE, SendResult
-from kconf.store.upstream.sender import Sender
+from kconf.store.upstream.sender import DryRunSender, Sender
 from kconf.store.upstream.source import Shown, StateSource
 
 log = getLogger(__name__)
@@ -100,6 +100,8 @@ class UpstreamStore:
                 identities.check()
             self._sender = Sender(self._client, identities)
             opened.callback(self._sender.close)
+            self._dry_runs = DryRunSender(brokers, identities)
+            opened.callback(self._dry_runs.close)
             watching = SyncAdminClient._from_settings(brokers)  # other requests do not wait for its responses
             opened.callback(watching.close)
             self._brokers = UpstreamBrokers(watching)
@@ -275,7 +277,7 @@ class UpstreamStore:
     # Changes
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        return self._exchange.validate(pending, lambda: self._publish_settled(NOTHING_IN_FLIGHT)).refused
+        return self._dry_runs.validate(pending)
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         if (problem := self.problem) is not None:

@@ -31,7 +31,7 @@ from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.store.upstream import identities as module
 from kconf.store.upstream.identities import Identities
-from kconf.store.upstream.sender import Sender
+from kconf.store.upstream.sender import DryRunSender, Sender
 
 ACCOUNT = SecuritySettings(sasl=Plain("gateway", "secret"))
 SETTINGS = ClientSettings(Bootstrap((Address("broker", 1),)), security=ACCOUNT)
@@ -101,6 +101,10 @@ def used(identities: Identities, principal: str, work: Callable[[Any], Any] = la
     return identities.call(principal, work)
 
 
+def finish_removals(identities: Identities) -> None:
+    identities._removal._thread.submit(lambda: None).result()
+
+
 def test_a_user_has_one_token_that_is_renewed() -> None:
     cluster = Cluster()
     identities = cluster.identities()
@@ -120,6 +124,7 @@ def test_a_token_at_the_end_of_its_life_is_replaced() -> None:
     for _ in range(5):
         cluster.now += 0.8 * HOUR / 1000
         last = used(identities, "User:alice")
+    finish_removals(identities)
     assert cluster.events.count("create User:alice") == 2
     assert (first.is_closed, last.is_closed) == (True, False)
 
@@ -211,7 +216,7 @@ def test_the_token_of_the_least_recently_active_user_is_removed(monkeypatch: pyt
     cluster = Cluster()
     identities = cluster.identities()
     clients = [used(identities, name) for name in ("User:a", "User:b", "User:c")]
-    identities._removal._thread.shutdown()
+    finish_removals(identities)
     assert cluster.removed == ["token-0"]
     assert [each.is_closed for each in clients] == [True, False, False]
 
@@ -238,7 +243,7 @@ def test_a_replaced_token_is_removed() -> None:
     first = identities.settings("User:alice")
     identities._known["User:alice"].created -= 60
     identities.settings("User:alice", failed=first)
-    identities._removal._thread.shutdown()
+    finish_removals(identities)
     assert cluster.removed == ["token-0"]
 
 
@@ -252,6 +257,30 @@ def test_a_gateway_without_brokers_does_not_wait_for_each_token_when_it_stops(ca
     identities.close()
     assert cluster.removed == []
     assert "3 delegation tokens were not removed" in caplog.text
+
+
+def test_a_change_does_not_wait_for_a_validation_of_the_same_user() -> None:
+    """A client sends one request at a time."""
+
+    def itself(client: Any) -> Any:
+        return client
+
+    cluster = Cluster()
+    identities = cluster.identities()
+    validating = identities.call("User:alice", itself, validates=True)
+    changing = used(identities, "User:alice")
+    assert validating is not changing
+    assert identities.call("User:alice", itself, validates=True) is validating
+    assert [validating.user, changing.user] == ["token-0"] * 2
+    identities.close()
+    assert [validating.is_closed, changing.is_closed] == [True, True]
+
+
+def test_a_change_is_validated_as_its_author() -> None:
+    cluster = Cluster()
+    validator = DryRunSender(SETTINGS, cluster.identities())
+    assert validator.validate(pending("User:alice", "a")) == {}
+    assert cluster.events == ["create User:alice", "User:alice changes 1"]
 
 
 def test_tokens_log_in_by_a_mechanism_of_the_cluster() -> None:
