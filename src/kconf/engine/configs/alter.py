@@ -265,8 +265,7 @@ class _Decision(NamedTuple):
         if self.node.check is not None:
             after = self.start.with_level(resulting, everywhere=not self.resource.name).effective
             self.node.check(BrokerChange(self.start.effective, after, resulting, self.alterations))
-        changes = self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
-        return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
+        return self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
 
     def _check_min_insync(self, stored: Overrides, resulting: Overrides) -> None:
         """With eligible leader replicas, min.insync.replicas is set only as cluster-wide default (KIP-966)."""
@@ -359,16 +358,18 @@ class _Decision(NamedTuple):
         On a gateway there is one for every key.
         """
         resource, changes = self.resource, []
+        sensitive = self.node.resolver.sensitive_keys(resource.type)
         for op, name, _ in in_slices(self.alterations):
             before, after = stored.get(name), resulting.get(name)
             if before != after:
-                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))
+                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op], sensitive(name)))
             elif self.node.is_gateway:
-                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _REWRITE))
+                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _REWRITE, sensitive(name)))
         if self.replace:
             dropped = stored.keys() - resulting.keys()
             changes += [
-                Change(ChangeKind.CONFIG, resource, each, stored[each], None, "replace") for each in sorted(dropped)
+                Change(ChangeKind.CONFIG, resource, each, stored[each], None, "replace", sensitive(each))
+                for each in sorted(dropped)
             ]
         return changes
 

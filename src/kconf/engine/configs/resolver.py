@@ -21,7 +21,7 @@ from kconf.configdef.java.parsing import InvalidValue, parse
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.validate import normalize
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
-from kconf.model.resource import Overrides
+from kconf.model.resource import Overrides, ResourceType
 
 _MAX_VIEWS = 8192
 
@@ -111,8 +111,16 @@ class ConfigResolver:
         return key.about if key is not None and not key.dynamic_only else None
 
     def sensitive(self, name: str) -> bool:
+        """Whether a broker key is sensitive. Unknown keys are, for all resources."""
         key = self._key(name)
         return key is None or key.sensitive
+
+    def sensitive_keys(self, kind: ResourceType) -> Callable[[str], bool]:
+        """A function that returns whether a key of this resource type is sensitive."""
+        if kind == ResourceType.BROKER:
+            return self.sensitive
+        keys = self.catalog.of(kind)
+        return lambda name: name not in keys or keys[name].sensitive
 
     # -- topics ------------------------------------------------------------------------------------------------------
 

@@ -233,7 +233,7 @@ class PolicyHooks:
         """Check the new overrides of one resource; raises `PolicyViolation`."""
         if self.alter is None:
             return
-        secret = _secret(resource, resolver)
+        secret = resolver.sensitive_keys(resource.type)
         proposal = AlterProposal(
             resource,
             Values(changed_values(resource, alterations, stored, resulting), secret),
@@ -300,10 +300,3 @@ def changed_values(
         for each in alterations
         if unchanged_too or resulting.get(each.key) != stored.get(each.key)
     }
-
-
-def _secret(resource: Resource, resolver: ConfigResolver) -> Callable[[str], bool]:
-    if resource.type == ResourceType.BROKER:
-        return resolver.sensitive
-    keys = resolver.catalog.of(resource.type)
-    return lambda name: name not in keys or keys[name].sensitive

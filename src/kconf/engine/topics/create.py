@@ -39,7 +39,7 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_a
 from kconf.model.alteration import NewTopic
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan, Refusals
-from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, Topic
+from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
 
@@ -73,6 +73,7 @@ def plan_create_topics(
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     granted: list[NewTopic] = []
+    sensitive = cluster.resolver.sensitive_keys(ResourceType.TOPIC)
     everywhere = authorize(Operation.CREATE, AclType.CLUSTER, CLUSTER_NAME)
     total = 0
     allowed: list[NewTopic] = []
@@ -102,7 +103,8 @@ def plan_create_topics(
         guards[resource] = snapshot.changed.get(resource, 0)
         changes.append(Change(ChangeKind.TOPIC, resource, "", None, topic_to_json(made.topic), "create"))
         changes += [
-            Change(ChangeKind.CONFIG, resource, key, None, value, "set") for key, value in made.overrides.items()
+            Change(ChangeKind.CONFIG, resource, key, None, value, "set", sensitive(key))
+            for key, value in made.overrides.items()
         ]
     for name in dict.fromkeys(new_topic.name for new_topic in in_slices(new_topics) if new_topic.name in repeated):
         outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic occurs more than once in the request")

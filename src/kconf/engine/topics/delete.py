@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.topics.placement import Charge
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
 from kconf.model.alteration import DeletedTopic
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan, Refusals
-from kconf.model.resource import Resource, Topic
+from kconf.model.resource import Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
 
@@ -48,6 +49,7 @@ _REFUSED = ApiError(
 def plan_delete_topics(
     snapshot: Snapshot,
     deletions: Sequence[TopicDeletion],
+    resolver: ConfigResolver,
     *,
     authorize: Authorize = allow_all,
     charge: Charge | None = None,
@@ -76,6 +78,7 @@ def plan_delete_topics(
         name = wanted.name if wanted.name is not None else snapshot.topic_ids[wanted.id]
         found.setdefault(name, []).append(wanted)
     changes: list[Change] = []
+    sensitive = resolver.sensitive_keys(ResourceType.TOPIC)
     guards: dict[Resource, int] = {}
     granted: list[DeletedTopic] = []
     for name, twice in in_slices(found.items()):
@@ -88,7 +91,7 @@ def plan_delete_topics(
             continue
         results.append(Deleted(name, topic.id))
         guards[topic.resource] = snapshot.changed.get(topic.resource, 0)
-        changes += _changes(snapshot, topic)
+        changes += _changes(snapshot, topic, sensitive)
         granted.append(DeletedTopic(name, topic.id))
     return Plan(results, changes, guards, granted, _with_refusals)
 
@@ -145,11 +148,12 @@ def _refusal(snapshot: Snapshot, wanted: TopicDeletion, everywhere: bool, author
     return None
 
 
-def _changes(snapshot: Snapshot, topic: Topic) -> list[Change]:
+def _changes(snapshot: Snapshot, topic: Topic, sensitive: Callable[[str], bool]) -> list[Change]:
     """The changes that delete a topic and its overrides."""
     resource = topic.resource
     overrides = snapshot.overrides(resource)
     lines = [
-        Change(ChangeKind.CONFIG, resource, key, value, None, "delete") for key, value in sorted(overrides.items())
+        Change(ChangeKind.CONFIG, resource, key, value, None, "delete", sensitive(key))
+        for key, value in sorted(overrides.items())
     ]
     return [*lines, Change(ChangeKind.TOPIC, resource, "", topic_to_json(topic), None, "delete")]

@@ -25,7 +25,7 @@ async def handle(context: ServerContext, request: DeleteTopicsRequest, call: Api
     quota, charge = mutation_quota(context, call, strict_from=5)
 
     def plan(state: State, _hooks: PolicyHooks) -> Plan[list[Deleted]]:
-        return plan_delete_topics(state.snapshot, deletions, authorize=call.authorize, charge=charge)
+        return plan_delete_topics(state.snapshot, deletions, state.resolver, authorize=call.authorize, charge=charge)
 
     if not context.service.state.resolver.flag("delete.topic.enable"):
         code = ErrorCode.INVALID_REQUEST if call.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED

@@ -5,15 +5,26 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.image import MetadataImage
+from kconf.configdef.catalog import kafka_43, with_keys
+from kconf.configdef.key import ConfigKey
+from kconf.engine.configs.alter import AlterTarget, plan_alter
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.topics.create import plan_create_topics
+from kconf.engine.topics.delete import TopicDeletion, plan_delete_topics
+from kconf.engine.topics.placement import ClusterDefaults
 from kconf.errors import ConfigurationError, JournalTrimmed, StoreLocked, StoreLost, StoreMismatch, StoreUnavailable
+from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
+from kconf.model.entry import ValueType
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import Snapshot
 from kconf.store.sqlite.store import SqliteStore
 from kconf.store.upstream import journal as journals
 from kconf.store.upstream.journal import GatewayJournal, IntentOutcome, Numbering
@@ -140,6 +151,35 @@ def test_secrets_are_in_no_intent(url: str, tmp_path: Path) -> None:
     journal.add_intents([PendingCommit(RequestContext(), 5, [change(SECRET, sensitive=True)], {})], 1)
     (intent,) = journal.open_intents()
     assert intent.planned.changes[0].after == ""
+    journal.close()
+    assert all(SECRET.encode() not in each.read_bytes() for each in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_secret_key_of_topics_that_the_brokers_define_is_in_no_intent(
+    url: str, tmp_path: Path, replace: bool
+) -> None:
+    """Kafka has secret keys for brokers only; a vendor may have others."""
+    key = ConfigKey(name="vendor.token", type=ValueType.STRING, secret=True)
+    catalog = with_keys(kafka_43(), {ResourceType.TOPIC: {key.name: key}})
+    resolver = ConfigResolver(catalog, {}, {}, {})
+    new = NewTopic("orders", 1, 1, (), [(key.name, SECRET)])
+    created = plan_create_topics(Snapshot.EMPTY, [new], ClusterDefaults([1], resolver, lambda: UUID(int=1)))
+    before = Snapshot.EMPTY.apply(created.changes, 1)
+    wanted = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, key.name, f"{SECRET}2")])
+    target = AlterTarget(1, resolver, is_gateway=True)
+    altered = plan_alter(before, [wanted], target, replace=replace)
+    dropped = plan_alter(before, [ResourceAlterations(ORDERS, [])], target, replace=True)
+    deleted = plan_delete_topics(before, [TopicDeletion("orders")], resolver)
+    journal = GatewayJournal(url, "one")
+    journal.add_intents([each.pending(RequestContext(), 5) for each in (created, altered, dropped, deleted)], 1)
+    values = [
+        (each.before, each.after)
+        for intent in journal.open_intents()
+        for each in intent.planned.changes
+        if each.key == key.name
+    ]
+    assert values == [(None, ""), ("", ""), ("", None), ("", None)]
     journal.close()
     assert all(SECRET.encode() not in each.read_bytes() for each in tmp_path.iterdir())
 
