@@ -17,8 +17,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Refusals = Mapping[Resource, ApiError]
-"""The resources whose changes another cluster refused, with the errors."""
+Place = Resource | tuple[Resource, str]
+"""What another cluster accepts or refuses on its own: a resource, or one of the ACLs of a resource, by its key."""
+
+Refusals = Mapping[Place, ApiError]
+"""What another cluster refused to change, with the errors."""
+
+
+def places_of(resource: Resource, key: str) -> tuple[Place, Place]:
+    """The places where a refusal of a change may be."""
+    return (resource, key), resource
+
+
+def refusal_of(refusals: Refusals, resource: Resource, key: str) -> ApiError | None:
+    return next((refusals[place] for place in places_of(resource, key) if place in refusals), None)
 
 
 @dataclass(frozen=True, slots=True)

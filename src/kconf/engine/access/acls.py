@@ -27,7 +27,7 @@ from kconf.model.acl import (
 )
 from kconf.model.alteration import DeletedAcl, NewAcl
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan, Refusals
+from kconf.model.plan import Plan, Refusals, refusal_of
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.util.bounded_cache import BoundedCache, text_size
@@ -314,7 +314,11 @@ def _with_refusals(
     requests: Sequence[AclBinding], outcomes: list[ApiError | None], refusals: Refusals, _after: Snapshot
 ) -> list[ApiError | None]:
     found = zip(in_slices(requests), outcomes, strict=True)
-    return [failure or refusals.get(pattern_of(request).resource) for request, failure in found]
+    return [failure or _refusal(refusals, request) for request, failure in found]
+
+
+def _refusal(refusals: Refusals, binding: AclBinding) -> ApiError | None:
+    return refusal_of(refusals, pattern_of(binding).resource, key_of(binding)) if refusals else None
 
 
 def plan_delete_acls(snapshot: Snapshot, requests: Sequence[AclFilter]) -> Plan[list[Deletions]]:
@@ -334,7 +338,7 @@ def plan_delete_acls(snapshot: Snapshot, requests: Sequence[AclFilter]) -> Plan[
 
 def _not_deleted(outcomes: list[Deletions], refusals: Refusals, _after: Snapshot) -> list[Deletions]:
     """Add the errors of ACLs that the upstream cluster did not delete."""
-    return [[(each, refusals.get(pattern_of(each).resource)) for each, _ in found] for found in outcomes]
+    return [[(each, _refusal(refusals, each)) for each, _ in found] for found in outcomes]
 
 
 def _guards(snapshot: Snapshot, touched: Iterable[tuple[Resource, str]]) -> dict[Resource, int]:

@@ -16,7 +16,7 @@ from kconf.client.calls.client_quotas import AlterClientQuotas
 from kconf.client.calls.configs import IncrementalAlterConfigs
 from kconf.client.calls.scram import AlterUserScramCredentials
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics
-from kconf.engine.access.acls import pattern_of
+from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.access.scram_credentials import user_resource
 from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, RequestTimedOut
 from kconf.model.acl import AclFilter
@@ -28,6 +28,8 @@ from kconf.model.alteration import (
     NewTopic,
     ResourceAlterations,
 )
+from kconf.model.journal import Change
+from kconf.model.plan import Place, places_of
 from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
 from kconf.model.results import Results
@@ -57,29 +59,49 @@ Transmit = Callable[[Call[Any, Any, Results[Any, Any]]], Results[Any, Any]]
 
 
 class SendResult(NamedTuple):
-    """The results of requests: the resources that the cluster refused, and those without a response."""
+    """The results of requests: what the cluster refused, and what has no response."""
 
-    refused: dict[Resource, ApiError]
-    unknown: set[Resource]
+    refused: dict[Place, ApiError]
+    unknown: set[Place]
 
     def add(self, other: SendResult) -> None:
         self.refused.update(other.refused)
         self.unknown.update(other.unknown)
 
+    def is_unknown(self, change: Change) -> bool:
+        place, resource = places_of(change.resource, change.key)
+        return place in self.unknown or (resource in self.unknown and place not in self.refused)
+
 
 class _Kind(NamedTuple):
-    """One kind of request: which changes it contains, how to create it, and the resource of each item."""
+    """One kind of request: which changes it contains, how to create it, and the resource of each item.
+
+    `place` is what the cluster accepts or refuses on its own, if that is not the resource.
+    """
 
     types: tuple[type, ...]
     call: Callable[[Sequence[Any], bool], Call[Any, Any, Results[Any, Any]]]
     resource: Callable[[Any], Resource]
     item: Callable[[Any], Any]
     can_validate: bool = True
+    place: Callable[[Any], Place] | None = None
+
+    def place_of(self, change: Any) -> Place:
+        return (self.place or self.resource)(change)
+
+
+def _kind_of(change: RequestedChange) -> _Kind:
+    return next(kind for kind in _KINDS if isinstance(change, kind.types))
 
 
 def resource_of(change: RequestedChange) -> Resource:
     """The resource that a requested change is about."""
-    return next(kind.resource(change) for kind in _KINDS if isinstance(change, kind.types))
+    return _kind_of(change).resource(change)
+
+
+def place_of(change: RequestedChange) -> Place:
+    """What the cluster accepts or refuses on its own."""
+    return _kind_of(change).place_of(change)
 
 
 def send(
@@ -101,7 +123,7 @@ def _send_merged(
 ) -> SendResult:
     together = [change for changes in group for change in changes]
     sent = _send(transmit, kind, together, validate_only)
-    failure = _failure_of_whole(sent, set(map(kind.resource, together)))
+    failure = _failure_of_whole(sent, set(map(kind.place_of, together)))
     if len(group) == 1 or failure is None:
         return sent
     is_certain = validate_only or failure.code not in _UNCERTAIN  # that nothing was changed
@@ -110,15 +132,15 @@ def _send_merged(
         if is_certain or all(map(may_repeat, changes)):
             apart.add(_send(transmit, kind, changes, validate_only))
         else:
-            resources = set(map(kind.resource, changes))
-            apart.add(SendResult(dict.fromkeys(resources, failure), resources))
+            places = set(map(kind.place_of, changes))
+            apart.add(SendResult(dict.fromkeys(places, failure), places))
     return apart
 
 
-def _failure_of_whole(sent: SendResult, resources: set[Resource]) -> ApiError | None:
+def _failure_of_whole(sent: SendResult, places: set[Place]) -> ApiError | None:
     """The error with which a request was refused as a whole, if any."""
     failures = set(sent.refused.values())
-    if sent.refused.keys() != resources or len(failures) != 1:
+    if sent.refused.keys() != places or len(failures) != 1:
         return None
     (failure,) = failures
     return failure if failure.code in _OF_WHOLE else None
@@ -127,14 +149,14 @@ def _failure_of_whole(sent: SendResult, resources: set[Resource]) -> ApiError | 
 def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> SendResult:
     call = kind.call(changes, validate_only)
     call.repeatable = validate_only
-    by_item = {kind.item(each): kind.resource(each) for each in changes}
+    by_item = {kind.item(each): kind.place_of(each) for each in changes}
     try:
         failures = transmit(call).failures
     except KafkaError as error:
         failures = dict.fromkeys(by_item, _whole_failure(error))
     refused = {by_item[item]: failure for item, failure in failures.items()}
-    unknown = {resource for resource, failure in refused.items() if failure.code in _UNCERTAIN}
-    unknown -= {resource for resource, failure in refused.items() if failure.message == _UNAVAILABLE}
+    unknown = {place for place, failure in refused.items() if failure.code in _UNCERTAIN}
+    unknown -= {place for place, failure in refused.items() if failure.message == _UNAVAILABLE}
     return SendResult(refused, unknown)
 
 
@@ -192,6 +214,14 @@ def _exactly(change: DeletedAcl) -> AclFilter:
     )
 
 
+def _acl_resource(change: NewAcl | DeletedAcl) -> Resource:
+    return pattern_of(change.binding).resource
+
+
+def _acl_place(change: NewAcl | DeletedAcl) -> Place:
+    return _acl_resource(change), key_of(change.binding)
+
+
 def _timeout_ms() -> int:
     return int(TIMEOUT * 1000)
 
@@ -209,6 +239,6 @@ _KINDS: Final = (
         lambda each: each.user,
         False,
     ),
-    _Kind((NewAcl,), _create_acls, lambda each: pattern_of(each.binding).resource, lambda each: each.binding, False),
-    _Kind((DeletedAcl,), _delete_acls, lambda each: pattern_of(each.binding).resource, _exactly, False),
+    _Kind((NewAcl,), _create_acls, _acl_resource, lambda each: each.binding, False, _acl_place),
+    _Kind((DeletedAcl,), _delete_acls, _acl_resource, _exactly, False, _acl_place),
 )

@@ -47,7 +47,7 @@ from kconf.store.upstream.journal import GatewayJournal, Intent, Numbering
 from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
 from kconf.store.upstream.recorder import Recorder
-from kconf.store.upstream.requests import TIMEOUT, UNAVAILABLE, SendResult
+from kconf.store.upstream.requests import TIMEOUT, UNAVAILABLE, SendResult, place_of
 from kconf.store.upstream.sender import DryRunSender, Sender
 from kconf.store.upstream.source import Shown, StateSource
 
@@ -304,9 +304,10 @@ class UpstreamStore:
         conflicts = [find_conflict(each.guards, self._recorder.changed) for each in batch]
         ready = [each for each, found in zip(batch, conflicts, strict=True) if found is None]
         failures = self._send(ready, held) if ready else {}
+        places = [names_of(each) | set(map(place_of, each.operations)) for each in batch]
         return [
-            found or PassedOn({name: failures[name] for name in names_of(each) & failures.keys()})
-            for each, found in zip(batch, conflicts, strict=True)
+            found or PassedOn({place: failures[place] for place in mine & failures.keys()})
+            for mine, found in zip(places, conflicts, strict=True)
         ]
 
     def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
@@ -323,18 +324,18 @@ class UpstreamStore:
             self._watch.check()
         found = self._source.take()
         claims, done = expected.claims(found)
-        unanswered = frozenset(sent.unknown)
+        unanswered = SendResult(sent.refused, set(sent.unknown))
         if shown is not Shown.SHOWN:
             self._add_unseen(sent, expected.resources - done, shown)
         outcomes = {}
         for id_, pending in zip(ids, changing, strict=True):
-            unknown = tuple(each for each in pending.changes if each.resource in sent.unknown)
+            unknown = tuple(filter(sent.is_unknown, pending.changes))
             if unknown:
                 planned = Revision(0, pending.time, pending.caller, unknown)
-                is_acknowledged = unanswered.isdisjoint(each.resource for each in unknown)
+                is_acknowledged = not any(map(unanswered.is_unknown, unknown))
                 self._recorder.intents.add([Intent(id_, sent_after, planned)], is_acknowledged=is_acknowledged)
             else:
-                outcomes[id_] = sent_outcome({each.resource for each in pending.changes}, sent.refused, done)
+                outcomes[id_] = sent_outcome(pending.changes, sent.refused, done)
         try:
             self._recorder.record(found, outcomes, claims)
         except StoreError as error:

@@ -336,6 +336,6 @@ def test_who_gets_no_token_fails_alone() -> None:
     sender = Sender(cluster.connect(SETTINGS), identities)
     refused = sender.send([pending("User:alice", "a"), pending("User:bob", "b")]).refused
     sender.close()
-    assert {name.name: each.code for name, each in refused.items()} == {
-        "b": ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    assert {place: each.code for place, each in refused.items()} == {
+        Resource.topic("b"): ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
     }

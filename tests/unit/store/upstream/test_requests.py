@@ -8,7 +8,9 @@ from uuid import uuid4
 import pytest
 
 from kconf.client.calls.base import Call
+from kconf.engine.access.acls import key_of, plan_create_acls, plan_delete_acls
 from kconf.errors import ApiError, ConnectionFailed, ErrorCode
+from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, Permission
 from kconf.model.alteration import (
     AlterConfigOp,
     DeletedTopic,
@@ -17,8 +19,13 @@ from kconf.model.alteration import (
     OpType,
     ResourceAlterations,
 )
+from kconf.model.journal import RequestContext, Revision
 from kconf.model.resource import Resource
 from kconf.model.results import Results
+from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.authors.matching import ExpectedChanges
+from kconf.store.upstream.authors.outcomes import sent_outcome
+from kconf.store.upstream.journal import IntentOutcome
 from kconf.store.upstream.merging import MAX_BYTES, MAX_OPERATIONS, MAX_RESOURCES
 from kconf.store.upstream.requests import send
 
@@ -163,6 +170,52 @@ def test_a_refusal_is_of_its_resource_alone() -> None:
     answers = send(Cluster({Resource.topic("t1"): refusal}), [[altered(0)], [altered(1)]])
     assert answers.refused == {Resource.topic("t1"): refusal}
     assert answers.unknown == set()
+
+
+def acl(operation: Operation) -> AclBinding:
+    return AclBinding(AclType.TOPIC, "orders", "User:alice", operation, Permission.ALLOW)
+
+
+@pytest.mark.parametrize("delete", [False, True])
+def test_a_refused_acl_does_not_hide_that_another_one_of_the_same_resource_was_changed(delete: bool) -> None:
+    refusal = ApiError(ErrorCode.INVALID_REQUEST, "no")
+    made, bad = acl(Operation.READ), acl(Operation.WRITE)
+    snapshot = Snapshot.EMPTY
+    if delete:
+        snapshot = snapshot.apply(plan_create_acls(snapshot, [made, bad]).changes, 1)
+    filters = [AclFilter(AclType.TOPIC, "orders", operation=each.operation) for each in (made, bad)]
+    plan: Any = plan_delete_acls(snapshot, filters) if delete else plan_create_acls(snapshot, [made, bad])
+    item = exactly(bad) if delete else bad
+    pending = plan.pending(RequestContext("User:root"), 5)
+
+    sent = send(Cluster({item: refusal}), [pending.operations])
+
+    (resource,) = {each.resource for each in plan.changes}
+    assert sent.refused == {(resource, key_of(bad)): refusal}
+    outcome = plan.outcome_after(sent.refused, snapshot)
+    assert outcome == ([[(made, None)], [(bad, refusal)]] if delete else [None, refusal])
+    expected = ExpectedChanges([pending], sent.refused.keys())
+    assert [each.key for each in expected.changes] == [key_of(made)]
+    log = [Revision(7, 1, RequestContext(""), [expected.changes[0]], "log")]
+    claims, done = expected.claims(log)
+    assert claims == {7: pending.caller}
+    assert sent_outcome(pending.changes, sent.refused, done) is IntentOutcome.DONE
+    assert sent_outcome(pending.changes[1:], sent.refused, done) is IntentOutcome.REFUSED
+
+
+def exactly(each: AclBinding) -> AclFilter:
+    return AclFilter(
+        each.resource_type, each.name, each.principal, each.operation, each.permission, each.pattern, each.host
+    )
+
+
+def test_only_the_acl_without_a_response_is_unknown() -> None:
+    lost = ApiError(ErrorCode.REQUEST_TIMED_OUT)
+    acls = [acl(Operation.READ), acl(Operation.WRITE), acl(Operation.ALTER)]
+    plan = plan_create_acls(Snapshot.EMPTY, acls)
+    refusals = {acls[0]: lost, acls[1]: ApiError(ErrorCode.INVALID_REQUEST, "no")}
+    sent = send(Cluster(refusals), [plan.operations])
+    assert [sent.is_unknown(each) for each in plan.changes] == [True, False, False]
 
 
 @pytest.mark.parametrize("was_sent", [True, False])

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
 from kconf.client.kraft.image import ORIGIN as LOG
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
-from kconf.model.plan import PendingCommit
+from kconf.model.plan import PendingCommit, Place, places_of
 from kconf.model.resource import Resource, ResourceType, Topic
 from kconf.model.snapshot import topic_from_json
 
@@ -57,19 +58,19 @@ class ExpectedChanges:
     def __init__(
         self,
         batch: Sequence[PendingCommit],
-        refused: Collection[Resource] = (),
+        refused: AbstractSet[Place] = frozenset(),
         shown: Callable[[Change], str | None] = requested_value,
     ) -> None:
         self._shown = shown
         self._expected: dict[tuple[ChangeKind, Resource, str], tuple[RequestContext, Change]] = {}
         for pending in batch:
             for change in pending.changes:
-                if change.resource not in refused:
+                if refused.isdisjoint(places_of(change.resource, change.key)):
                     self._expected[change.kind, change.resource, change.key] = pending.caller, change
         self._required = frozenset(self._expected)
         for pending in batch:
             for change in pending.unchanged:
-                if change.resource not in refused:
+                if refused.isdisjoint(places_of(change.resource, change.key)):
                     self._expected[change.kind, change.resource, change.key] = pending.caller, change
 
     @property

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from kconf.model.journal import Change, ChangeKind, Revision
-from kconf.model.plan import Refusals
+from kconf.model.plan import Refusals, refusal_of
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.store.upstream.journal import Intent, IntentOutcome
 
 
-def sent_outcome(names: set[Resource], refused: Refusals, done: Collection[Resource]) -> IntentOutcome:
+def sent_outcome(changes: Iterable[Change], refused: Refusals, done: Collection[Resource]) -> IntentOutcome:
     """The outcome of a request that was answered."""
-    if names <= refused.keys():
+    accepted = {each.resource for each in changes if refusal_of(refused, each.resource, each.key) is None}
+    if not accepted:
         return IntentOutcome.REFUSED
-    return IntentOutcome.DONE if names - refused.keys() <= set(done) else IntentOutcome.UNKNOWN
+    return IntentOutcome.DONE if accepted <= set(done) else IntentOutcome.UNKNOWN
 
 
 def is_untouched(intent: Intent, snapshot: Snapshot) -> bool:
