@@ -16,7 +16,9 @@ from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operat
 from kconf.model.alteration import NewTopic
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
+from kconf.store.upstream.requests import send
 from lab.broker import KafkaBroker
+from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
 from tests.support.process import free_port
 
@@ -140,3 +142,17 @@ def test_controllers_that_deny_the_log_stop_the_start(kafka: KafkaBroker, accoun
     controllers = ("--controllers", kafka.address("LOGGED"), "--controller-properties", str(account))
     error = failed_start(kafka, tmp_path, *controllers)
     assert error.startswith("kconf: following the metadata log requires CLUSTER_ACTION on the cluster")
+
+
+def test_an_exception_in_a_policy_does_not_fail_the_topics_of_other_clients(tmp_path: Path) -> None:
+    """In Kafka 3.9, it fails all topics of a request, and nothing is created."""
+    properties = {"create.topic.policy.class.name": "PolicyRecorder$Create", "lab.policy.file": str(tmp_path / "asked")}
+    names = ["one", "create.RAISE", "two"]
+    with KafkaBroker("3.9.2", properties=properties) as broker, SyncAdminClient(broker.bootstrap) as direct:
+        together = direct.create_topics([NewTopic(each, 1, 1) for each in names]).failures
+        assert {name: each.code for name, each in together.items()} == dict.fromkeys(
+            names, ErrorCode.UNKNOWN_SERVER_ERROR
+        )
+        sent = send(direct._send, [[NewTopic(each, 1, 1)] for each in names])
+        assert sent.unknown == sent.refused.keys() == {Resource.topic("create.RAISE")}
+        until(lambda: sorted(direct.list_topics()), ["one", "two"])

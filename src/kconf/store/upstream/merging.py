@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kconf.model.alteration import DeletedAcl, NewAcl, NewPartitions, NewTopic, OpType, ResourceAlterations
+from kconf.errors import ErrorCode
+from kconf.model.alteration import (
+    DeletedAcl,
+    DeletedTopic,
+    NewAcl,
+    NewPartitions,
+    NewTopic,
+    OpType,
+    ResourceAlterations,
+)
 from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.scram import UserScramCredentialUpsertion
 
@@ -24,7 +33,7 @@ MAX_BYTES: Final = 256 << 10
 
 _FIXED_BYTES: Final = 64  # about what a change takes apart from its texts
 _REPLICA_BYTES: Final = 4
-_SET: Final = (OpType.SET, OpType.DELETE)
+_IDEMPOTENT: Final = (OpType.SET, OpType.DELETE, OpType.APPEND)  # APPEND skips items that the list has
 
 
 def groups_of(callers: Iterable[Sequence[RequestedChange]]) -> Iterator[list[Sequence[RequestedChange]]]:
@@ -43,14 +52,32 @@ def groups_of(callers: Iterable[Sequence[RequestedChange]]) -> Iterator[list[Seq
 
 
 def may_repeat(change: RequestedChange) -> bool:
-    """Whether a change that was made already can be made again with the same result."""
+    """Whether a change that was made already can be sent again: with the same result, or an error (`made_already`).
+
+    SUBTRACT removes one of two equal items, and repeated the other one too.
+    """
     match change:
         case ResourceAlterations():
-            return all(each.op in _SET for each in change.alterations)
+            return all(each.op in _IDEMPOTENT for each in change.alterations)
         case ClientQuotaAlteration() | UserScramCredentialUpsertion() | NewAcl() | DeletedAcl():
+            return True
+        case NewTopic() | NewPartitions() | DeletedTopic():
             return True
         case _:
             return False
+
+
+def made_already(change: RequestedChange) -> ErrorCode | None:
+    """The error for a change that was made already, or None if it can be made again."""
+    match change:
+        case NewTopic():
+            return ErrorCode.TOPIC_ALREADY_EXISTS
+        case NewPartitions():
+            return ErrorCode.INVALID_PARTITIONS
+        case DeletedTopic():
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        case _:
+            return None
 
 
 def _operations(change: RequestedChange) -> int:

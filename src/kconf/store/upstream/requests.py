@@ -1,8 +1,9 @@
 """Converts changes to requests to the cluster: as few as Kafka's APIs allow, with a result for each resource.
 
 Changes of many callers are merged into one request (merging.py), because Kafka processes a thousand resources about as
-fast as one. If a merged request is refused as a whole, the changes of each caller are sent apart. A request that may
-have been carried out is never sent again, except changes with the same result (`may_repeat`) after error -1.
+fast as one. If a merged request is refused as a whole, the changes of each caller are sent apart, because those of one
+can be the cause: in Kafka 3.9, an exception in a policy class fails all topics of a request with error -1. A request
+that may have been carried out is never sent again, except `may_repeat` changes after this error.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
-from kconf.store.upstream.merging import groups_of, may_repeat
+from kconf.store.upstream.merging import groups_of, made_already, may_repeat
 
 if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
@@ -129,12 +130,26 @@ def _send_merged(
     is_certain = validate_only or failure.code not in _UNCERTAIN  # that nothing was changed
     apart = SendResult({}, set())
     for changes in group:
-        if is_certain or all(map(may_repeat, changes)):
+        if is_certain:
             apart.add(_send(transmit, kind, changes, validate_only))
+        elif all(map(may_repeat, changes)):
+            apart.add(_send_again(transmit, kind, changes, failure))
         else:
             places = set(map(kind.place_of, changes))
             apart.add(SendResult(dict.fromkeys(places, failure), places))
     return apart
+
+
+def _send_again(transmit: Transmit, kind: _Kind, changes: Sequence[Any], failure: ApiError) -> SendResult:
+    """Send changes again that may have been made. If they were, by somebody, `failure` stays the result."""
+    sent = _send(transmit, kind, changes, validate_only=False)
+    for change in changes:
+        place = kind.place_of(change)
+        refusal = sent.refused.get(place)
+        if refusal is not None and refusal.code is made_already(change):
+            sent.refused[place] = failure
+            sent.unknown.add(place)
+    return sent
 
 
 def _failure_of_whole(sent: SendResult, places: set[Place]) -> ApiError | None:

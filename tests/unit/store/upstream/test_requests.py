@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -121,12 +122,11 @@ def test_a_request_that_is_refused_as_a_whole_is_sent_again_for_each_caller() ->
     assert answers.refused == {Resource.topic("t1"): failure, Resource.topic("t2"): failure}
 
 
-@pytest.mark.parametrize("op", [OpType.APPEND, OpType.SUBTRACT])
-def test_a_change_that_cannot_be_repeated_is_not_sent_again_after_error_minus_1(op: OpType) -> None:
+def test_a_change_that_cannot_be_repeated_is_not_sent_again_after_error_minus_1() -> None:
     """With this error, Kafka does not say whether it made the changes. The intents stay open."""
     failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     cluster = StrictCluster(Resource.topic("t1"), failure)
-    added = ResourceAlterations(Resource.topic("t2"), [AlterConfigOp(op, "key", "1")])
+    added = ResourceAlterations(Resource.topic("t2"), [AlterConfigOp(OpType.SUBTRACT, "key", "1")])
     topics = [Resource.topic(f"t{number}") for number in range(3)]
 
     answers = send(cluster, [[altered(0)], [altered(1)], [added]])
@@ -135,14 +135,51 @@ def test_a_change_that_cannot_be_repeated_is_not_sent_again_after_error_minus_1(
     assert answers.refused == dict.fromkeys(topics[1:], failure)
     assert answers.unknown == set(topics[1:])
 
-    new = [NewTopic("t0", 1, 1)], [NewTopic("t1", 1, 1)]
-    larger = [NewPartitions("t0", 2)], [NewPartitions("t1", 2)]
-    deleted = [DeletedTopic("t0", uuid4())], [DeletedTopic("t1", uuid4())]
-    for changes in (new, larger, deleted):
-        refusing = Cluster(error=failure.error())
-        answers = send(refusing, changes)
-        assert len(refusing.calls) == 1
-        assert answers.unknown == set(topics[:2])
+
+class FailingOnce(Cluster):
+    """The first request gets error -1, although some of its changes were made. `made` is the error for these."""
+
+    def __init__(self, made: ErrorCode) -> None:
+        super().__init__()
+        self._made = made
+
+    def __call__(self, call: Call[Any, Any, Any]) -> Results[Any, None]:
+        self.calls.append(call)
+        failures = [ErrorCode.UNKNOWN_SERVER_ERROR, self._made, ErrorCode.INVALID_REQUEST]
+        place = len(self.calls) - 1
+        return Results(dict.fromkeys(call.items, ApiError(failures[place]) if place < len(failures) else None))
+
+
+@pytest.mark.parametrize(
+    ("change", "made"),
+    [
+        (lambda name: NewTopic(name, 1, 1), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (lambda name: NewPartitions(name, 2), ErrorCode.INVALID_PARTITIONS),
+        (lambda name: DeletedTopic(name, uuid4()), ErrorCode.UNKNOWN_TOPIC_ID),
+    ],
+)
+def test_topics_are_sent_again_after_error_minus_1_and_those_that_were_made_stay_unknown(
+    change: Callable[[str], Any], made: ErrorCode
+) -> None:
+    """It is not known by whom: perhaps by the request that failed. Its intent finds it in the log."""
+    cluster = FailingOnce(made)
+    answers = send(cluster, [[change(f"t{number}")] for number in range(3)])
+    assert [len(each.items) for each in cluster.calls] == [3, 1, 1, 1]
+    first, second = Resource.topic("t0"), Resource.topic("t1")
+    assert answers.refused == {
+        first: ApiError(ErrorCode.UNKNOWN_SERVER_ERROR),
+        second: ApiError(ErrorCode.INVALID_REQUEST),
+    }
+    assert answers.unknown == {first}
+
+
+def test_an_append_is_sent_again_after_error_minus_1() -> None:
+    """It skips items that the list has already."""
+    failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    cluster = StrictCluster(Resource.topic("t1"), failure)
+    added = ResourceAlterations(Resource.topic("t0"), [AlterConfigOp(OpType.APPEND, "key", "1")])
+    answers = send(cluster, [[added], [altered(1)]])
+    assert answers.refused == {Resource.topic("t1"): failure}
 
 
 def test_such_a_change_is_sent_again_if_the_error_says_that_nothing_was_changed() -> None:
