@@ -25,7 +25,7 @@ class PlannedJob(NamedTuple):
 
 
 class Batch:
-    """`state` is the state after all plans; `commits` are those that the store gets.
+    """`state` is the state after all plans; `commits` are those that the store gets. `is_begun`: it has got them.
 
     If the store gets only one change of a resource at a time, later changes of it wait for the next batch. Changes of
     other resources do not wait for them.
@@ -35,6 +35,7 @@ class Batch:
         self.state = state
         self.commits: list[PendingCommit] = []
         self.planned: list[PlannedJob] = []
+        self.is_begun = False
         self._store, self._states, self._time = store, states, time
         self._taken: set[Resource] = set()  # changed by this batch, or by jobs that wait for the next one
 

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeVar
 
 from kconf.errors import JournalTrimmed, OutcomeUnknown, StaleState, StoreError, StoreUnavailable
 from kconf.model.journal import Revision
-from kconf.model.plan import PendingCommit
 from kconf.service.batch import Batch, CommitResult
 from kconf.service.current_state import CurrentState
 from kconf.service.job import Job, Outdated
@@ -105,7 +104,8 @@ class Writer:
         if job.is_waiting:
             job.fail(StaleState(_LATE))
         elif monotonic() > job.deadline + _GRACE / 2:
-            job.fail(OutcomeUnknown(_UNKNOWN))
+            is_begun = self._batch is not None and self._batch.is_begun
+            job.fail(OutcomeUnknown(_UNKNOWN) if is_begun else StaleState(_LATE))
 
     async def _run(self) -> None:
         while self.has_waiting or not self.is_closed:
@@ -175,7 +175,7 @@ class Writer:
         remote: Sequence[Revision] = ()
         try:
             if batch.commits:
-                results, remote = await self._store.run_checked(lambda store: _commit(store, batch.commits))
+                results, remote = await self._store.run_checked(lambda store: _commit(store, batch))
         except StoreError as error:
             self._commit_failed(batch, error)
             return
@@ -245,6 +245,11 @@ def _cancel(timers: Iterable[asyncio.TimerHandle]) -> None:
         each.cancel()
 
 
-def _commit(store: Store, commits: Sequence[PendingCommit]) -> tuple[Sequence[CommitResult], Sequence[Revision]]:
-    """Commit, and read earlier revisions of other servers."""
-    return store.commit(commits), store.poll_remote()
+def _commit(store: Store, batch: Batch) -> tuple[Sequence[CommitResult], Sequence[Revision]]:
+    """Commit, and read earlier revisions of other servers. Nothing is committed after the first deadline, because the
+    caller may have the response that the change was not sent.
+    """
+    if monotonic() > min(each.deadline for each in batch.commits):
+        raise StaleState(_LATE)
+    batch.is_begun = True
+    return store.commit(batch.commits), store.poll_remote()

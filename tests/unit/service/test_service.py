@@ -21,6 +21,7 @@ from kconf.model.plan import PendingCommit, Plan, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.service import MAX_CHANGES, Planner, Service, State, writer
 from kconf.service.validations import MAX_PER_PRINCIPAL
+from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
@@ -434,6 +435,33 @@ class HangingStore(GatewayStore):
         self.entered.set()
         self.released.wait(60)
         return super().commit(batch)
+
+
+def test_a_change_for_which_the_store_has_no_time_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_GRACE", 0.01)
+    store = HangingStore()
+    store.released.set()
+    is_blocked, is_free = threading.Event(), threading.Event()
+
+    def block(_: Store) -> None:
+        is_blocked.set()
+        is_free.wait(60)
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        blocked = asyncio.create_task(service.in_store(block))
+        await asyncio.to_thread(is_blocked.wait)
+        with pytest.raises(StaleState, match="the request was not sent"):
+            await service.submit(setting("1"), ADA)
+        is_free.set()
+        await blocked
+        store.commit_timeout = 60.0
+        assert await service.submit(setting("2"), ADA) == "2"
+        await service.stop()
+
+    asyncio.run(scene())
+    assert [change.after for each in store.committed for change in each.changes] == ["2"]
 
 
 class ValidatingStore(GatewayStore):
