@@ -144,7 +144,10 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
             f" ({ACL_FILE}), also if it acts as its users ({DELEGATION_TOKENS}=true): it answers reads from its own"
             " state"
         )
-    missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
+    # Without a class there is no authorizer, so an empty one is missing. Empty super users are a valid setting.
+    missing = [
+        name for name in _AUTHORIZER_SETTINGS if name not in own or (name == _AUTHORIZER and not own[name].strip())
+    ]
     if missing:
         raise ConfigurationError(
             "the cluster has an authorizer, but does not show all of its settings: configure the gateway with the"

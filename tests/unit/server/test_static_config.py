@@ -29,6 +29,7 @@ TOKENS = {"gateway.delegation.tokens": "true"}
         (FILE, RANGER),
         (FILE, UNNAMED_AUTHORIZER),
         ({**FILE, **TOKENS}, RANGER),
+        ({**SETTINGS, "super.users": ""}, KAFKAS),
     ],
 )
 def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) -> None:
@@ -42,6 +43,8 @@ def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) 
         ({}, UNNAMED_AUTHORIZER, "the cluster has an authorizer, but does not show all of its settings"),
         (TOKENS, KAFKAS, "does not show all of its settings"),
         ({**SETTINGS, **TOKENS}, RANGER, "gateway.acl.file"),
+        ({**SETTINGS, "authorizer.class.name": ""}, KAFKAS, r"the brokers' authorizer\.class\.name \("),
+        ({**SETTINGS, "authorizer.class.name": " "}, UNNAMED_AUTHORIZER, r"the brokers' authorizer\.class\.name \("),
         ({}, RANGER, f"do not support the cluster's authorizer {RANGER}"),
         (SETTINGS, RANGER, "gateway.acl.file"),
         ({**SETTINGS, **FILE}, KAFKAS, "are both set"),
