@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -111,10 +111,10 @@ class _Broker(KafkaBroker):
 
 
 class SeparateNodes:
-    """A controller and a broker."""
+    """A controller and a broker. `of_controller` overrides the server.properties of the controller."""
 
-    def __init__(self, version: str = "4.3.1") -> None:
-        self.controller = _Controller(version)
+    def __init__(self, version: str = "4.3.1", *, of_controller: Mapping[str, str] | None = None) -> None:
+        self.controller = _Controller(version, properties=of_controller)
         self.broker = _Broker(self.controller)
         self._held = contextlib.ExitStack()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kconf.client.retries import RetryPolicy
 from kconf.errors import ConfigurationError
@@ -100,6 +100,22 @@ class SecuritySettings(NamedTuple):
         return self.sasl is None and (self.tls is None or self.tls.certificate is None)
 
 
+class ConnectionCheck(Protocol):
+    """Requests that are sent on each new connection after the login, before all others. Used from any thread."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether open connections must not be used any more either."""
+        ...
+
+    def requests(self, client_id: str, versions: Mapping[int, tuple[int, int]]) -> Generator[bytes, bytes, None]:
+        """Yields frames and receives the responses. Raises KafkaError if the connection must not be used.
+
+        `versions` are those of the node, by API key.
+        """
+        ...
+
+
 class ClientSettings(NamedTuple):
     bootstrap: Bootstrap
     client_id: str = "kconf"
@@ -107,11 +123,17 @@ class ClientSettings(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     limits: RequestLimits = RequestLimits()
     security: SecuritySettings = SecuritySettings()
+    check: ConnectionCheck | None = None
 
     def __repr__(self) -> str:
         """Shows no credentials."""
         addresses = ", ".join(map(str, self.bootstrap.addresses))
         return f"ClientSettings({addresses}, client_id={self.client_id!r})"
+
+    @property
+    def has_failed_check(self) -> bool:
+        """Whether no connection must be used any more."""
+        return self.check is not None and self.check.has_failed
 
     def validate(self) -> None:
         if min(self.limits.batch, self.limits.in_flight, self.retries.connect_attempts) < 1:

@@ -6,9 +6,9 @@ import asyncio
 import socket
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from logging import getLogger
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.configdef.catalog import Catalog, kafka_43, with_keys
 from kconf.configdef.dynamic import is_broker_secret
@@ -40,9 +40,9 @@ from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
-from kconf.server.static_config import check_gateway, check_static
+from kconf.server.static_config import check_static, has_rights
 from kconf.service import Service
-from kconf.store.base import UNNAMED_AUTHORIZER, Store
+from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
@@ -51,13 +51,12 @@ if TYPE_CHECKING:
     from kconf.client.settings import ClientSettings
     from kconf.server.auth.upstream_credentials import UpstreamCredentials
     from kconf.server.network.broker_listeners import BrokerListeners
-    from kconf.server.upstream.brokers import BrokerPools
+    from kconf.server.upstream.authorizer_check import AuthorizerCheck
     from kconf.server.upstream.client import UpstreamClient
+    from kconf.server.upstream.rights_watch import RightsWatch
     from kconf.store.upstream.identities import Identities
 
 log = getLogger(__name__)
-
-_WATCH_AUTHORIZER: Final = 1.0  # seconds; the brokers are asked every 10 seconds
 
 
 class UpstreamSettings(NamedTuple):
@@ -65,6 +64,12 @@ class UpstreamSettings(NamedTuple):
 
     brokers: ClientSettings
     controllers: ClientSettings | None  # None: the brokers are polled
+
+    def with_check(self, check: AuthorizerCheck) -> UpstreamSettings:
+        controllers = self.controllers
+        return UpstreamSettings(
+            self.brokers._replace(check=check), None if controllers is None else controllers._replace(check=check)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,15 @@ def _identities(options: ServerOptions) -> Identities | None:
     return Identities(options.upstream.brokers)
 
 
+def _authorizer_check(options: ServerOptions) -> AuthorizerCheck | None:
+    """The check of each connection of a gateway that has no settings for an authorizer."""
+    if options.upstream is None or has_rights(options.static):
+        return None
+    from kconf.server.upstream.authorizer_check import AuthorizerCheck
+
+    return AuthorizerCheck()
+
+
 class Server:
     """Owns the service, the listeners and the connections. Used with `async with`.
 
@@ -162,6 +176,9 @@ class Server:
         self._retention = Retention.of(options.static, options.store)
         self._archive_settings = ArchiveSettings.of(options.static)
         self.archiver: Archiver | None = None
+        self._authorizer_check = check = _authorizer_check(options)
+        if check is not None and options.upstream is not None:
+            options = replace(options, upstream=options.upstream.with_check(check))
         self.options = options
         self._credentials = _credentials(options)
         self.listeners: list[Listener] = []
@@ -176,11 +193,14 @@ class Server:
         identities = _identities(options)
         store = await _open_store(options, self._credentials, identities)
         try:
-            if store.brokers_static is not None:
-                self._check_rights(store, store.brokers_authorizer)
+            rights = self._rights(store)
+            if rights is not None:
+                rights.check()
             check_known_acls(options.static, store.unknown)
             choose_features(store, options.features, read_only=options.read_only)
             static = await self._bind()
+            if rights is not None:
+                rights.enforce()
         except BaseException:
             self._close_listeners()
             store.close()
@@ -212,7 +232,8 @@ class Server:
         self._start(housekeep(service), "housekeeping")
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
-            self._start(self._watch_authorizer(store, upstream.brokers), "authorizer of the brokers")
+            assert rights is not None
+            self._start(rights.follow(upstream.brokers), "authorizer of the brokers")
         if self._acl_file is not None:
             self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._broker_listeners is not None:
@@ -285,25 +306,12 @@ class Server:
             await self._open_broker_listeners(service)
         await service.in_store(lambda store: store.join(self._member()))
 
-    def _check_rights(self, store: Store, authorizer: str | None) -> None:
-        brokers = store.brokers_static or {}
-        check_gateway(self.options.static, authorizer, brokers=brokers, reads_log=store.polling is None)
+    def _rights(self, store: Store) -> RightsWatch | None:
+        if store.brokers_static is None:
+            return None
+        from kconf.server.upstream.rights_watch import RightsWatch
 
-    async def _watch_authorizer(self, store: Store, brokers: BrokerPools) -> None:
-        """Stop a gateway if the brokers get an authorizer for which it has no settings: it would lend its rights."""
-        while True:
-            await asyncio.sleep(_WATCH_AUTHORIZER)
-            found = store.brokers_authorizer or (UNNAMED_AUTHORIZER if brokers.has_authorizer else None)
-            try:
-                self._check_rights(store, found)
-            except ConfigurationError as error:
-                if not self.failure.done():
-                    self.failure.set_exception(
-                        ConfigurationError(
-                            f"the authorizer or the principals of the cluster have changed; the gateway stops: {error}"
-                        )
-                    )
-                return
+        return RightsWatch(self.options.static, store, self._authorizer_check, self.failure)
 
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         from kconf.server.upstream.brokers import BrokerPools

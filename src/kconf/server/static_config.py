@@ -116,6 +116,11 @@ def _check_gateway_names(static: Mapping[str, str]) -> None:
             raise ConfigurationError(f"{name} is not a setting; the settings of a gateway are {', '.join(known)}")
 
 
+def has_rights(own: Mapping[str, str]) -> bool:
+    """Whether a gateway has ACLs of its own, or the settings to apply those of a cluster with an authorizer."""
+    return bool(text_setting(own, ACL_FILE)) or not _missing_authorizer_settings(own)
+
+
 def check_gateway(
     own: Mapping[str, str], authorizer: str | None, *, brokers: Mapping[str, str] = NO_OVERRIDES, reads_log: bool = True
 ) -> None:
@@ -144,16 +149,18 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
             f" ({ACL_FILE}), also if it acts as its users ({DELEGATION_TOKENS}=true): it answers reads from its own"
             " state"
         )
-    # Without a class there is no authorizer, so an empty one is missing. Empty super users are a valid setting.
-    missing = [
-        name for name in _AUTHORIZER_SETTINGS if name not in own or (name == _AUTHORIZER and not own[name].strip())
-    ]
+    missing = _missing_authorizer_settings(own)
     if missing:
         raise ConfigurationError(
             "the cluster has an authorizer, but does not show all of its settings: configure the gateway with the"
             f" brokers' {', '.join(missing)} (--config or --override), or give it its own ACLs ({ACL_FILE}); without"
             " them, every client would have the gateway's rights"
         )
+
+
+def _missing_authorizer_settings(own: Mapping[str, str]) -> list[str]:
+    # Without a class there is no authorizer, so an empty one is missing. Empty super users are a valid setting.
+    return [name for name in _AUTHORIZER_SETTINGS if name not in own or (name == _AUTHORIZER and not own[name].strip())]
 
 
 def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str]) -> None:

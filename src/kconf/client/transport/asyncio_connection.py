@@ -84,8 +84,10 @@ class AsyncNodeConnection(asyncio.Protocol):
         """Negotiate versions and log in."""
         assert self._transport is not None
         assert self._handshake is not None
-        controllers = self._settings.bootstrap.controllers
-        steps = handshake(self._settings.client_id, self._address, login, controllers=controllers)
+        settings = self._settings
+        steps = handshake(
+            settings.client_id, self._address, login, controllers=settings.bootstrap.controllers, check=settings.check
+        )
         frame = next(steps)
         while True:
             self._transport.write(frame)
@@ -111,7 +113,9 @@ class AsyncNodeConnection(asyncio.Protocol):
         return ConnectionFailed(f"{self._address} closed the connection{disconnect_hint(self._settings.security)}")
 
     def is_usable(self) -> bool:
-        return not self.closed and asyncio.get_running_loop().time() < self._expires_at
+        if self.closed or self._settings.has_failed_check:
+            return False
+        return asyncio.get_running_loop().time() < self._expires_at
 
     async def send(self, request: NodeRequest, deadline: float) -> CallResult:
         """Send a request and wait for its response, until the request timeout or the deadline."""

@@ -1,4 +1,4 @@
-"""The first requests on a connection: ApiVersions, in an older version if necessary, then SASL.
+"""The first requests on a connection: ApiVersions, in an older version if necessary, SASL, and a check if there is one.
 
 `handshake` is a generator of frames without I/O, so that both clients share it.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.auth.sasl import ClientExchange, Sasl
 from kconf.client.calls.base import NodeVersions
-from kconf.client.settings import Address
+from kconf.client.settings import Address, ConnectionCheck
 from kconf.client.transport.versions import highest_common_version
 from kconf.errors import (
     AuthenticationFailed,
@@ -79,7 +79,12 @@ class Login(NamedTuple):
 
 
 def handshake(
-    client_id: str, address: Address, login: Login | None, *, controllers: bool = False
+    client_id: str,
+    address: Address,
+    login: Login | None,
+    *,
+    controllers: bool = False,
+    check: ConnectionCheck | None = None,
 ) -> Generator[bytes, bytes, NodeSession]:
     """Yields frames to send and receives the response frames. `controllers`: the node may be a controller."""
     from kconf.protocol.messages.api_versions import ApiVersionsRequest
@@ -103,6 +108,8 @@ def handshake(
     if not controllers and _is_controller(node):
         raise MismatchedEndpointType(f"{address} is a KRaft controller; use a broker listener")
     lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))
+    if check is not None:
+        yield from check.requests(client_id, node.versions)
     return NodeSession(node, lifetime)
 
 

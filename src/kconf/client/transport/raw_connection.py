@@ -42,7 +42,7 @@ class RawConnection(asyncio.Protocol):
         try:
             login = await connector.login(address)
             await connector.connect(connection, address)
-            steps = handshake(settings.client_id, address, login)
+            steps = handshake(settings.client_id, address, login, check=settings.check)
             frame = next(steps)
             while True:
                 response = await connection._exchange(frame)
@@ -78,7 +78,9 @@ class RawConnection(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        return not self.closed and asyncio.get_running_loop().time() < self._expires_at
+        if self.closed or self._settings.has_failed_check:
+            return False
+        return asyncio.get_running_loop().time() < self._expires_at
 
     async def exchange(self, frame: bytes) -> bytes:
         """Send a request and return the response, both without length prefix and with the request's correlation id.

@@ -14,12 +14,12 @@ from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.connector import Connector
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import ErrorCode, ProtocolError, UpstreamUnavailable
-from kconf.model.acl import AclType, Operation, PatternType, Permission
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kconf.protocol.messages.describe_acls import DescribeAclsRequest
+from kconf.server.upstream.authorizer_check import NO_ACL
 from kconf.server.upstream.connect import connect_to_cluster
 from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
 from kconf.server.upstream.user_pools import UserPools
@@ -35,7 +35,6 @@ _PROBE: Final = 10.0  # seconds between two ApiVersions requests to a broker
 _PROBE_TIMEOUT: Final = 5.0  # seconds
 _PROBE_VERSIONS: Final = (4, 3, 0)  # the lowest version that is supported
 _ACL_VERSION: Final = 1
-_NO_ACL: Final = (AclType.TOPIC, "kconf-probe", PatternType.LITERAL, None, None, Operation.ANY, Permission.ANY)
 _ITSELF: Final = object()  # the gateway itself, as a client of the pool
 
 
@@ -68,7 +67,7 @@ class _Broker:
         Uses DescribeAcls, because a managed cluster may hide its broker configs. Only a broker without an authorizer
         returns SECURITY_DISABLED.
         """
-        api, message = BY_NAME["DescribeAcls"], DescribeAclsRequest(*_NO_ACL)
+        api, message = BY_NAME["DescribeAcls"], DescribeAclsRequest(*NO_ACL)
         frame = request(api, _ACL_VERSION, 0, "kconf", message)[4:]
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT):

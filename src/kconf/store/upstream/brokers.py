@@ -20,7 +20,7 @@ from kconf.errors import (
     StoreUnavailable,
     UnsupportedVersion,
 )
-from kconf.model.acl import AclFilter, AclType
+from kconf.model.acl import AclFilter, AclType, PatternType, Permission
 from kconf.model.cluster import ClusterDescription
 from kconf.model.entry import static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
@@ -33,6 +33,9 @@ log = getLogger(__name__)
 
 _AUTHORIZER: Final = "authorizer.class.name"
 _NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # an ACL filter that matches nothing
+_DELETE_NONE: Final = _NO_ACL._replace(  # the same for DeleteAcls: no host has this name
+    pattern=PatternType.LITERAL, principal="User:kconf-probe", permission=Permission.DENY, host="kconf-probe"
+)
 
 
 def other_cluster(found: str | None, wanted: str) -> str:
@@ -52,6 +55,7 @@ class UpstreamBrokers:
         self.elr_version: int | None = None
         self.authorizer: str | None = None
         self._acl_failure: ApiError | None = None
+        self._is_authorized_by_controller: bool | None = None  # None: unknown
         self.keys: OtherKeys = NO_OTHER_KEYS
         self.cluster_id = ""
         self.problem: str | None = None
@@ -118,7 +122,8 @@ class UpstreamBrokers:
         try:
             self._client.describe_acls(_NO_ACL, timeout=timeout)
         except SecurityDisabled as error:
-            self.authorizer, self._acl_failure = None, error.failure()
+            self._acl_failure = error.failure()
+            self.authorizer = UNNAMED_AUTHORIZER if self._probe_controller(timeout) else None
             return
         except KafkaError as error:
             if is_unreachable(error):
@@ -137,6 +142,26 @@ class UpstreamBrokers:
     def not_in_log(self) -> Mapping[ResourceType, ApiError]:
         """What cannot be read from the metadata log."""
         return {} if self._acl_failure is None else {ResourceType.ACL: self._acl_failure}
+
+    def _probe_controller(self, timeout: float | None) -> bool:
+        """Whether the active controller has an authorizer, although a broker has none.
+
+        Controllers are separate nodes in many clusters, and authorize the changes that brokers forward to them. Uses
+        DeleteAcls, because a broker forwards it, unlike DescribeAcls. The request matches no ACL. If the controller
+        does not respond, the previous result is returned.
+        """
+        try:
+            self._client.delete_acls([_DELETE_NONE], timeout=timeout)[_DELETE_NONE]
+        except SecurityDisabled:
+            self._is_authorized_by_controller = False
+        except KafkaError as error:
+            if not is_unreachable(error):
+                self._is_authorized_by_controller = True
+            elif self._is_authorized_by_controller is None:
+                raise
+        else:
+            self._is_authorized_by_controller = True
+        return bool(self._is_authorized_by_controller)
 
     def learn_keys(self, hidden: Collection[tuple[ResourceType, str]], timeout: float | None = None) -> bool:
         """Read keys that the catalog does not have. Returns whether they have changed. Raises KafkaError.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kconf.errors import ConfigurationError
-from kconf.server import server as servers
-from kconf.server.server import Server, ServerOptions
+from kconf.errors import ConfigurationError, NotAuthorized
+from kconf.server.upstream import rights_watch
+from kconf.server.upstream.authorizer_check import AuthorizerCheck
+from kconf.server.upstream.rights_watch import RightsWatch
 
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 OTHER = "com.example.OtherAuthorizer"
@@ -26,23 +28,22 @@ def stopped(
     monkeypatch: pytest.MonkeyPatch, static: Mapping[str, str], later: str | None, *, on_one_broker: bool = False
 ) -> str | None:
     """Why a gateway stops when the cluster has another authorizer, or None if it does not."""
-    monkeypatch.setattr(servers, "_WATCH_AUTHORIZER", 0.0)
+    monkeypatch.setattr(rights_watch, "_INTERVAL", 0.0)
     store: Any = SimpleNamespace(brokers_authorizer=None, brokers_static={}, polling=None)
     brokers: Any = SimpleNamespace(has_authorizer=False)
 
     async def run() -> str | None:
-        server = Server(ServerOptions("memory:", static=static))
-        server.failure = asyncio.get_running_loop().create_future()
-        watch = asyncio.create_task(server._watch_authorizer(store, brokers))
+        failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        watch = asyncio.create_task(RightsWatch(static, store, None, failure).follow(brokers))
         await _turns()
-        assert not server.failure.done()
+        assert not failure.done()
         store.brokers_authorizer, brokers.has_authorizer = later, on_one_broker
         await _turns()
         watch.cancel()
-        if not server.failure.done():
+        if not failure.done():
             return None
         with pytest.raises(ConfigurationError) as raised:
-            server.failure.result()
+            failure.result()
         return str(raised.value)
 
     return asyncio.run(run())
@@ -70,3 +71,38 @@ def test_a_gateway_with_the_settings_continues(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_gateway_cannot_evaluate_another_authorizer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OTHER in (stopped(monkeypatch, SETTINGS, OTHER) or "")
+
+
+def test_an_authorizer_that_a_new_connection_finds_stops_the_gateway_at_once() -> None:
+    async def run() -> None:
+        failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        check = AuthorizerCheck()
+        store: Any = SimpleNamespace(brokers_authorizer=None, brokers_static={}, polling=None)
+        rights = RightsWatch({}, store, check, failure)
+        rights.check()
+        rights.enforce()
+        await asyncio.to_thread(_find, check)
+        with pytest.raises(ConfigurationError, match=r"have changed; the gateway stops: .*super\.users"):
+            await failure
+
+    asyncio.run(run())
+
+
+def test_an_authorizer_that_only_a_controller_has_stops_the_start() -> None:
+    async def run() -> None:
+        check = AuthorizerCheck()
+        _find(check)
+        store: Any = SimpleNamespace(brokers_authorizer=None, brokers_static={}, polling=None)
+        failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        rights = RightsWatch({}, store, check, failure)
+        for refused in (rights.check, rights.enforce):
+            with pytest.raises(ConfigurationError, match="would have the gateway's rights"):
+                refused()
+
+    asyncio.run(run())
+
+
+def _find(check: AuthorizerCheck) -> None:
+    """Connect to a node that does not support DescribeAcls, so that it may have an authorizer."""
+    with suppress(NotAuthorized, StopIteration):
+        next(check.requests("kconf", {}))

@@ -11,15 +11,19 @@ from kconf.client.calls.cluster import DescribeFeatures
 from kconf.errors import (
     ConnectionFailed,
     ErrorCode,
+    KafkaError,
     KconfError,
     NotAuthorized,
     SecurityDisabled,
     StoreUnavailable,
+    UnknownServerError,
     UnsupportedVersion,
 )
+from kconf.model.acl import AclFilter
 from kconf.model.cluster import ClusterDescription, FeatureDescription, Node
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.store.base import UNNAMED_AUTHORIZER
 from kconf.store.upstream.brokers import UpstreamBrokers
 
@@ -45,6 +49,7 @@ class Cluster:
         self.described = ClusterDescription("C", None, NODES)
         self.configs: View | KconfError = static()
         self.acls: KconfError | None = None
+        self.controller: KafkaError | None = SecurityDisabled("no authorizer")
         self.features = FeatureDescription(
             {"metadata.version": (7, 30)}, {"eligible.leader.replicas.version": 1}, 1, {}
         )
@@ -66,6 +71,13 @@ class Cluster:
         if self.acls is not None:
             raise self.acls
         return []
+
+    def delete_acls(self, filters: list[AclFilter], *, timeout: float | None = None) -> Results[AclFilter, list[Any]]:
+        (each,) = filters
+        assert None not in (each.name, each.principal, each.host)  # matches at most one ACL
+        if isinstance(self.controller, ConnectionFailed):
+            raise self.controller
+        return Results({each: [] if self.controller is None else self.controller.failure()})
 
     def _send(self, call: DescribeFeatures, timeout: float | None = None) -> FeatureDescription:
         assert call.node == min(each.id for each in self.described.nodes.values() if not each.fenced)
@@ -203,6 +215,29 @@ def test_a_cluster_without_an_authorizer_has_no_acls() -> None:
     assert {kind: each.code for kind, each in found.not_in_log.items()} == {
         ResourceType.ACL: ErrorCode.SECURITY_DISABLED
     }
+
+
+@pytest.mark.parametrize("answer", [None, NotAuthorized("no"), UnknownServerError("unexpected")])
+def test_an_authorizer_on_the_controller_alone_is_one_of_the_cluster(answer: KafkaError | None) -> None:
+    """Brokers forward changes to the controller, which authorizes them. It may have been restarted first."""
+    cluster = Cluster()
+    cluster.acls = SecurityDisabled("no authorizer")
+    found = brokers(cluster)
+    assert found.authorizer is None
+
+    cluster.controller = answer
+    found.read()
+    assert found.authorizer == UNNAMED_AUTHORIZER
+    cluster.controller = ConnectionFailed("no controller at the moment")
+    found.read()
+    assert found.authorizer == UNNAMED_AUTHORIZER
+
+
+def test_a_gateway_does_not_start_if_the_controller_cannot_be_asked_for_an_authorizer() -> None:
+    cluster = Cluster()
+    cluster.acls, cluster.controller = SecurityDisabled("no authorizer"), ConnectionFailed("no controller")
+    with pytest.raises(ConnectionFailed):
+        brokers(cluster)
 
 
 def test_a_broker_that_is_lost_meanwhile_is_not_taken_for_one_with_an_authorizer() -> None:

@@ -71,7 +71,7 @@ class SyncConnectionPool:
 
     def _connection(self, address: Address, deadline: float) -> SyncNodeConnection:
         connection = self._connections.get(address)
-        if connection is not None and connection.is_usable():
+        if connection is not None and connection.is_usable() and not self._settings.has_failed_check:
             return connection
         self._drop(address)
         connection = self._connections[address] = self._open(address, deadline)
@@ -152,7 +152,10 @@ class SyncConnectionPool:
             raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
 
     def _handshake(self, stream: _Stream, address: Address, login: Login | None) -> NodeSession:
-        steps = handshake(self._settings.client_id, address, login, controllers=self._settings.bootstrap.controllers)
+        settings = self._settings
+        steps = handshake(
+            settings.client_id, address, login, controllers=settings.bootstrap.controllers, check=settings.check
+        )
         frame = next(steps)
         while True:
             response = stream.exchange(frame)

@@ -1,0 +1,61 @@
+"""Asks each node on each new connection whether it has an authorizer, if a gateway has no settings for one.
+
+The node would authorize the gateway's account, so that every client of the gateway had its rights. A node gets an
+authorizer only by a restart, which closes its connections, so no request reaches it before this check. From the first
+such node on, no connection is used any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Final
+
+from kconf.client.calls.base import NodeVersions
+from kconf.client.transport.versions import highest_common_version
+from kconf.errors import ErrorCode, NotAuthorized, UnsupportedVersion
+from kconf.model.acl import AclType, Operation, PatternType, Permission
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.describe_acls import DescribeAclsRequest
+
+NO_ACL: Final = (AclType.TOPIC, "kconf-probe", PatternType.LITERAL, None, None, Operation.ANY, Permission.ANY)
+"""The fields of an ACL filter that matches nothing."""
+_CORRELATION: Final = 2  # as in the handshake
+_REFUSAL: Final = (
+    "the cluster has an authorizer now, for which this gateway has no settings, so it stops; the request was not sent"
+)
+
+
+class AuthorizerCheck:
+    """Used for brokers and controllers, from any thread. Refuses nothing before `enforce`."""
+
+    def __init__(self) -> None:
+        self.has_found = False  # a node with an authorizer
+        self._on_found: Callable[[], None] | None = None
+
+    def enforce(self, on_found: Callable[[], None]) -> None:
+        """Use no connection any more if a node has an authorizer, and call `on_found`, from any thread."""
+        self._on_found = on_found
+
+    @property
+    def has_failed(self) -> bool:
+        return self.has_found and self._on_found is not None
+
+    def requests(self, client_id: str, versions: Mapping[int, tuple[int, int]]) -> Generator[bytes, bytes, None]:
+        if not self.has_found and (yield from _has_authorizer(client_id, NodeVersions("", versions))):
+            self.has_found = True
+            if self._on_found is not None:
+                self._on_found()
+        if self.has_failed:
+            raise NotAuthorized(_REFUSAL)
+
+
+def _has_authorizer(client_id: str, node: NodeVersions) -> Generator[bytes, bytes, bool]:
+    """Uses DescribeAcls: only a node without an authorizer returns SECURITY_DISABLED, also a controller."""
+    api = BY_NAME["DescribeAcls"]
+    try:
+        version = highest_common_version(node, api, 0)
+    except UnsupportedVersion:
+        return True  # unknown
+    response = yield request(api, version, _CORRELATION, client_id, DescribeAclsRequest(*NO_ACL))
+    return bool(read_response(api, version, response)[1].error_code != ErrorCode.SECURITY_DISABLED)
