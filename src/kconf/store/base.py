@@ -245,6 +245,11 @@ class Store(Protocol):
         ...
 
     @property
+    def brokers_problem(self) -> str | None:
+        """Why another cluster's brokers cannot be asked now, or None. Thread-safe."""
+        ...
+
+    @property
     def outside_revisions(self) -> int:
         """The number of revisions of another cluster that were not made through this server."""
         ...
@@ -351,6 +356,7 @@ class OwnStateMixin:
     brokers_release: str | None = None
     brokers_keys: Mapping[ResourceType, ConfigDef] = MappingProxyType({})
     stale_reason: str | None = None
+    brokers_problem: str | None = None
     outside_revisions = 0
     first_revision = 0
     unknown: UnknownParts = NOTHING_UNKNOWN

@@ -1,11 +1,13 @@
 """Handlers of a gateway that differ from those of a server with its own state: leaders are read from the brokers.
 
 Everything else in these responses comes from the followed state, so that a client sees what it has created. A partition
-that the brokers do not know yet has no leader. If the brokers do not respond, no partition has a leader.
+that the brokers do not know yet has no leader. While no broker responds, no partition has a leader. If the brokers
+respond otherwise, but not to this question, the leaders are unknown: topics get REQUEST_TIMED_OUT.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from logging import getLogger
 from typing import Any, Final, TypeVar
@@ -27,25 +29,41 @@ from kconf.util.slices import in_slices
 
 T = TypeVar("T")
 _unanswered: Final = RateLimitedLogger(getLogger(__name__))
+_TIMEOUT: Final = 5.0  # seconds
 
 
-async def _unless_unreachable(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
-    """The response of the brokers, or None if they do not respond."""
-    assert context.upstream is not None
-    if context.service.store.stale_reason is not None:
+class _LeadersUnknown(Exception):
+    """The brokers respond, but not to this question."""
+
+
+async def _ask_brokers(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
+    """The response of the brokers, or None if it is known that none responds. They may, although the state is stale.
+
+    Raises _LeadersUnknown.
+    """
+    store = context.service.store
+    if store.brokers_problem is not None:
         return None
     try:
-        return await ask(context.upstream)
-    except KconfError as error:
-        _unanswered.log("the brokers behind this gateway do not respond: %s", error)
-        return None
+        async with asyncio.timeout(_TIMEOUT):
+            return await ask(upstream_of(context))
+    except (KconfError, TimeoutError) as error:
+        _unanswered.log("the brokers behind this gateway do not respond: %s", error or "no response in time")
+        if store.brokers_problem is not None:
+            return None
+        raise _LeadersUnknown from None
 
 
 async def handle_metadata(context: ServerContext, request: MetadataRequest, call: ApiRequest) -> MetadataResponse:
     response = metadata.handle(context, request, call)
     known = [each for each in in_slices(response.topics) if not each.error_code and each.name is not None]
     names = [each.name for each in known if each.name is not None]
-    found = await _unless_unreachable(context, lambda upstream: upstream.partitions(names)) or {}
+    try:
+        found = await _ask_brokers(context, lambda upstream: upstream.partitions(names)) or {}
+    except _LeadersUnknown:
+        for topic in in_slices(known):
+            topic.error_code, topic.partitions = ErrorCode.REQUEST_TIMED_OUT, ()
+        return response
     for topic in in_slices(known):
         of_topic = {each.partition_index: each for each in found.get(topic.name or "", ())}
         topic.partitions = [
@@ -66,9 +84,12 @@ async def handle_describe_topic_partitions(
     names = [each.name for each in known if each.name is not None]
     limit = sum(len(each.partitions) for each in known)
     cursor = request.cursor if request.cursor is not None and request.cursor.topic_name in names else None
-    found = (
-        await _unless_unreachable(context, lambda upstream: upstream.described_partitions(names, cursor, limit)) or {}
-    )
+    try:
+        found = await _ask_brokers(context, lambda upstream: upstream.described_partitions(names, cursor, limit)) or {}
+    except _LeadersUnknown:
+        for topic in in_slices(known):
+            topic.error_code, topic.partitions = ErrorCode.REQUEST_TIMED_OUT, ()
+        return response
     for topic in in_slices(known):
         topic.partitions = [
             found.get((topic.name or "", each.partition_index))

@@ -244,6 +244,10 @@ class UpstreamStore:
         return self._source.stale_reason or self._watch.problem
 
     @property
+    def brokers_problem(self) -> str | None:
+        return self._watch.problem
+
+    @property
     def _is_followed(self) -> bool:
         return self._source.stale_reason is None and not self._journal.is_behind
 
