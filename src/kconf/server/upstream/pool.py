@@ -3,6 +3,9 @@
 A broker answers the requests of a connection one after the other, so each connection has one request in flight. Clients
 take turns, and each has a limited share of the connections, so that slow requests of one client do not block others.
 Requests wait in a bounded queue. After a failed connection attempt, requests fail immediately for a while.
+
+A broker does not read from a throttled connection, so it rests and others are used, up to twice the limits. Then
+requests wait until a rest ends.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from kconf.errors import KconfError, UpstreamUnavailable
 
 _UNREACHABLE_FOR: Final = 1.0  # seconds after a failed connection attempt without another one
 _IDLE: Final = 60.0  # seconds until an idle connection is closed
+_WITH_RESTING: Final = 2  # times the limits: connections in use and resting ones
 
 
 class PoolLimits(NamedTuple):
@@ -59,6 +63,7 @@ class BrokerPool:
         self._name, self._connect, self._limits = name, connect, limits
         self._idle: deque[tuple[float, RawConnection]] = deque()  # idle since; the most recently used one is last
         self._in_use: Counter[Hashable] = Counter()
+        self._resting: Counter[Hashable] = Counter()  # by the client whose request was throttled
         self._queues: dict[Hashable, deque[_Waiting]] = {}  # in the order of their turns
         self._waiting = self._waiting_bytes = 0
         self._unreachable_until = 0.0
@@ -70,21 +75,26 @@ class BrokerPool:
         await self._turn(request)
         try:
             async with asyncio.timeout(self._limits.request):
-                connection = await self._connection()
-                try:
-                    response = await connection.exchange(request.frame)
-                except BaseException:
-                    self._drop(connection)
-                    raise
+                return await self._exchange(request)
         except TimeoutError:
             raise UpstreamUnavailable(f"{self._name} did not respond in time") from None
         except KconfError as error:
             raise UpstreamUnavailable(str(error)) from None
         finally:
             self._release(request.client)
-        rest = request.throttle_of(response)
-        if rest > 0:  # the broker does not read from a throttled connection
-            asyncio.get_running_loop().call_later(rest / 1000, self._put_back, connection)
+
+    async def _exchange(self, request: RawRequest) -> bytes:
+        connection = await self._connection()
+        try:
+            response = await connection.exchange(request.frame)
+            throttled = request.throttle_of(response)
+        except BaseException:
+            self._drop(connection)
+            raise
+        if throttled > 0:
+            self._resting[request.client] += 1
+            loop = asyncio.get_running_loop()
+            loop.call_later(throttled / 1000, self._end_rest, request.client, connection)
         else:
             self._put_back(connection)
         return response
@@ -105,15 +115,24 @@ class BrokerPool:
 
     def close(self) -> None:
         self._closed = True
+        for queue in self._queues.values():
+            for waiting in queue:
+                self._uncount(waiting)
+                if not waiting.turn.done():
+                    waiting.turn.set_exception(self._gone())
+        self._queues.clear()
         for each in tuple(self._open):
             self._drop(each)
+
+    def _gone(self) -> UpstreamUnavailable:
+        return UpstreamUnavailable(f"{self._name} is no longer a member of the cluster")
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
     async def _turn(self, request: RawRequest) -> None:
         client, size, on_wait = request.client, len(request.frame), request.on_wait
         if self._closed:
-            raise UpstreamUnavailable(f"{self._name} is no longer a member of the cluster")
+            raise self._gone()
         if client not in self._queues and self._has_room(client):
             self._in_use[client] += 1
             return
@@ -139,12 +158,25 @@ class BrokerPool:
                 on_wait(None)
 
     def _has_room(self, client: Hashable) -> bool:
-        return self._in_use.total() < self._limits.connections and self._in_use[client] < self._limits.share
+        limits, in_use, of_client = self._limits, self._in_use.total(), self._in_use[client]
+        return (
+            in_use < limits.connections
+            and of_client < limits.share
+            and in_use + self._resting.total() < _WITH_RESTING * limits.connections
+            and of_client + self._resting[client] < _WITH_RESTING * limits.share
+        )
 
     def _release(self, client: Hashable) -> None:
-        self._in_use[client] -= 1
-        if not self._in_use[client]:
-            del self._in_use[client]
+        _decrement(self._in_use, client)
+        self._wake()
+
+    def _end_rest(self, client: Hashable, connection: RawConnection) -> None:
+        _decrement(self._resting, client)
+        self._put_back(connection)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Give turns to waiting requests."""
         while (following := next((each for each in self._queues if self._has_room(each)), None)) is not None:
             queue = self._queues.pop(following)
             waiting = queue.popleft()
@@ -171,6 +203,8 @@ class BrokerPool:
     # -- connections ---------------------------------------------------------------------------------------------------
 
     async def _connection(self) -> RawConnection:
+        if self._closed:
+            raise self._gone()
         while self._idle:
             _, connection = self._idle.pop()
             if connection.is_usable:
@@ -196,3 +230,9 @@ class BrokerPool:
     def _drop(self, connection: RawConnection) -> None:
         self._open.discard(connection)
         connection.abort()
+
+
+def _decrement(counter: Counter[Hashable], client: Hashable) -> None:
+    counter[client] -= 1
+    if not counter[client]:
+        del counter[client]

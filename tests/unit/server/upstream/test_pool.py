@@ -21,15 +21,20 @@ class Broker:
     def __init__(self) -> None:
         self.asked: list[bytes] = []
         self.answers: dict[bytes, asyncio.Future[bytes]] = {}
-        self.opened = self.refused = 0
+        self.connections: list[RawConnection] = []
+        self.refused = 0
         self.is_unreachable = False
 
     async def connect(self) -> RawConnection:
         if self.is_unreachable:
             self.refused += 1
             raise ConnectionFailed("refused")
-        self.opened += 1
-        return cast(RawConnection, Connection(self))
+        self.connections.append(cast(RawConnection, Connection(self)))
+        return self.connections[-1]
+
+    @property
+    def opened(self) -> int:
+        return len(self.connections)
 
     def answer(self, frame: bytes) -> None:
         self.answers[frame].set_result(b"answer " + frame)
@@ -188,6 +193,76 @@ def test_a_throttled_connection_rests_and_others_are_opened() -> None:
         await world.answer("a2")
         await world.send("a3")
         assert world.broker.opened == 2
+
+    play(scene)
+
+
+HOUR = 3_600_000  # milliseconds
+
+
+async def throttle(world: World, *requests: str) -> list[asyncio.Task[bytes]]:
+    """Send requests one after the other, each of which is answered and throttled if it gets its turn."""
+    tasks = []
+    for each in requests:
+        request = RawRequest(each[0], each.encode(), throttle_of=lambda _: HOUR)
+        tasks.append(asyncio.create_task(world.pool.send(request)))
+        await world.settle()
+        if each in world.asked:
+            await world.answer(each)
+    return tasks
+
+
+def test_throttled_connections_are_bounded() -> None:
+    """At most twice the limits: 6 connections, and 4 of one client."""
+
+    async def scene(world: World) -> None:
+        names = [f"{client}{number}" for number in range(20) for client in "abcde"]
+        tasks = await throttle(world, *names)
+        assert world.broker.opened == 6
+        assert world.asked == names[:6]
+        for each in tasks[6:]:
+            each.cancel()
+        await world.settle()
+        assert world.pool._waiting == world.pool._waiting_bytes == 0
+
+    async def of_one_client(world: World) -> None:
+        tasks = await throttle(world, *(f"a{number}" for number in range(100)))
+        assert world.broker.opened == 4
+        (other,) = await world.send("b1")
+        await world.answer("b1")
+        assert await other == b"answer b1"
+        for each in tasks[4:]:
+            each.cancel()
+
+    limits = LIMITS._replace(waiting=100, waiting_bytes=1000)
+    play(scene, limits)
+    play(of_one_client, limits)
+
+
+def test_requests_get_the_connections_whose_rest_has_ended_in_turn() -> None:
+    async def scene(world: World) -> None:
+        await throttle(world, "a1", "a2", "b1", "b2", "c1", "c2")
+        waiting = await world.send("a3", "a4", "b3")
+        assert world.asked[6:] == []
+        for client, connection in zip("aab", world.broker.connections, strict=False):
+            world.pool._end_rest(client, connection)
+        await world.settle()
+        assert world.asked[6:] == ["a3", "b3", "a4"]
+        await world.answer("a3", "b3", "a4")
+        await asyncio.gather(*waiting)
+        assert world.broker.opened == 6
+
+    play(scene)
+
+
+def test_requests_that_wait_for_the_end_of_a_rest_fail_if_the_broker_leaves() -> None:
+    async def scene(world: World) -> None:
+        await throttle(world, "a1", "a2", "a3", "a4")
+        (waiting,) = await world.send("a5")
+        world.pool.close()
+        with pytest.raises(UpstreamUnavailable, match="no longer a member"):
+            await waiting
+        assert world.pool._waiting == 0
 
     play(scene)
 
