@@ -258,7 +258,7 @@ class Server:
             await self.archiver.close()
         await self.context.service.stop()
         if self.context.upstream is not None:
-            await self.context.upstream.close()
+            self.context.upstream.close()
         await self._policies.close()
         if self._acl_file is not None:
             self._acl_file.close()

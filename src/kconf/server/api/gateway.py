@@ -21,7 +21,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataResponse
 from kconf.server.api import api_versions, describe_topic_partitions, metadata, relay, relay_checks
-from kconf.server.api.upstream_requests import upstream_of
+from kconf.server.api.upstream_requests import origin_of, upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.upstream.client import UpstreamClient
 from kconf.util.rate_limited_log import RateLimitedLogger
@@ -59,7 +59,7 @@ async def handle_metadata(context: ServerContext, request: MetadataRequest, call
     known = [each for each in in_slices(response.topics) if not each.error_code and each.name is not None]
     names = [each.name for each in known if each.name is not None]
     try:
-        found = await _ask_brokers(context, lambda upstream: upstream.partitions(names)) or {}
+        found = await _ask_brokers(context, lambda upstream: upstream.partitions(names, origin_of(call))) or {}
     except _LeadersUnknown:
         for topic in in_slices(known):
             topic.error_code, topic.partitions = ErrorCode.REQUEST_TIMED_OUT, ()
@@ -85,7 +85,12 @@ async def handle_describe_topic_partitions(
     limit = sum(len(each.partitions) for each in known)
     cursor = request.cursor if request.cursor is not None and request.cursor.topic_name in names else None
     try:
-        found = await _ask_brokers(context, lambda upstream: upstream.described_partitions(names, cursor, limit)) or {}
+        found = (
+            await _ask_brokers(
+                context, lambda upstream: upstream.described_partitions(names, cursor, limit, origin_of(call))
+            )
+            or {}
+        )
     except _LeadersUnknown:
         for topic in in_slices(known):
             topic.error_code, topic.partitions = ErrorCode.REQUEST_TIMED_OUT, ()

@@ -6,7 +6,7 @@ Only `pool_for` decides which identity is used to forward the requests of a call
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from logging import getLogger
 from typing import Final
 
@@ -114,10 +114,24 @@ class BrokerPools:
 
         All callers share the gateway's principal, unless the gateway acts as its users.
         """
+        if self._users is None:
+            return self.own_pool(node)
+        return self._users.pool(principal, self._member(node))
+
+    def own_pool(self, node: int) -> BrokerPool:
+        """The connections to a broker for requests of the gateway itself. Raises UpstreamUnavailable."""
+        return self._broker(self._member(node)).pool
+
+    def _member(self, node: int) -> ClusterMember:
         member = self._members().brokers.get(node)
         if member is None:
             raise UpstreamUnavailable(f"broker {node} is not a member of the cluster")
-        return self._broker(member).pool if self._users is None else self._users.pool(principal, member)
+        return member
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        """The brokers, those that cannot be reached last."""
+        return sorted(self._members().brokers, key=lambda each: (self.is_unreachable(each), each))
 
     @property
     def acts_as_users(self) -> bool:

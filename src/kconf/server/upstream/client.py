@@ -1,17 +1,27 @@
-"""Reads from the cluster behind a gateway what the followed state does not contain: leaders, ISR, loggers."""
+"""Reads from the cluster behind a gateway what the followed state does not contain: leaders, ISR, loggers.
+
+The requests use the gateway's connections to the brokers, and share them fairly with those that are passed on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+import struct
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from kconf.client.admin import AdminClient
-from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions
-from kconf.client.settings import Address, Bootstrap, ClientSettings
+from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions
+from kconf.client.calls.cluster import ListGroups
+from kconf.client.calls.configs import DescribeConfigs, IncrementalAlterConfigs
+from kconf.client.settings import ClientSettings
+from kconf.client.transport.versions import choose_version
+from kconf.errors import ApiError, ErrorCode, RemoteProtocolError, UpstreamUnavailable
 from kconf.model.alteration import AlterConfigOp
 from kconf.model.cluster import GroupListing
-from kconf.model.membership import ClusterMember
+from kconf.model.entry import View
 from kconf.model.resource import Resource
+from kconf.protocol.codec.varint import Malformed, skip_tags
+from kconf.protocol.headers import LENGTH, request, response_has_tags
 from kconf.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -20,13 +30,28 @@ from kconf.protocol.messages.describe_topic_partitions import (
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
 from kconf.server.upstream.brokers import BrokerPools
+from kconf.server.upstream.pool import RawRequest
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.store.upstream.identities import Identities
 
+T = TypeVar("T")
+
 _TIMEOUT: Final = 10.0  # seconds
+_OF_ANY: Final = 2.5  # seconds for a response that another broker can also give
+_MISSING: Final = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response of the broker does not contain it")
+
+
+class Origin(NamedTuple):
+    """For whom a request is sent: the client that takes turns with others, and who learns that it waits (pool.py)."""
+
+    client: Hashable
+    on_wait: Callable[[asyncio.Future[None] | None], None] | None = None
+
+
+_GATEWAY: Final = Origin("the gateway")
 
 
 class _SendRequest(ClusterCall[Any]):
@@ -46,62 +71,121 @@ class _SendRequest(ClusterCall[Any]):
 
 
 class UpstreamClient:
-    """Used from the event loop."""
+    """Used from the event loop. All methods raise KconfError: UpstreamUnavailable if a broker does not respond."""
 
     def __init__(self, settings: ClientSettings, brokers: BrokerPools, identities: Identities | None = None) -> None:
         self._settings, self._identities = settings, identities
-        self._client = AdminClient._from_settings(settings)
         self.brokers = brokers
+        self._preferred: int | None = None  # the broker that answered the last request to any of them
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self.brokers.close()
-        await self._client.close()
 
-    def for_broker(self, broker: ClusterMember) -> AdminClient:
-        """An AdminClient for one broker."""
-        assert broker.plaintext is not None
-        address = Address(*broker.plaintext)
-        return AdminClient._from_settings(self._settings._replace(bootstrap=Bootstrap((address,))))
+    async def describe_configs(self, node: int, resource: Resource, *, timeout: float, synonyms: bool = False) -> View:
+        """The configs or loggers of a broker."""
+        call = DescribeConfigs([resource], synonyms=synonyms)
+        return call.finish(await self._send(call, node, call.items, _GATEWAY, timeout))[resource]
 
-    async def alter_as(
-        self, principal: str, resource: Resource, alterations: Sequence[AlterConfigOp], *, validate_only: bool
-    ) -> bool:
-        """Alter a resource as a user. Returns False if the gateway does not act as its users. Raises KconfError."""
-        identities = self._identities
+    async def alter_loggers(
+        self, node: int, principal: str, alterations: Sequence[AlterConfigOp], *, validate_only: bool
+    ) -> None:
+        """Alter the loggers of a broker, as a user if the gateway acts as its users."""
+        identities, wanted = self._identities, {Resource.logger(node): alterations}
         if identities is None or not principal:
-            return False
+            call = IncrementalAlterConfigs(wanted, validate_only=validate_only)
+            call.finish(await self._send(call, node, call.items, _GATEWAY, _TIMEOUT)).raise_for_failures()
+            return
 
         def alter(client: SyncAdminClient) -> None:
-            client.incremental_alter_configs(
-                {resource: alterations}, validate_only=validate_only, timeout=_TIMEOUT
-            ).raise_for_failures()
+            client.incremental_alter_configs(wanted, validate_only=validate_only, timeout=_TIMEOUT).raise_for_failures()
 
         await in_daemon_thread(lambda: identities.call(principal, alter))
-        return True
 
-    async def groups(self) -> list[GroupListing]:
-        """The groups of all brokers. Raises KconfError."""
-        return await self._client.list_groups(timeout=_TIMEOUT)
+    async def groups(self, origin: Origin) -> list[GroupListing]:
+        """The groups of all brokers."""
+        call = ListGroups()
+        nodes = self.brokers.nodes
+        if not nodes:
+            raise _no_brokers()
+        client = Origin(origin.client)  # `on_wait` is for one request at a time
+        tasks = [asyncio.create_task(self._send(call, node, [node], client, _TIMEOUT)) for node in nodes]
+        try:
+            found = await asyncio.gather(*tasks)
+        finally:
+            for each in tasks:
+                each.cancel()
+        return call.finish({node: each[node] for node, each in zip(nodes, found, strict=True)})
 
-    async def partitions(self, topics: Sequence[str]) -> dict[str, Sequence[MetadataPartition]]:
-        """Leaders and replicas of topics, from a broker's Metadata response. Raises KconfError."""
+    async def partitions(self, topics: Sequence[str], origin: Origin) -> dict[str, Sequence[MetadataPartition]]:
+        """Leaders and replicas of topics, from a broker's Metadata response."""
         if not topics:
             return {}
         request = MetadataRequest([MetadataRequestTopic(name=each) for each in topics], False)
-        body = await self._client._send(_SendRequest("Metadata", request), _TIMEOUT)
+        body = await self._ask_any(_SendRequest("Metadata", request), origin)
         return {each.name: each.partitions for each in body.topics if not each.error_code}
 
     async def described_partitions(
-        self, topics: Sequence[str], cursor: Cursor | None, limit: int
-    ) -> dict[tuple[str, int], TopicPartition]:
-        """One page of partitions with their eligible leader replicas, by topic and partition. Raises KconfError."""
+        self, topics: Sequence[str], cursor: Cursor | None, limit: int, origin: Origin
+    ) -> Mapping[tuple[str, int], TopicPartition]:
+        """One page of partitions with their eligible leader replicas, by topic and partition."""
         if not topics:
             return {}
         request = DescribeTopicPartitionsRequest([TopicRequest(each) for each in topics], limit, cursor)
-        body = await self._client._send(_SendRequest("DescribeTopicPartitions", request), _TIMEOUT)
+        body = await self._ask_any(_SendRequest("DescribeTopicPartitions", request), origin)
         return {
             (topic.name, each.partition_index): each
             for topic in body.topics
             if not topic.error_code
             for each in topic.partitions
         }
+
+    async def _ask_any(self, call: _SendRequest, origin: Origin) -> Any:
+        """Ask one broker, or another if it does not respond."""
+        failure = _no_brokers()
+        for node in sorted(self.brokers.nodes, key=lambda each: each != self._preferred):
+            try:
+                found = call.finish(await self._send(call, node, call.items, origin, _OF_ANY))
+            except UpstreamUnavailable as error:
+                failure = error
+            else:
+                self._preferred = node
+                return found
+        raise failure
+
+    async def _send(
+        self, call: Call[Any, Any, Any], node: int, items: Sequence[Any], origin: Origin, timeout: float
+    ) -> dict[Any, Any]:
+        """Send a call to a broker with the gateway's own principal. Returns the outcome of each item."""
+        versions = self.brokers.versions(node)
+        if versions is None:
+            raise UpstreamUnavailable(f"broker {node} has not responded yet")
+        broker = NodeVersions(f"broker {node}", versions)
+        chosen, version = choose_version(broker, call)
+        message = chosen.write(broker, version, items)
+        frame = request(chosen.api, version, 0, self._settings.client_id, message)[LENGTH.size :]
+        results: list[CallResult] = []
+
+        def read(response: bytes) -> int:
+            results.append(chosen.read(version, response, _body_of(chosen, version, response), items))
+            return results[0].throttle_ms
+
+        try:
+            async with asyncio.timeout(timeout):
+                await self.brokers.own_pool(node).send(RawRequest(origin.client, frame, origin.on_wait, read))
+        except TimeoutError:
+            raise UpstreamUnavailable(f"broker {node} did not respond in time") from None
+        return {item: results[0].outcomes.get(item, _MISSING) for item in items}
+
+
+def _body_of(call: Call[Any, Any, Any], version: int, response: bytes) -> int:
+    """The start of the body of a response without length prefix."""
+    if not response_has_tags(call.api, version):
+        return LENGTH.size
+    try:
+        return skip_tags(response, LENGTH.size)
+    except (struct.error, IndexError, Malformed):
+        raise RemoteProtocolError(f"the header of a {call.name} response is truncated") from None
+
+
+def _no_brokers() -> UpstreamUnavailable:
+    return UpstreamUnavailable("the cluster has no brokers at the moment")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import Any, Self, cast
+from typing import cast
 
 import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.configdef.releases.catalogs import catalog_of
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, NotAuthorized
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KconfError, NotAuthorized
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
 from kconf.model.journal import Change, ChangeKind, RequestContext
@@ -48,21 +48,15 @@ def static(**values: str) -> View:
 
 
 class Broker:
-    """A client of one broker."""
+    """What one broker answers."""
 
     def __init__(self, view: View) -> None:
-        self.view, self.failure = view, cast("KafkaError | None", None)
+        self.view, self.failure = view, cast("KconfError | None", None)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def describe_configs(self, resources: list[Resource], **_: object) -> Any:
+    async def describe(self) -> View:
         if self.failure is not None:
             raise self.failure
-        return dict.fromkeys(resources, self.view)
+        return self.view
 
 
 def play(scene: Callable[[World], Awaitable[None]], release: str = "4.3") -> None:
@@ -92,7 +86,7 @@ class World:
         self.store.members = ClusterMembers({}, {each: made[each] for each in numbers}, {3: made[3]})
 
     async def __aenter__(self) -> World:
-        upstream = SimpleNamespace(for_broker=lambda member: self.brokers[member.id])
+        upstream = SimpleNamespace(describe_configs=lambda node, *_, **__: self.brokers[node].describe())
         self.service = Service(
             self.store, node_id=1, catalog=kafka_43(), static={}, broker_catalog=lambda: catalog_of(self.release)
         )

@@ -14,7 +14,7 @@ from kconf.protocol.messages.metadata import NOT_REQUESTED
 from kconf.server.api.data_plane.groups import OPERATIONS
 from kconf.server.api.metadata import operations
 from kconf.server.api.relay_checks.checked import split
-from kconf.server.api.upstream_requests import ask, node_of, upstream_of
+from kconf.server.api.upstream_requests import ask, node_of, origin_of, upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -25,7 +25,7 @@ async def handle_list(context: ServerContext, request: ListGroupsRequest, call: 
     """The groups of one broker, or of all brokers if the client addresses none."""
     node = node_of(context, call.connection)
     if node is None:
-        response = await _of_all_brokers(context, request)
+        response = await _of_all_brokers(context, request, call)
     else:
         response = await ask(context, call, node, request)
         response.throttle_time_ms = 0
@@ -34,9 +34,9 @@ async def handle_list(context: ServerContext, request: ListGroupsRequest, call: 
     return response
 
 
-async def _of_all_brokers(context: ServerContext, request: ListGroupsRequest) -> ListGroupsResponse:
+async def _of_all_brokers(context: ServerContext, request: ListGroupsRequest, call: ApiRequest) -> ListGroupsResponse:
     try:
-        found = await upstream_of(context).groups()
+        found = await upstream_of(context).groups(origin_of(call))
     except KconfError:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return ListGroupsResponse(groups=[_listed(each) for each in in_slices(found) if _is_requested(request, each)])
