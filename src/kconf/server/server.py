@@ -21,7 +21,7 @@ from kconf.configdef.server_settings import (
     int_setting,
 )
 from kconf.engine.configs.alter import MIN_INSYNC
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, KconfError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
 from kconf.model.resource import Resource
@@ -359,7 +359,19 @@ class Server:
             ) from None
 
     def _start(self, work: Coroutine[None, None, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._task_ended)
+        self._tasks.append(task)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """Stop the server if a background task has failed: without it, a check would be missing silently."""
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        log.critical("the background task %r failed; the server stops", task.get_name(), exc_info=error)
+        if not self.failure.done():
+            why = f"the background task {task.get_name()!r} failed: {type(error).__name__}; see the log"
+            self.failure.set_exception(KconfError(why))
 
     def _member(self) -> ClusterMember:
         """This server, as registered for other servers of the store."""

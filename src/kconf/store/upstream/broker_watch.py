@@ -22,6 +22,7 @@ log = getLogger(__name__)
 _TIMEOUT: Final = 5.0  # seconds for a request
 _RETRY: Final = 1.0  # seconds
 _CLOSE: Final = 30.0  # seconds
+_FAILED: Final = "the brokers are not checked any more because of an internal error; see the log, and restart"
 
 
 class BrokerWatch:
@@ -55,11 +56,16 @@ class BrokerWatch:
         return self._brokers.problem or self._lost
 
     def _run(self) -> None:
-        while not self._closed.is_set():
-            self._wake.wait(None if self._lost is None else _RETRY)
-            self._wake.clear()
-            if not self._closed.is_set():
-                self._step()
+        try:
+            while not self._closed.is_set():
+                self._wake.wait(None if self._lost is None else _RETRY)
+                self._wake.clear()
+                if not self._closed.is_set():
+                    self._step()
+        except BaseException:
+            self._found(_FAILED)  # otherwise nobody would notice that the brokers are lost
+            self._on_change()
+            raise
 
     def _step(self) -> None:
         before = self.problem, self._brokers.static, self._brokers.release, self._brokers.keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,20 @@ def test_brokers_that_refuse_to_describe_the_cluster_are_not_lost() -> None:
     brokers = Brokers()
     brokers.error = NotAuthorized("no")
     assert brokers.step() == (None, 0)
+
+
+def test_an_unexpected_error_makes_the_gateway_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes are refused, since nobody checks the brokers any more."""
+    ended: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    brokers = Brokers()
+    brokers.cluster.read = lambda _timeout: 1 // 0
+    brokers.watch.start()
+    brokers.watch.check()
+    brokers.watch._thread.join(60)
+    assert brokers.notified == 1
+    assert "are not checked any more because of an internal error" in (brokers.watch.problem or "")
+    assert [each.exc_type for each in ended] == [ZeroDivisionError]
 
 
 def test_another_cluster_and_new_static_configs_are_reported() -> None:
