@@ -43,6 +43,8 @@ _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _CLIENT_AUTH: Final = "ssl.client.auth"
 _MAPPING_RULES: Final = "ssl.principal.mapping.rules"
 _DEFAULT_RULES: Final = "DEFAULT"
+_SUBJECT_CLAIM: Final = "sasl.oauthbearer.sub.claim.name"
+_DEFAULT_CLAIM: Final = "sub"
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -171,17 +173,24 @@ def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str]) -> Non
             f"the brokers have {_PRINCIPAL_BUILDER}={', '.join(sorted(builders))}, so a client could be another"
             f" principal at the gateway, which kconf cannot prevent; give the gateway its own ACLs ({ACL_FILE})"
         )
-    has_certificates = any(
+    if any(
         name.endswith(_CLIENT_AUTH) and value.strip().lower() in ("required", "requested")
         for name, value in own.items()
-    )
-    theirs, ours = _values(brokers, _MAPPING_RULES), _values(own, _MAPPING_RULES)
+    ):
+        _check_equal(own, brokers, _MAPPING_RULES, _DEFAULT_RULES)
+    if any(name.endswith(_MECHANISMS) and "OAUTHBEARER" in value for name, value in own.items()):
+        _check_equal(own, brokers, _SUBJECT_CLAIM, _DEFAULT_CLAIM)
+
+
+def _check_equal(own: Mapping[str, str], brokers: Mapping[str, str], name: str, default: str) -> None:
+    """Refuse a gateway with another value than the brokers, if these have one, which they may not show."""
+    theirs, ours = _values(brokers, name), _values(own, name)
     # An empty value is one that the brokers do not show.
-    are_equal = bool(ours) if "" in theirs else theirs >= (ours or {_DEFAULT_RULES})
-    if has_certificates and theirs and not are_equal:
+    are_equal = bool(ours) if "" in theirs else theirs >= (ours or {default})
+    if theirs and not are_equal:
         raise ConfigurationError(
-            f"the brokers have {_MAPPING_RULES}={'; '.join(sorted(theirs))}: configure the gateway with the same rules,"
-            " because the ACLs of the cluster are for the resulting principals"
+            f"the brokers have {name}={'; '.join(sorted(theirs))}: configure the gateway with the same value, because"
+            " the ACLs of the cluster are for the resulting principals"
         )
 
 

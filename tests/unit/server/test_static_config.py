@@ -74,8 +74,42 @@ OTHER_RULES = {"ssl.principal.mapping.rules": "DEFAULT"}
 def test_certificates_need_the_same_mapping_rules_as_on_the_brokers(
     own: dict[str, str], brokers: dict[str, str]
 ) -> None:
-    with pytest.raises(ConfigurationError, match="configure the gateway with the same rules"):
+    with pytest.raises(ConfigurationError, match="configure the gateway with the same value"):
         check_gateway({**CERTIFICATES, **own}, KAFKAS, brokers=brokers)
+
+
+CLAIM = "sasl.oauthbearer.sub.claim.name"
+TOKEN_LOGINS = {**SETTINGS, "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER"}
+
+
+@pytest.mark.parametrize(
+    ("own", "brokers"),
+    [
+        ({}, {CLAIM: "email"}),
+        ({CLAIM: "upn"}, {CLAIM: "email"}),
+        ({CLAIM: "email"}, {CLAIM: "sub"}),
+        ({}, {f"listener.name.clients.{CLAIM}": ""}),
+    ],
+)
+def test_tokens_need_the_claim_of_the_brokers(own: dict[str, str], brokers: dict[str, str]) -> None:
+    """A client could have the rights of another principal."""
+    with pytest.raises(ConfigurationError, match=r"the brokers have sasl\.oauthbearer\.sub\.claim\.name="):
+        check_gateway({**TOKEN_LOGINS, **own}, KAFKAS, brokers=brokers)
+    check_gateway({**SETTINGS, **own}, KAFKAS, brokers=brokers)
+    check_gateway({**FILE, **own, "sasl.enabled.mechanisms": "OAUTHBEARER"}, KAFKAS, brokers=brokers)
+
+
+@pytest.mark.parametrize(
+    ("own", "brokers"),
+    [
+        ({}, {}),
+        ({}, {CLAIM: "sub"}),
+        ({CLAIM: "email"}, {CLAIM: "email"}),
+        ({CLAIM: "email"}, {f"listener.name.clients.{CLAIM}": ""}),
+    ],
+)
+def test_tokens_with_the_claim_of_the_brokers(own: dict[str, str], brokers: dict[str, str]) -> None:
+    check_gateway({**TOKEN_LOGINS, **own}, KAFKAS, brokers=brokers)
 
 
 BUILDER = "principal.builder.class"
