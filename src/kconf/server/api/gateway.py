@@ -29,7 +29,7 @@ from kconf.util.slices import in_slices
 
 T = TypeVar("T")
 _unanswered: Final = RateLimitedLogger(getLogger(__name__))
-_TIMEOUT: Final = 5.0  # seconds
+_TIMEOUT: Final = 10.0  # seconds; enough for two brokers (upstream/client.py)
 
 
 class _LeadersUnknown(Exception):

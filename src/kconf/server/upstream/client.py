@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUT: Final = 10.0  # seconds
-_OF_ANY: Final = 2.5  # seconds for a response that another broker can also give
+_OF_ANY: Final = 5.0  # seconds for a response that another broker can also give
 _MISSING: Final = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response of the broker does not contain it")
 
 
