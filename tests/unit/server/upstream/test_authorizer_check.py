@@ -28,7 +28,7 @@ from tests.unit.client.fake import KAFKA_43, FakeBroker
 
 TOPIC = Resource.topic("t")
 CHANGE = {TOPIC: [AlterConfigOp(OpType.SET, "retention.ms", "1")]}
-REFUSED = r"authorizer now.*was not sent|could not be reached just now"
+REFUSED = r"authorizer now.*was not sent|the last attempt to connect failed"
 LIST_GROUPS = request(BY_NAME["ListGroups"], 4, 0, "someone", ListGroupsRequest())[LENGTH.size :]
 
 
