@@ -32,7 +32,7 @@ from kconf.errors import (
 )
 from kconf.model.journal import AuditEntry, Change, Revision
 from kconf.model.membership import ClusterMember, ClusterMembers
-from kconf.model.plan import PendingCommit, Refusals
+from kconf.model.plan import PendingCommit, Place, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN, JournalReader, PassedOn, Polling, Publish, UnknownParts, find_conflict
@@ -308,7 +308,7 @@ class UpstreamStore:
         conflicts = [find_conflict(each.guards, self._recorder.changed) for each in batch]
         ready = [each for each, found in zip(batch, conflicts, strict=True) if found is None]
         failures = self._send(ready, held) if ready else {}
-        places = [names_of(each) | set(map(place_of, each.operations)) for each in batch]
+        places: list[set[Place]] = [{*names_of(each), *map(place_of, each.operations)} for each in batch]
         return [
             found or PassedOn({place: failures[place] for place in mine & failures.keys()})
             for mine, found in zip(places, conflicts, strict=True)
