@@ -1,4 +1,4 @@
-"""DescribeConfigs v4 of one topic, all its keys, plain and with synonyms and documentation."""
+"""DescribeConfigs of one topic, all its keys, plain and with synonyms and documentation."""
 
 from __future__ import annotations
 

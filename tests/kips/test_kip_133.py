@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kconf.protocol.apis import BY_NAME
 from tests.policies import recorder
 from tests.support.admin import (
     BROKER,
@@ -172,7 +173,7 @@ def test_describe_errors_are_reported_per_resource(admin: Admin, topic: str) -> 
 
 def test_a_sensitive_value_never_leaves(admin: Admin, server: KconfProcess) -> None:
     """DescribeConfigs Response and Rejected Alternatives 1: sensitive data is marked and never returned."""
-    for version in range(5):
+    for version in range(BY_NAME["DescribeConfigs"].max + 1):
         password = admin.entries((BROKER, "1"), version=version)["ssl.key.password"]
         assert (password.value, password.is_sensitive) == (None, True)
         assert [each.value for each in password.synonyms] == ([None] if version else [])

@@ -30,7 +30,7 @@ class Counters:
         self.connections = 0
         self.failed_logins = 0
         self.failed_handshakes = 0  # TLS handshakes; also counted as failed logins
-        self.rejected_connections = 0  # connections beyond max.connections.per.ip
+        self.rejected_connections = 0  # connections refused because of a limit
         self.invalid_requests = 0  # connections closed because of an invalid request
         self.idle_connections = 0  # connections closed after connections.max.idle.ms
         self.fast_path = 0  # DescribeConfigs requests answered by the fast path

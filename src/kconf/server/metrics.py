@@ -72,7 +72,7 @@ class ServerCollector(Collector):
         )
         yield CounterMetricFamily(
             "kconf_connections_rejected",
-            "Connections rejected because of a limit on their IP address.",
+            "Connections rejected because of a limit on connections.",
             counted.rejected_connections,
         )
         yield CounterMetricFamily(

@@ -23,7 +23,7 @@ from kconf.util.yaml.reader import YamlNode, suggestion
 
 KINDS: Final = (USER, CLIENT_ID, IP)
 QUOTA_FIELDS: Final = (*(field for kind in KINDS for field in (kind, f"{kind}-default")), "limits")
-MECHANISMS: Final = {each.word: each for each in (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)}
+MECHANISMS: Final = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
 CREDENTIAL_FIELDS: Final = ("iterations", "passwordFrom")
 ACL_FIELDS: Final = ("principal", "resource", "pattern", "operations", "permission", "host")
 ACL_TYPES: Final = {
