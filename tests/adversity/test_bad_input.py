@@ -91,7 +91,7 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(line: Line,
 
 
 @pytest.mark.parametrize("size", [-1, -2, -32768], ids=str)
-def test_a_client_id_of_negative_length_is_null(line: Line, size: int) -> None:
+def test_a_client_id_of_negative_length_is_read_as_null(line: Line, size: int) -> None:
     """As in Kafka. Two different requests of such a client must not get the same cached response."""
     for keys in (["retention.ms"], ["segment.ms"], ["retention.ms"]):
         asked = frame(*DESCRIBE, _describe(keys), client_id=None)[14:]
@@ -124,7 +124,7 @@ def test_unknown_tags_are_skipped(line: Line) -> None:
     assert values(read(*DESCRIBE, line.receive(), correlation=9))["cleanup.policy"] == "delete"
 
 
-def test_bytes_after_a_request_are_not_changed(line: Line) -> None:
+def test_surplus_bytes_after_a_request_body_are_ignored(line: Line) -> None:
     asked = describing(topic("orders"))[4:] + b"surplus"
     line.send(LENGTH.pack(len(asked)) + asked)
 
@@ -147,7 +147,7 @@ def test_hostile_lengths_in_a_request_close_the_connection_and_allocate_nothing(
     assert memory(kconf) < before + 8 * MB
 
 
-def test_more_elements_than_a_request_may_have_close_the_connection(kconf: KconfProcess, line: Line) -> None:
+def test_a_request_with_too_many_elements_closes_the_connection(kconf: KconfProcess, line: Line) -> None:
     before = memory(kconf)
     body = struct.pack(">i", 2_000_000) + b"\x02\x00\x00\xff\xff\xff\xff" * 2_000_000
     line.send(LENGTH.pack(10 + len(body)) + HEAD.pack(32, 0, 1, -1) + body)
@@ -187,7 +187,7 @@ def test_a_valid_frame_of_almost_100_mb_is_answered(kconf: KconfProcess, line: L
     assert _settles(kconf, before + 16 * MB)
 
 
-def test_others_are_served_while_100_mb_come_in(kconf: KconfProcess, line: Line) -> None:
+def test_other_clients_are_served_while_100_mb_arrive(kconf: KconfProcess, line: Line) -> None:
     line.send(LENGTH.pack(LARGEST), HEAD.pack(33, 0, 1, -1))
     with Line(kconf) as other:
         for _ in range(90):
@@ -196,7 +196,7 @@ def test_others_are_served_while_100_mb_come_in(kconf: KconfProcess, line: Line)
             assert len(values(read(*DESCRIBE, other.receive()))) > 300
 
 
-def test_the_limit_of_a_frame_is_the_servers_own_setting() -> None:
+def test_socket_request_max_bytes_limits_the_size_of_a_frame() -> None:
     with KconfProcess(args=["--override", "socket.request.max.bytes=1000"]) as kconf:
         asked = describing(topic("orders"))[4:]
         with Line(kconf) as line:
@@ -228,7 +228,7 @@ def test_tls_is_not_answered(line: Line) -> None:
     assert line.is_closed()
 
 
-def test_every_api_of_ours_is_served_and_no_other_key_is_read(kconf: KconfProcess, line: Line) -> None:
+def test_every_server_api_is_advertised_and_other_keys_close_the_connection(kconf: KconfProcess, line: Line) -> None:
     served = {each.api_key for each in line.ask("ApiVersions", 4, ApiVersionsRequest("test", "1")).api_keys}
 
     tokens = "CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken"
@@ -240,7 +240,7 @@ def test_every_api_of_ours_is_served_and_no_other_key_is_read(kconf: KconfProces
             assert other.is_closed(), key
 
 
-def test_a_connection_reset_in_the_middle_does_no_harm(kconf: KconfProcess) -> None:
+def test_reset_connections_do_not_affect_later_ones(kconf: KconfProcess) -> None:
     for _ in range(50):
         with Line(kconf) as rude:
             rude.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

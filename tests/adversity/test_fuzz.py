@@ -86,7 +86,7 @@ FEW = 8_000
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.faults)], ids=["few", "many"])
-def test_corrupted_frames_do_no_harm(pytestconfig: pytest.Config, few: bool) -> None:
+def test_the_server_survives_corrupted_frames_and_serves_others(pytestconfig: pytest.Config, few: bool) -> None:
     wanted = FEW if few else pytestconfig.getoption("--fuzz-frames")
     frames = Spoiler(seed=wanted).frames()
     with (

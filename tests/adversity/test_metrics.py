@@ -45,7 +45,7 @@ def _figures(kconf: KconfProcess) -> dict[str, float]:
     }
 
 
-def test_figures_move_as_they_should(kconf: KconfProcess) -> None:
+def test_metrics_count_requests_connections_and_changes(kconf: KconfProcess) -> None:
     before = _figures(kconf)
     with Line(kconf) as line:
         for _ in range(5):
@@ -81,7 +81,7 @@ def test_figures_move_as_they_should(kconf: KconfProcess) -> None:
     assert after["process_open_fds"] > 0
 
 
-def test_health_has_identity_and_state(kconf: KconfProcess) -> None:
+def test_health_shows_version_node_store_and_cluster(kconf: KconfProcess) -> None:
     health = json.loads(_get(kconf, "/health"))
 
     assert health["status"] == "ok"
@@ -104,7 +104,7 @@ def test_other_paths_and_methods_are_refused(kconf: KconfProcess, path: str, met
     assert refused.value.code == status
 
 
-def test_a_question_mark_and_head_lines_do_not_matter(kconf: KconfProcess) -> None:
+def test_a_query_string_in_the_path_is_ignored(kconf: KconfProcess) -> None:
     assert b"kconf_revision" in _get(kconf, "/metrics?debug=1")
 
 
@@ -113,7 +113,7 @@ def test_a_question_mark_and_head_lines_do_not_matter(kconf: KconfProcess) -> No
     [b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x00\xff" * 4096, b"GET /" + b"x" * 100_000, b"GET /metrics HTTP/1.1\r\n" * 5],
     ids=["nothing", "an empty line", "no path", "noise", "a long path", "no end"],
 )
-def test_bad_requests_do_no_harm(kconf: KconfProcess, said: bytes) -> None:
+def test_health_is_ok_after_bad_requests(kconf: KconfProcess, said: bytes) -> None:
     assert kconf.metrics_url is not None
     where = urlsplit(kconf.metrics_url)
     with socket.create_connection((where.hostname, where.port or 0), timeout=60) as line:

@@ -95,7 +95,7 @@ def test_a_bad_start_is_refused_with_one_message(scene: Scene, word: str, tmp_pa
 @pytest.mark.parametrize(
     "options", [["--node-id", "one"], ["--log-level", "LOUD"], ["--nonsense"], ["--override"]], ids=" ".join
 )
-def test_a_bad_option_is_a_matter_of_usage(options: Sequence[str], tmp_path: Path) -> None:
+def test_an_invalid_option_is_a_usage_error(options: Sequence[str], tmp_path: Path) -> None:
     said, status = _serve(tmp_path, *options)
 
     _is_a_sentence(said.replace("kconf serve: ", "kconf: ", 1), "kconf serve --help")
@@ -105,7 +105,7 @@ def test_a_bad_option_is_a_matter_of_usage(options: Sequence[str], tmp_path: Pat
 @pytest.mark.parametrize(
     "key", ["authorizer.class.name", "alter.config.policy.class.name", "create.topic.policy.class.name"]
 )
-def test_a_class_that_is_not_there_stops_the_start(key: str, tmp_path: Path) -> None:
+def test_a_missing_class_prevents_the_start(key: str, tmp_path: Path) -> None:
     """Starting without it would allow access that the file forbids."""
     said, status = _serve(tmp_path, "--override", f"{key}=org.example.Missing")
 

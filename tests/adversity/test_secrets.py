@@ -164,7 +164,7 @@ def _rows(file: Path) -> Iterator[tuple[str, str]]:
         db.close()
 
 
-def test_the_log_of_all_this_has_no_secret_and_one_line_per_event(kconf: KconfProcess) -> None:
+def test_the_log_has_one_line_per_event_and_no_secret(kconf: KconfProcess) -> None:
     with Line(kconf) as line:
         line.send(b"\x00\x00\x00\x10" + bytes(16))
         assert line.is_closed()

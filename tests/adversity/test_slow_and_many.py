@@ -44,7 +44,7 @@ def _send_until_full(line: Line, data: bytes) -> int:
     return sent
 
 
-def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it_does(kconf: KconfProcess) -> None:
+def test_a_client_that_reads_late_gets_every_response_and_costs_little_memory(kconf: KconfProcess) -> None:
     """10,000 describe requests for all broker configs produce 150 MB of responses."""
     wanted = 10_000
     with Line(kconf) as neighbor, Line(kconf) as slow:
@@ -67,7 +67,7 @@ def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it
     assert memory(kconf) < before + 16 * MB
 
 
-def test_many_clients_that_do_not_read_long_answers_share_them(kconf: KconfProcess) -> None:
+def test_clients_that_do_not_read_share_the_memory_of_equal_responses(kconf: KconfProcess) -> None:
     """A response with 2,000 topics is 3 MB; fifty clients request it ten times each."""
     asked = describing(*(topic(f"many-{number}") for number in range(2000)))
     with Line(kconf) as first:
@@ -224,7 +224,7 @@ def test_a_server_raises_its_limit_of_open_files_to_the_hard_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_small_windows_and_long_answers_go_together(kconf: KconfProcess) -> None:
+def test_a_client_with_a_small_receive_window_gets_long_responses(kconf: KconfProcess) -> None:
     """A client that reads long responses slowly gets all of them, and then the next."""
     asked = describing(*(topic(f"many-{number}") for number in range(2000)))
     with Line(kconf) as line:

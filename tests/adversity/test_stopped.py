@@ -38,7 +38,7 @@ def patient() -> Iterator[KconfProcess]:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -> None:
+def test_a_server_stopped_under_load_acknowledges_every_committed_change(sign: signal.Signals) -> None:
     writers = [Writer(number) for number in range(8)]
     with KconfProcess() as kconf:
         with Line(kconf) as line:
@@ -57,7 +57,7 @@ def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -
         assert complaints(kconf) == []
 
 
-def test_a_stop_answers_what_was_read_before_it() -> None:
+def test_a_stopping_server_answers_every_request_that_it_has_read() -> None:
     """300 alterations sent in one write are read together and committed one after the other."""
     with KconfProcess() as kconf, Line(kconf) as line:
         create(line, "orders")

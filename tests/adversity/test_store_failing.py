@@ -124,7 +124,7 @@ def test_every_change_gets_a_timeout_error_and_nothing_has_changed(error: Except
     _with_service(test)
 
 
-def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_writer_continues_when_changes_of_the_store_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
     async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders"))
         store.error = RuntimeError("a bug of the store")
@@ -141,8 +141,7 @@ def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptur
     _with_service(test)
 
 
-def test_reads_are_answered_as_usual() -> None:
-    """Refusals, dry runs, and alterations that change nothing."""
+def test_refusals_and_no_ops_are_answered_while_the_store_fails() -> None:
 
     async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         store.error = StoreUnavailable("the disk is full")
@@ -263,7 +262,7 @@ def _health(kconf: KconfProcess) -> str:
     return status
 
 
-def test_a_full_disk_refuses_changes_at_once_and_passes() -> None:
+def test_changes_are_refused_while_the_disk_is_full_and_accepted_afterwards() -> None:
     with KconfProcess(args=["--metrics", "127.0.0.1:0"]) as kconf, Line(kconf) as line:
         line.send(creating("a", "b"))
         line.receive()

@@ -39,7 +39,7 @@ def _file(kconf: KconfProcess) -> Path:
     return kconf.directory / "kconf.db"
 
 
-def test_a_deleted_store_acknowledges_nothing_and_is_unhealthy() -> None:
+def test_a_server_whose_store_was_deleted_refuses_changes_and_is_unhealthy() -> None:
     with KconfProcess(args=["--metrics", "127.0.0.1:0"]) as kconf, SyncAdminClient(kconf.bootstrap) as admin:
         admin.create_topics([NewTopic("orders")]).raise_for_failures()
         assert _set(admin, "1") == ErrorCode.NONE
@@ -61,7 +61,7 @@ def test_a_deleted_store_acknowledges_nothing_and_is_unhealthy() -> None:
             kconf.start()
 
 
-def test_damage_that_a_reader_of_the_past_finds_is_reported_as_damage() -> None:
+def test_damage_that_is_found_while_reading_old_revisions_is_reported() -> None:
     with KconfProcess(args=["--metrics", "127.0.0.1:0"]) as kconf:
         with SyncAdminClient(kconf.bootstrap) as admin:
             admin.create_topics([NewTopic("orders")]).raise_for_failures()

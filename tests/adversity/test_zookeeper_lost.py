@@ -22,7 +22,7 @@ TOPICS = ("lost-1", "lost-2", "lost-shared")
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.faults)])
-def test_zookeeper_killed_and_restarted(times: int) -> None:
+def test_no_change_is_lost_when_zookeeper_is_killed_and_restarted(times: int) -> None:
     with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/killed"), 2) as fleet:
         fleet.create(*TOPICS)
         callers = _callers(fleet)
@@ -42,7 +42,7 @@ def test_zookeeper_killed_and_restarted(times: int) -> None:
 
 
 @pytest.mark.faults
-def test_the_leader_of_three_killed(zookeeper_ensemble: Ensemble, chroot: str) -> None:
+def test_no_change_is_lost_when_the_leader_of_three_is_killed(zookeeper_ensemble: Ensemble, chroot: str) -> None:
     with Fleet(zookeeper_ensemble.url(chroot), 2) as fleet:
         fleet.create(*TOPICS)
         callers = _callers(fleet)
@@ -59,7 +59,7 @@ def test_the_leader_of_three_killed(zookeeper_ensemble: Ensemble, chroot: str) -
         _check(fleet, callers)
 
 
-def test_a_session_expired(zookeeper: ZooKeeper, chroot: str) -> None:
+def test_no_change_is_lost_when_a_session_expires(zookeeper: ZooKeeper, chroot: str) -> None:
     with Fleet(zookeeper.url(chroot), 2) as fleet:
         fleet.create(*TOPICS)
         callers = _callers(fleet)
@@ -72,7 +72,7 @@ def test_a_session_expired(zookeeper: ZooKeeper, chroot: str) -> None:
 
 
 @pytest.mark.faults
-def test_a_server_killed(zookeeper: ZooKeeper, chroot: str) -> None:
+def test_no_acknowledged_change_is_lost_when_a_server_is_killed(zookeeper: ZooKeeper, chroot: str) -> None:
     """Its acknowledged changes exist, others are complete or absent, and the other servers notice that it is gone."""
     with Fleet(zookeeper.url(chroot), 2) as fleet:
         fleet.create(*TOPICS)
@@ -87,7 +87,7 @@ def test_a_server_killed(zookeeper: ZooKeeper, chroot: str) -> None:
 
 
 @pytest.mark.parametrize("server_comes_back", [False, pytest.param(True, marks=pytest.mark.faults)])
-def test_a_server_that_starts_or_stops_without_zookeeper(server_comes_back: bool) -> None:
+def test_a_server_can_stop_but_not_start_without_zookeeper(server_comes_back: bool) -> None:
     """A start without ZooKeeper fails with a clear message; a stop without it still ends."""
     with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/alone"), 1) as fleet:
         (server,) = fleet.servers

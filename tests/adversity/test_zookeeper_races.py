@@ -54,7 +54,7 @@ def test_concurrent_appends_of_two_servers_are_all_in_the_list_once(zookeeper_ur
 
 
 @pytest.mark.faults
-def test_a_server_that_stood_still_during_ten_thousand_changes_has_them_all(zookeeper: ZooKeeper, chroot: str) -> None:
+def test_a_server_that_was_paused_for_ten_thousand_changes_has_them_all(zookeeper: ZooKeeper, chroot: str) -> None:
     with Fleet(zookeeper.url(chroot), 3) as fleet:
         topics = [f"still-{number}" for number in range(32)]
         fleet.create(*topics)

@@ -51,7 +51,7 @@ def test_everything_that_was_committed_is_archived_in_order(tmp_path: Path) -> N
     assert_nowhere(tmp_path / "archive", ["hunter2-planted"])
 
 
-def test_the_rest_is_archived_at_shutdown_and_the_next_server_continues(tmp_path: Path) -> None:
+def test_remaining_changes_are_archived_at_shutdown_and_the_next_server_continues(tmp_path: Path) -> None:
     with archiving(tmp_path) as server:
         for turn in range(3):
             with Admin(server.bootstrap) as admin:
@@ -66,7 +66,7 @@ def test_the_rest_is_archived_at_shutdown_and_the_next_server_continues(tmp_path
     assert all(len(part) == 20 for each in spans for part in each)
 
 
-def test_a_change_waits_no_longer_than_the_interval(tmp_path: Path) -> None:
+def test_a_change_is_archived_when_the_interval_ends(tmp_path: Path) -> None:
     with archiving(tmp_path, archive_interval_ms="50") as server, Admin(server.bootstrap) as admin:
         admin.create("orders")
         until(lambda: len(lines(tmp_path)) >= 1)
@@ -74,7 +74,7 @@ def test_a_change_waits_no_longer_than_the_interval(tmp_path: Path) -> None:
         until(lambda: lines(tmp_path)[-1]["after"] == "7")
 
 
-def test_enough_does_not_wait(tmp_path: Path) -> None:
+def test_a_full_segment_is_archived_before_the_interval_ends(tmp_path: Path) -> None:
     with archiving(tmp_path, archive_segment_bytes="3000") as server, Admin(server.bootstrap) as admin:
         until(lambda: "nothing archived yet" in kconf("archive", "status", str(tmp_path)).stdout)
         admin.create("orders")
@@ -83,7 +83,7 @@ def test_enough_does_not_wait(tmp_path: Path) -> None:
         until(lambda: len(names(tmp_path)) >= 2)
 
 
-def test_refusals_and_dry_runs_have_files_of_their_own(tmp_path: Path) -> None:
+def test_refusals_and_dry_runs_are_archived_in_files_of_their_own(tmp_path: Path) -> None:
     with archiving(tmp_path) as server:
         with Admin(server.bootstrap) as admin:
             admin.alter((TOPIC, "none"), ("retention.ms", SET, "hunter2-planted"))
@@ -134,7 +134,7 @@ def test_metrics_show_how_far_the_archive_is_behind(tmp_path: Path) -> None:
     assert state["archive"] == "ok"
 
 
-def test_the_file_may_name_the_archive_too(tmp_path: Path) -> None:
+def test_the_archive_directory_can_be_set_in_server_properties(tmp_path: Path) -> None:
     from tests.support.process import KconfProcess
 
     with KconfProcess(properties={"archive.directory": str(tmp_path)}) as server:

@@ -94,7 +94,7 @@ def test_revisions_that_are_not_archived_are_not_trimmed(tmp_path: Path) -> None
         *(marked(("archive.segment.bytes", each), pytest.mark.full) for each in ("-1", "5s", "1.5", str(2**31))),
     ],
 )
-def test_nonsense_stops_the_start(tmp_path: Path, key: str, text: str) -> None:
+def test_an_invalid_archive_setting_prevents_the_start(tmp_path: Path, key: str, text: str) -> None:
     done = serve(tmp_path, "--archive", str(tmp_path / "a"), "--override", f"{key}={text}")
 
     assert done.returncode == 1

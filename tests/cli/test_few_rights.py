@@ -25,5 +25,5 @@ def pair(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario(pair: Pair, scenario: Callable[[Pair], None]) -> None:
+def test_a_scenario_succeeds(pair: Pair, scenario: Callable[[Pair], None]) -> None:
     scenario(pair)

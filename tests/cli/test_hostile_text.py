@@ -218,7 +218,7 @@ def test_control_characters_are_escaped_in_a_watch(
     assert "\\u001b]0;title" in ran.out
 
 
-def test_every_command_is_here() -> None:
+def test_every_command_is_tested_or_excluded() -> None:
     here = {each.split()[0] for each in (*SHOWING, *OTHERS, "watch")}
 
     assert here | NOT_HERE.keys() == {*COMMANDS, *KAFKA_TOOLS}
@@ -245,7 +245,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(each)
 
 
-def test_cells_of_csv_are_no_formulas_if_that_is_wanted(run: Callable[..., Ran]) -> None:
+def test_csv_cells_are_not_formulas_with_csv_guard(run: Callable[..., Ran]) -> None:
     plain = list(csv.reader(StringIO(run("describe broker:default", "-o", "csv").out)))
     guarded = list(csv.reader(StringIO(run("describe broker:default", "-o", "csv", "--csv-guard").out)))
 
@@ -281,7 +281,7 @@ def _described(asked: Any, version: int) -> DescribeConfigsResponse:
     )
 
 
-def test_a_line_of_kafka_configs_stays_one_line() -> None:
+def test_a_line_break_in_a_value_does_not_break_a_line_of_kafka_configs() -> None:
     """Otherwise a value with a line break would look like another config."""
 
     def described(asked: Any, version: int) -> DescribeConfigsResponse:

@@ -32,7 +32,7 @@ def quotas(server: KconfProcess) -> Quotas:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
+def test_a_scenario_succeeds(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
     scenario(quotas)
 
 
@@ -85,7 +85,7 @@ def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) ->
         ("export --out /nonexistent/quotas.yaml", "cannot be written"),
     ],
 )
-def test_usage_errors(server: KconfProcess, line: str, said: str) -> None:
+def test_invalid_arguments_are_usage_errors(server: KconfProcess, line: str, said: str) -> None:
     done = run_program("quota", *shlex.split(line), "-b", server.bootstrap)
 
     assert done.status == 2, done
@@ -93,7 +93,7 @@ def test_usage_errors(server: KconfProcess, line: str, said: str) -> None:
     assert len(done.err.splitlines()) == 1 or done.err.startswith("usage")
 
 
-def test_no_server_at_the_address() -> None:
+def test_an_unreachable_server_is_reported_with_exit_code_4() -> None:
     done = run_program("quota", "list", "-b", "127.0.0.1:1", "--timeout", "1", "-o", "json")
 
     assert done.status == 4
@@ -170,7 +170,7 @@ def test_a_refusal_of_the_server_is_in_its_row(quotas: Quotas, tmp_path: Path) -
     assert list(second)[-2:] == ["error", "message"]
 
 
-def test_pairs_of_a_file_are_looked_at(quotas: Quotas, tmp_path: Path) -> None:
+def test_what_if_checks_the_pairs_of_a_file(quotas: Quotas, tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("user,client-id\nann,app\nann,\nbob,app\n")
 
@@ -195,7 +195,7 @@ amounts = st.integers(1, 2**53).map(float)
 
 @settings(max_examples=200, deadline=None)
 @given(stored=st.dictionaries(entities, st.fixed_dictionaries({"producer_byte_rate": amounts}), min_size=1, max_size=5))
-def test_names_of_all_kinds_come_back_from_files(
+def test_quotas_of_any_entity_are_read_back_from_a_file(
     tmp_path_factory: pytest.TempPathFactory, stored: dict[QuotaEntity, dict[str, float]]
 ) -> None:
     directory = tmp_path_factory.getbasetemp()
@@ -204,7 +204,7 @@ def test_names_of_all_kinds_come_back_from_files(
         assert {row.entity: row.changes for row in read_quotas(str(directory / name), None)} == stored
 
 
-def test_a_person_sees_the_plan_the_question_and_a_bar(server: KconfProcess, tmp_path: Path) -> None:
+def test_loading_on_a_terminal_shows_the_plan_a_prompt_and_a_progress_bar(server: KconfProcess, tmp_path: Path) -> None:
     """On a terminal, 200 rows need confirmation, and a progress bar follows."""
     path = tmp_path / "q.csv"
     path.write_text("user,producer_byte_rate\n" + "".join(f"bar-{number},1\n" for number in range(200)))

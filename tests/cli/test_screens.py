@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 TELL = "look at it by eye, and write it down with: python -m tests.cli.screens"
 
 
-def test_the_screens_are_as_they_were_seen(tmp_path: Path) -> None:
+def test_the_screens_are_unchanged(tmp_path: Path) -> None:
     wanted = GOLDEN.read_text("utf-8").split("\n\n$ ")
 
     shown = "".join(screens(tmp_path)).split("\n\n$ ")
@@ -42,7 +42,7 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
         yield parser
 
 
-def test_the_help_of_every_command_and_verb_is_whole() -> None:
+def test_the_help_of_every_command_and_verb_has_all_sections() -> None:
     """Like a man page: synopsis, description, options, examples, exit codes, see also."""
     found = list(leaves(parser()))
     assert len(found) > 50
@@ -61,7 +61,7 @@ def test_the_help_of_every_command_and_verb_is_whole() -> None:
         assert -1 not in places, (each.prog, places)
 
 
-def test_pages_that_help_names_exist() -> None:
+def test_pages_and_commands_that_help_names_exist() -> None:
     ends = [ends_of(each)[1] for each in leaves(parser())]
     pages = {page for end in ends for page in re.findall(r"docs/[\w/-]+\.md", end)}
     commands = {name for end in ends for name in re.findall(r"kconf ([\w-]+)", end)}

@@ -130,7 +130,7 @@ def test_an_existing_target_is_refused(left: KconfProcess, target: str) -> None:
     assert again.err.count("\n") == 1
 
 
-def test_a_value_that_cannot_be_unlocked_stops_it(left: KconfProcess, file: str, tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_decrypted_stops_the_copy(left: KconfProcess, file: str, tmp_path: Path) -> None:
     done = run_in_process(main, ["store", "copy", left.store, file])
 
     assert done.status == 1
@@ -193,7 +193,7 @@ def test_a_store_copied_to_zookeeper_and_back_is_the_same(left: KconfProcess, zo
     assert now == [cluster, epoch + 2]
 
 
-def test_a_terminal_sees_how_far_it_is(left: KconfProcess, file: str) -> None:
+def test_progress_is_shown_on_a_terminal(left: KconfProcess, file: str) -> None:
     terminal, other = pty.openpty()
     command = [sys.executable, "-m", "kconf", "store", "copy", left.store, file, "--config", config(left)]
     done = subprocess.run(command, stderr=other, stdout=subprocess.PIPE, text=True, check=True, timeout=60)

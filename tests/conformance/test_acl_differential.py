@@ -100,7 +100,7 @@ def sides(kafka: KafkaBroker) -> Iterator[tuple[Side, Side]]:
         yield made[0], made[1]
 
 
-def test_both_decide_alike(sides: tuple[Side, Side]) -> None:
+def test_kafka_and_kconf_decide_alike(sides: tuple[Side, Side]) -> None:
     dice = random.Random(SEED)
     used: Counter[str] = Counter()
     asked: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from lab.jars import classpath, jar_dir
 OF_3_9 = {"kafka.security.authorizer.AclAuthorizer"}  # also means kconf's authorizer, like its successor
 
 
-def test_every_class_that_may_be_named_is_shipped() -> None:
+def test_every_accepted_class_name_is_in_kafkas_jars() -> None:
     classpath("4.3.1")  # downloads the jars if they are missing
     shipped: set[str] = set()
     for jar in jar_dir("4.3.1").glob("*.jar"):

@@ -62,7 +62,7 @@ def test_requests_about_a_broker_are_sent_to_it(admin: Any, cluster: KafkaCluste
     assert found[brokers[1]]["node.id"].value == "2"
 
 
-def test_a_broker_of_a_cluster_is_altered_by_itself(admin: Any) -> None:
+def test_altering_one_broker_does_not_change_another(admin: Any) -> None:
     second, third = Resource.broker(2), Resource.broker(3)
     value = str(uuid4().int % 9000 + 1000)
     requested = AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", value)
@@ -74,7 +74,7 @@ def test_a_broker_of_a_cluster_is_altered_by_itself(admin: Any) -> None:
     assert other.source is not Source.BROKER
 
 
-def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> None:
+def test_many_topics_are_altered_and_described_through_all_nodes(admin: Any) -> None:
     resources = [Resource.topic(name) for name in topics(admin, 600)]
     requested = [AlterConfigOp(OpType.SET, "retention.ms", "86400000")]
 

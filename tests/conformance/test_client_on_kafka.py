@@ -132,7 +132,7 @@ def test_every_kind_of_resource_is_described(admin: Any, broker: KafkaBroker, to
     assert found[Resource.logger(1)]["root"].source == Source.LOGGER
 
 
-def test_a_failure_is_in_the_place_of_its_resource(admin: Any, topic: str) -> None:
+def test_a_failure_is_returned_for_its_resource_only(admin: Any, topic: str) -> None:
     missing, nobody = Resource.topic(topic + "-missing"), Resource.broker(77)
 
     found = admin.describe_configs([Resource.topic(topic), missing, nobody])
@@ -142,7 +142,7 @@ def test_a_failure_is_in_the_place_of_its_resource(admin: Any, topic: str) -> No
     assert found.failures[nobody].code == ErrorCode.BROKER_NOT_AVAILABLE
 
 
-def test_incremental_alterations(admin: Any, topic: str) -> None:
+def test_values_are_set_appended_and_deleted_incrementally(admin: Any, topic: str) -> None:
     orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
     requests = [
         AlterConfigOp(OpType.SET, "retention.ms", "77"),
@@ -175,7 +175,7 @@ def test_validate_only_changes_nothing(admin: Any, topic: str) -> None:
     assert value(admin, orders, "retention.ms") == "1000"
 
 
-def test_alter_configs_replaces_and_updates(admin: Any, topic: str) -> None:
+def test_alter_configs_replaces_all_values_or_updates_some(admin: Any, topic: str) -> None:
     orders = Resource.topic(topic)
 
     admin.alter_configs({orders: {"segment.ms": "2000"}}).raise_for_failures()
@@ -188,7 +188,7 @@ def test_alter_configs_replaces_and_updates(admin: Any, topic: str) -> None:
     assert value(admin, orders, "segment.ms") == "604800000"
 
 
-def test_broker_values_go_to_that_broker(admin: Any) -> None:
+def test_a_broker_config_is_set_on_that_broker(admin: Any) -> None:
     one = Resource.broker(1)
 
     admin.incremental_alter_configs(
@@ -226,7 +226,7 @@ def test_the_response_to_a_creation_has_the_configs_of_the_topic(admin: Any) -> 
     assert made[name + "-defaults"].num_partitions == 1
 
 
-def test_topics_that_cannot_be_created(admin: Any, topic: str) -> None:
+def test_topics_that_cannot_be_created_have_error_codes(admin: Any, topic: str) -> None:
     requests = [NewTopic(topic), NewTopic("not/a/name"), NewTopic(topic + "-many", 1, 9)]
 
     made = admin.create_topics([*requests, NewTopic(topic + "-dry")], validate_only=True)
@@ -239,7 +239,7 @@ def test_topics_that_cannot_be_created(admin: Any, topic: str) -> None:
     assert topic + "-dry" not in admin.list_topics()
 
 
-def test_topics_are_assigned_and_grown(admin: Any) -> None:
+def test_topics_are_created_with_assignments_and_grown(admin: Any) -> None:
     name = f"client-{uuid4().hex[:12]}"
     admin.create_topics([NewTopic(name, assignment=[(0, [1]), (1, [1])])]).raise_for_failures()
     wait(lambda: name in admin.list_topics())
@@ -353,7 +353,7 @@ def test_without_an_authorizer_there_are_no_acls(admin: Any) -> None:
         admin.describe_acls()
 
 
-def test_many_topics_in_one_call(admin: Any) -> None:
+def test_many_topics_are_created_altered_and_deleted_in_one_call(admin: Any) -> None:
     prefix = f"client-{uuid4().hex[:8]}"
     names = [f"{prefix}-{number}" for number in range(600)]
     resources = [Resource.topic(each) for each in names]
@@ -384,7 +384,7 @@ def test_a_broker_that_restarts_is_found_again(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_controllers_are_administered(kind: str, broker: KafkaBroker) -> None:
+def test_a_client_can_connect_to_controllers(kind: str, broker: KafkaBroker) -> None:
     with driver(kind, bootstrap_controllers=broker.address("CONTROLLER")) as admin:
         found = admin.describe_cluster()
         assert found.controller is not None
@@ -524,7 +524,9 @@ LOGINS: dict[str, Callable[[], Sasl]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mechanism", LOGINS)
-def test_a_login_over_tls(secured: KafkaBroker, certificates: Certificates, kind: str, mechanism: str) -> None:
+def test_every_mechanism_logs_in_over_tls(
+    secured: KafkaBroker, certificates: Certificates, kind: str, mechanism: str
+) -> None:
     address = secured.address("SASL")
     with driver(kind, address, tls=Tls(str(certificates.ca)), sasl=LOGINS[mechanism]()) as admin:
         found = admin.describe_configs([Resource.broker(1)])
@@ -555,7 +557,7 @@ def test_a_wrong_login_is_refused_at_once(secured: KafkaBroker, kind: str, login
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_untrusted_certificate(secured: KafkaBroker, kind: str) -> None:
+def test_an_untrusted_certificate_is_refused(secured: KafkaBroker, kind: str) -> None:
     untrusting = driver(kind, secured.address("SASL"), tls=Tls(), sasl=Plain("alice", "alice-secret"))
 
     with untrusting as admin, pytest.raises(AuthenticationFailed, match=r"certificate of .* is not trusted"):
@@ -606,7 +608,7 @@ def test_a_session_that_ends_is_renewed(secured: KafkaBroker, kind: str) -> None
 
 @pytest.mark.parametrize("store", ["PEM", "inline PEM", "PKCS12", "JKS"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_mutual_tls_from_java_properties(
+def test_java_properties_configure_mutual_tls(
     secured: KafkaBroker, certificates: Certificates, kind: str, store: str
 ) -> None:
     if store == "PKCS12":
@@ -638,7 +640,7 @@ def test_mutual_tls_from_java_properties(
 
 
 @pytest.mark.parametrize("mechanism", LOGINS)
-def test_a_login_from_java_properties(secured: KafkaBroker, certificates: Certificates, mechanism: str) -> None:
+def test_java_properties_configure_a_login(secured: KafkaBroker, certificates: Certificates, mechanism: str) -> None:
     modules = {
         "PLAIN": f'{JAAS}.plain.PlainLoginModule required username="alice" password="alice-secret";',
         "OAUTHBEARER": f'{JAAS}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="alice";',
@@ -661,7 +663,7 @@ def test_a_login_from_java_properties(secured: KafkaBroker, certificates: Certif
         assert admin.settings.timeouts.call == 20
 
 
-def test_oidc_client_credentials_from_java_properties(secured: KafkaBroker, certificates: Certificates) -> None:
+def test_java_properties_configure_oidc_client_credentials(secured: KafkaBroker, certificates: Certificates) -> None:
     """The test's own token endpoint; the broker accepts its tokens."""
 
     class Endpoint(BaseHTTPRequestHandler):

@@ -68,7 +68,7 @@ def steps(both: Pair, command: Sequence[str], environment: dict[str, str] | None
 @pytest.mark.parametrize(
     "version", [each if each in ALWAYS else marked(each, pytest.mark.full) for each in CLIENTS], ids=str
 )
-def test_the_java_admin_of_every_release(both: Pair, classes: Path, version: str) -> None:
+def test_the_java_admin_of_every_release_gets_the_same_responses(both: Pair, classes: Path, version: str) -> None:
     path = f"{classes}:{client_classpath(version)}"
 
     ours, theirs = steps(both, [java(), *QUICK, "-cp", path, "AdminSteps", f"java-{version}"])
@@ -93,14 +93,14 @@ def compared(kconf: Iterable[Step], kafka: Iterable[Step]) -> tuple[Steps, Steps
 
 
 @pytest.mark.parametrize("client", [with_librdkafka, with_kafka_python, with_aiokafka])
-def test_python_clients(both: Pair, client: Callable[[str], Iterable[Step]]) -> None:
+def test_python_clients_get_the_same_responses(both: Pair, client: Callable[[str], Iterable[Step]]) -> None:
     ours, theirs = compared(client(both.kconf.bootstrap), client(both.kafka.bootstrap))
 
     assert ours == theirs
     assert ours["created"] == "2"
 
 
-def test_kafkajs(both: Pair) -> None:
+def test_kafkajs_gets_the_same_responses(both: Pair) -> None:
     modules = node_modules("kafkajs", "2.2.4")
 
     ours, theirs = steps(both, ["node", str(HERE / "node" / "admin_steps.js")], {"NODE_PATH": str(modules)})
@@ -111,7 +111,7 @@ def test_kafkajs(both: Pair) -> None:
 
 
 @pytest.mark.full
-def test_go_clients(both: Pair) -> None:
+def test_go_clients_get_the_same_responses(both: Pair) -> None:
     ours, theirs = steps(both, [str(go_program(HERE / "go"))])
 
     assert ours == theirs

@@ -94,12 +94,16 @@ def _as_it_came(broker: KafkaBroker) -> KafkaBroker:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario_on_431(bare_431: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds_on_4_3_1(
+    bare_431: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]
+) -> None:
     scenario(People(tmp_path, bare_431.bootstrap))
 
 
 @pytest.mark.parametrize("scenario", one_of(KNOWN_TO_39[0], KNOWN_TO_39[1:]), ids=lambda each: str(each.__name__))
-def test_a_scenario_on_392(bare_392: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds_on_3_9_2(
+    bare_392: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]
+) -> None:
     scenario(People(tmp_path, bare_392.bootstrap))
 
 
@@ -111,7 +115,7 @@ def in_zookeeper(zookeeper: ZooKeeper) -> Iterator[KafkaBroker]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("scenario", KNOWN_TO_39, ids=lambda each: str(each.__name__))
-def test_a_scenario_in_zookeeper_mode(
+def test_a_scenario_succeeds_in_zookeeper_mode(
     in_zookeeper: KafkaBroker, tmp_path: Path, scenario: Callable[[People], None]
 ) -> None:
     scenario(People(tmp_path, in_zookeeper.bootstrap))
@@ -120,11 +124,13 @@ def test_a_scenario_in_zookeeper_mode(
 @pytest.mark.parametrize(
     "scenario", one_of(rights_are_added_listed_and_deleted, SCENARIOS), ids=lambda each: str(each.__name__)
 )
-def test_a_scenario_over_sasl_ssl(secured: Secured, tmp_path: Path, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds_over_sasl_ssl(
+    secured: Secured, tmp_path: Path, scenario: Callable[[People], None]
+) -> None:
     scenario(People(tmp_path, secured.bootstrap, secured.properties))
 
 
-def test_a_context_shows_what_is_possible(secured: Secured, kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_context_test_shows_what_the_cluster_supports(secured: Secured, kafka_431: KafkaBroker, tmp_path: Path) -> None:
     people = People(tmp_path, secured.bootstrap, secured.properties)
     here = {each["capability"]: each["result"] for each in people.items("context test")}
     everything = {"connect", "configs", "brokers", "quotas", "scram", "acls", "validate"}

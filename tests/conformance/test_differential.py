@@ -88,7 +88,7 @@ def _duel(settings: Mapping[str, str] | None, score: Score) -> AbstractContextMa
     return duel(settings, score=score, elr_version=0 if settings is None else 1)
 
 
-def test_the_answers_differ_only_where_they_may(run: Run) -> None:
+def test_responses_differ_only_in_accepted_ways(run: Run) -> None:
     if run.score.found:
         pytest.fail(report(run.score.found), pytrace=False)
 
@@ -113,7 +113,7 @@ def test_every_version_that_both_serve_was_sent(run: Run, request: pytest.Fixtur
     assert both - run.score.asked.keys() == set()
 
 
-def test_every_accepted_difference_was_met(run: Run, request: pytest.FixtureRequest) -> None:
+def test_every_accepted_difference_occurred(run: Run, request: pytest.FixtureRequest) -> None:
     """Unused entries must be removed from the list."""
     _whole(request)
 
@@ -132,7 +132,7 @@ def old_run(request: pytest.FixtureRequest) -> Run:
     return done
 
 
-def test_old_versions_differ_from_3_9_only_where_they_may(old_run: Run) -> None:
+def test_old_versions_differ_from_3_9_only_in_accepted_ways(old_run: Run) -> None:
     if old_run.score.found:
         pytest.fail(report(old_run.score.found), pytrace=False)
 

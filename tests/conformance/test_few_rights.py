@@ -43,5 +43,5 @@ def pair(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     "scenario", [*SCENARIOS, blame_says_what_it_could_not_read], ids=lambda each: str(each.__name__)
 )
-def test_a_scenario(pair: Pair, scenario: Callable[[Pair], None]) -> None:
+def test_a_scenario_succeeds(pair: Pair, scenario: Callable[[Pair], None]) -> None:
     scenario(pair)

@@ -37,7 +37,7 @@ def kconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kconf:
     return run
 
 
-def test_the_first_week(secured: Secured, kconf: Kconf, tmp_path: Path) -> None:  # noqa: F811
+def test_the_first_week_needs_only_the_command_and_a_login(secured: Secured, kconf: Kconf, tmp_path: Path) -> None:  # noqa: F811
     # Monday: add a context and test it.
     properties = [f"--property={key}={value}" for key, value in secured.properties.items() if key != "sasl.jaas.config"]
     login = ["--user", "alice", "--password-command", f"cat {tmp_path / 'password'}"]

@@ -47,7 +47,7 @@ def someone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Someone:
     return Someone(tmp_path)
 
 
-def test_the_first_week_with_files_and_a_record(secured: Secured, someone: Someone) -> None:
+def test_the_first_week_with_files_needs_only_the_command(secured: Secured, someone: Someone) -> None:
     _monday(someone, secured)
     _tuesday(someone)
     before = _wednesday(someone)

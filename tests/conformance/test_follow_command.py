@@ -112,7 +112,7 @@ def people(kafka_431: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return found
 
 
-def test_a_day_of_two_tools(people: People, tools: ToolServer, tmp_path: Path) -> None:
+def test_the_past_shown_after_a_day_of_two_tools_is_true(people: People, tools: ToolServer, tmp_path: Path) -> None:
     """Everything shown about the past is compared with the actual changes."""
     day = Day(people, tools, seed=17)
     archive = tmp_path / "archive"

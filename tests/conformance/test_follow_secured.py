@@ -133,7 +133,7 @@ def running(people: People, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("context", ["here", "mutual"])
-def test_the_right_is_given_and_taken_away(people: People, context: str) -> None:
+def test_a_watch_follows_the_log_only_while_it_has_the_right(people: People, context: str) -> None:
     name = a_name()
     people.topics(name)
     grant(people)
@@ -176,7 +176,9 @@ def test_watch_polls_without_the_right_and_reports_it(people: People) -> None:
     assert second.startswith("polling every 0.2 s: ")
 
 
-def test_a_scram_login_and_a_wrong_password(people: People, certificates: Certificates, tmp_path: Path) -> None:
+def test_a_scram_login_follows_the_log_and_a_wrong_password_is_refused(
+    people: People, certificates: Certificates, tmp_path: Path
+) -> None:
     from kconf import Mechanism, scram_upsertion
 
     grant(people, *PRINCIPALS)

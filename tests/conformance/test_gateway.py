@@ -110,7 +110,7 @@ def metrics_of(port: int) -> dict[str, float]:
 OUTSIDE = "kconf_outside_revisions_total"
 
 
-def test_changes_of_all_tools_are_journalled_and_ours_have_an_author(
+def test_changes_of_all_tools_are_journaled_and_those_through_kconf_have_an_author(
     kafka_431: KafkaBroker, tools: ToolServer, topic: str, tmp_path: Path
 ) -> None:
     resource, port = Resource.topic(topic), free_port()
@@ -272,7 +272,9 @@ def test_a_client_that_sends_its_revision_sees_its_change_through_another_gatewa
         assert revision(reader) == revision(writer)
 
 
-def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_every_acknowledged_write_is_in_both_journals_if_a_gateway_is_killed(
+    kafka_431: KafkaBroker, tmp_path: Path
+) -> None:
     """Every acknowledged write is in both journals once, with the same revision; a killed gateway loses nothing."""
     names = [a_name("race") for _ in range(4)]
     acknowledged: dict[tuple[str, str], str] = {}  # the writer by topic and value
@@ -408,7 +410,7 @@ def _journal(admin: SyncAdminClient, names: list[str]) -> list[Line]:
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
-def test_rights_are_the_acls_of_the_cluster(tmp_path: Path) -> None:
+def test_users_of_a_gateway_have_the_rights_of_the_clusters_acls(tmp_path: Path) -> None:
     """The gateway's own account may do everything; its users may do what the cluster's ACLs say."""
     rights = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
     resource = Resource.topic("orders")

@@ -56,10 +56,8 @@ def test_without_brokers_reads_continue_and_changes_are_refused_at_once(kafka: S
         assert [each[0] for each in journal(admin)] == ["1000", "3000"]
 
 
-def test_a_change_that_waits_for_a_broker_that_does_not_respond_is_never_sent(
-    kafka: SeparateNodes, tmp_path: Path
-) -> None:
-    """The outcome of the earlier one is unknown, and both are answered before clients give up."""
+def test_a_change_that_waits_behind_one_without_a_response_is_never_sent(kafka: SeparateNodes, tmp_path: Path) -> None:
+    """The outcome of the change that was sent is unknown. Both callers get an error before they give up."""
     store = tmp_path / "gw.db"
     with (
         gateway(kafka, store) as (address, _),

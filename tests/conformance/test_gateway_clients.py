@@ -40,13 +40,23 @@ def front_392(kafka_392: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize("version", one_of("4.4.0", [each for each in CLIENTS if each != "4.4.0"]), ids=str)
-def test_the_java_admin(kafka_431: KafkaBroker, front: str, classes: Path, version: str) -> None:  # noqa: F811
+def test_the_java_admin_works_through_a_gateway(
+    kafka_431: KafkaBroker,
+    front: str,
+    classes: Path,  # noqa: F811
+    version: str,
+) -> None:
     java_admin(kafka_431, front, classes, version)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("version", CLIENTS)
-def test_the_java_admin_on_392(kafka_392: KafkaBroker, front_392: str, classes: Path, version: str) -> None:  # noqa: F811
+def test_the_java_admin_works_through_a_gateway_of_3_9_2(
+    kafka_392: KafkaBroker,
+    front_392: str,
+    classes: Path,  # noqa: F811
+    version: str,
+) -> None:
     java_admin(kafka_392, front_392, classes, version)
 
 
@@ -62,7 +72,7 @@ def java_admin(kafka: KafkaBroker, front: str, classes: Path, version: str) -> N
     }
 
 
-def test_librdkafka(front: str) -> None:
+def test_librdkafka_works_through_a_gateway(front: str) -> None:
     admin = librdkafka.AdminClient({"bootstrap.servers": front})
     librdkafka.test_set_append_subtract_and_delete_change_only_what_they_name(admin, a_name("rd"))
     librdkafka.test_partitions_can_be_added_but_not_taken_away(admin, a_name("rd"))
@@ -73,19 +83,21 @@ def test_librdkafka(front: str) -> None:
     [each if each is one_topic_is_changed_at_once else marked(each, pytest.mark.full) for each in SCENARIOS],
     ids=lambda each: each.__name__,
 )
-def test_commands(scenario: Callable[[People], None], front: str, tmp_path: Path) -> None:
+def test_commands_work_through_a_gateway(scenario: Callable[[People], None], front: str, tmp_path: Path) -> None:
     scenario(People(tmp_path, front))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("scenario", KNOWN_TO_39, ids=lambda each: each.__name__)
-def test_commands_on_392(scenario: Callable[[People], None], front_392: str, tmp_path: Path) -> None:
+def test_commands_work_through_a_gateway_of_3_9_2(
+    scenario: Callable[[People], None], front_392: str, tmp_path: Path
+) -> None:
     scenario(People(tmp_path, front_392))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_kafkajs_and_go(release: str, request: pytest.FixtureRequest) -> None:
+def test_kafkajs_and_go_clients_get_the_same_responses(release: str, request: pytest.FixtureRequest) -> None:
     kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
     address: str = request.getfixturevalue("front" if release == "4.3.1" else "front_392")
     both: Any = SimpleNamespace(kconf=SimpleNamespace(bootstrap=address), kafka=kafka)

@@ -108,12 +108,12 @@ def test_killed_between_every_two_steps_of_a_change(
     assert sorted(records(kafka_431, topic)) == sorted(done)
 
 
-def test_a_change_that_an_interrupted_request_may_have_made_too_has_no_author(
+def test_a_change_that_an_interrupted_request_may_also_have_made_has_no_author(
     kafka_431: KafkaBroker,
     topic: str,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """It may have arrived late. The same person for the same reason is the author in either case."""
+    """The interrupted request may have arrived late, so either of the two requests may have made the change."""
     store, resource = tmp_path / "gw.db", Resource.topic(topic)
     with crashing(kafka_431, store, "intended", polls=False) as (admin, process):
         admin.incremental_alter_configs({resource: setting(11)}, reason="first").raise_for_failures()

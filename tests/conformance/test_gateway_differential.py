@@ -18,7 +18,7 @@ SHORT, LONG = range(1, 2), range(2, 12)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("version", one_of("4.3.1", ["3.9.2"]))
 @pytest.mark.parametrize("rounds", [SHORT, pytest.param(LONG, marks=pytest.mark.full)], ids=["short", "long"])
-def test_the_answers_of_a_gateway_are_those_of_its_cluster(version: str, rounds: range) -> None:
+def test_a_gateway_returns_the_same_responses_as_its_cluster(version: str, rounds: range) -> None:
     score = Score()
     with KafkaBroker(version) as kafka, front_duel(kafka, score) as pair:
         await_coordinators(pair.kafka)

@@ -143,7 +143,7 @@ def test_users_log_in_with_their_own_passwords(
             assert not [form for form in (secret, secret.hex().encode(), b64encode(secret)) if form in data], name
 
 
-def test_it_takes_a_setting(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_scram_logins_need_a_setting(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     words = ["--upstream", kafka_431.bootstrap, "--controllers", kafka_431.address("CONTROLLER")]
     words += ["--store", f"sqlite:///{tmp_path / 'gw.db'}", "--listen", "SASL_PLAINTEXT://127.0.0.1:0"]
     words += ["--override", "sasl.enabled.mechanisms=SCRAM-SHA-512"]

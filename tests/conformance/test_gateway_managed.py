@@ -134,11 +134,13 @@ def failed_start(kafka: KafkaBroker, tmp_path: Path, *controllers: str) -> str:
     return done.stderr.splitlines()[-1]
 
 
-def test_controllers_that_cannot_be_reached_stop_the_start(kafka: KafkaBroker, tmp_path: Path) -> None:
+def test_unreachable_controllers_prevent_the_start(kafka: KafkaBroker, tmp_path: Path) -> None:
     assert "cannot connect to 127.0.0.1" in failed_start(kafka, tmp_path, "--controllers", f"127.0.0.1:{free_port()}")
 
 
-def test_controllers_that_deny_the_log_stop_the_start(kafka: KafkaBroker, account: Path, tmp_path: Path) -> None:
+def test_controllers_that_deny_access_to_the_log_prevent_the_start(
+    kafka: KafkaBroker, account: Path, tmp_path: Path
+) -> None:
     controllers = ("--controllers", kafka.address("LOGGED"), "--controller-properties", str(account))
     error = failed_start(kafka, tmp_path, *controllers)
     assert error.startswith("kconf: following the metadata log requires CLUSTER_ACTION on the cluster")

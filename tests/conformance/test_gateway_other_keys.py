@@ -19,7 +19,9 @@ OLDER = ("tests.support.older_gateway",)
 
 
 @pytest.mark.parametrize("polls", [False, True], ids=["log", "polls"])
-def test_their_responses_are_those_of_the_brokers(kafka_431: KafkaBroker, tmp_path: Path, polls: bool) -> None:
+def test_keys_that_kconf_does_not_know_are_described_as_by_the_brokers(
+    kafka_431: KafkaBroker, tmp_path: Path, polls: bool
+) -> None:
     topic, broker = Resource.topic(a_name("keys")), Resource.broker(kafka_431.node_id)
     resources = [topic, broker, Resource.brokers(), Resource(ResourceType.GROUP, a_name("group"))]
     key, of_broker = "segment.index.bytes", "log.cleaner.backoff.ms"

@@ -35,8 +35,8 @@ pytestmark = pytest.mark.faults
     ],
     ids=["same epoch", "older epoch"],
 )
-def test_a_cluster_with_another_log_is_named_and_nothing_is_sent(restarts: int, reason: str, tmp_path: Path) -> None:
-    """Its reads are those of the former cluster, and a restart of the gateway gives the same reason."""
+def test_a_cluster_with_another_log_is_reported_and_gets_no_changes(restarts: int, reason: str, tmp_path: Path) -> None:
+    """Reads still return the state of the former cluster, and a restart of the gateway fails for the same reason."""
     store, port = tmp_path / "gw.db", free_port()
     with KafkaBroker() as kafka:
         with SyncAdminClient(kafka.bootstrap) as direct:

@@ -42,7 +42,7 @@ def overrides(settings: Mapping[str, str]) -> list[str]:
     return [each for key, value in settings.items() for each in ("--override", f"{key}={value}")]
 
 
-def test_without_rights_of_its_own_a_gateway_does_not_start(kafka: KafkaBroker, tmp_path: Path) -> None:
+def test_a_gateway_without_acls_of_its_own_does_not_start(kafka: KafkaBroker, tmp_path: Path) -> None:
     said = {"authorizer.class.name": AUTHORIZER, "super.users": "User:root", "allow.everyone.if.no.acl.found": "false"}
     command = [sys.executable, "-m", "kconf", "serve", "--upstream", kafka.bootstrap, "--listen", "127.0.0.1:0"]
     place = ["--controllers", kafka.address("CONTROLLER"), "--store", f"sqlite:///{tmp_path / 'no.db'}"]
@@ -55,7 +55,7 @@ def test_without_rights_of_its_own_a_gateway_does_not_start(kafka: KafkaBroker, 
 
 
 @pytest.mark.parametrize("polls", [False, True], ids=["log", "polls"])
-def test_the_gateways_own_acls_decide_and_are_read_again(kafka: KafkaBroker, tmp_path: Path, polls: bool) -> None:
+def test_the_gateways_own_acls_decide_and_are_reloaded(kafka: KafkaBroker, tmp_path: Path, polls: bool) -> None:
     file = tmp_path / "acls.yaml"
     file.write_text(ACLS)
     options = overrides({**LOGIN, "gateway.acl.file": str(file), "super.users": "User:ANONYMOUS"})

@@ -71,7 +71,7 @@ def test_a_group_is_described_altered_and_deleted_through_the_gateway(
         (TRANSACTIONS, ["find-hanging", "--broker-id", "1"]),
     ],
 )
-def test_tools_show_what_they_show_of_the_cluster(
+def test_tools_print_the_same_through_the_gateway(
     kafka_431: KafkaBroker, front: str, own_tools: ToolServer, main: str, words: list[str]
 ) -> None:
     ours, theirs = (

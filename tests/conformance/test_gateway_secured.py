@@ -124,7 +124,9 @@ def test_the_commands_do_the_same_over_tls_and_with_rights(
         [(with_aiokafka, "bob"), *((each, "alice") for each in (with_librdkafka, with_kafka_python, with_aiokafka))],
     ),  # librdkafka 2.16 crashes if a broker denies it an election
 )
-def test_python_clients(client: Callable[[str, PlainLogin], Iterable[Step]], user: str, both: Both) -> None:
+def test_python_clients_get_the_same_responses(
+    client: Callable[[str, PlainLogin], Iterable[Step]], user: str, both: Both
+) -> None:
     login, at = both.login(user), both.addresses
     both.same(*compared(client(at.kconf.bootstrap, login), client(at.kafka.bootstrap, login)))
 
@@ -132,7 +134,13 @@ def test_python_clients(client: Callable[[str, PlainLogin], Iterable[Step]], use
 @pytest.mark.full
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("version", CLIENTS)
-def test_the_java_admin(version: str, user: str, both: Both, classes: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_java_admin_gets_the_same_responses(
+    version: str,
+    user: str,
+    both: Both,
+    classes: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     path = f"{classes}:{client_classpath(version)}"
     login = f"-Dsteps.properties={both.java_properties(user, tmp_path)}"
     both.same(*steps(both.addresses, [java(), *QUICK, login, "-cp", path, "AdminSteps", a_name("java")]))
@@ -140,11 +148,11 @@ def test_the_java_admin(version: str, user: str, both: Both, classes: Path, tmp_
 
 @pytest.mark.full
 @pytest.mark.parametrize("user", USERS)
-def test_kafkajs(user: str, both: Both) -> None:
+def test_kafkajs_gets_the_same_responses(user: str, both: Both) -> None:
     environment = {"NODE_PATH": str(node_modules("kafkajs", "2.2.4")), **both.environment(user)}
     both.same(*steps(both.addresses, ["node", str(HERE / "node" / "admin_steps.js")], environment))
 
 
 @pytest.mark.full
-def test_go_clients(both: Both) -> None:
+def test_go_clients_get_the_same_responses(both: Both) -> None:
     both.same(*steps(both.addresses, [str(go_program(HERE / "go"))], both.environment("alice")))

@@ -104,8 +104,8 @@ def options(kafka: KafkaBroker, directory: Path, rights: Mapping[str, str] = ALL
     return words + [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
 
 
-def test_the_person_acts(secured: KafkaBroker, tmp_path: Path) -> None:
-    """The gateway's own account may not change anything: changes are made as its users, with their ACLs."""
+def test_changes_are_made_as_the_user_and_with_its_acls(secured: KafkaBroker, tmp_path: Path) -> None:
+    """The gateway's own account may not change anything."""
     orders, payments = Resource.topic("orders"), Resource.topic("payments")
     quota = QuotaEntity.of({"user": "alice"})
     with gateway(secured, tmp_path / "gw.db", *options(secured, tmp_path), listen=False) as (address, _):
@@ -200,8 +200,7 @@ def test_a_gateway_renews_and_removes_the_tokens_of_its_users(secured: KafkaBrok
             assert refused == codes
 
 
-def test_what_a_token_cannot_do(secured: KafkaBroker) -> None:
-    """With a token, a super user may do everything except create tokens."""
+def test_a_super_user_with_a_token_may_do_everything_except_create_tokens(secured: KafkaBroker) -> None:
     with SyncAdminClient(secured.address("SASL"), sasl=Scram("gateway", "gateway", SCRAM)) as service:
         token = service._send(CreateDelegationToken("User:root"))
     sasl = Scram(token.id, token.password, SCRAM, token_auth=True)

@@ -29,7 +29,7 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds_and_its_journal_has_no_secret(people: People, scenario: Callable[[People], None]) -> None:
     scenario(people)
 
     files = [each for each in (people.directory / "journal").rglob("*") if each.is_file()]
@@ -44,7 +44,7 @@ def test_a_watch_polls_and_reports_its_cost(people: People) -> None:
     assert "--every" in people("watch topic:x", status=2).err
 
 
-def test_without_a_record_there_is_no_past(people: People) -> None:
+def test_history_without_a_journal_is_refused(people: People) -> None:
     people.add_context("here")
 
     told = people.whole("history topic:x", status=2)

@@ -101,12 +101,12 @@ def alter(resource: dict[str, Any], *ops: tuple[str, str, str | None], dry: bool
     return "incrementalAlterConfigs", {"resources": [{**resource, "ops": requests}], "validateOnly": dry}
 
 
-def test_the_cluster_is_described_alike(both: Both) -> None:
+def test_the_cluster_is_described_as_by_kafka(both: Both) -> None:
     both.check("describeCluster", {})
     both.check("describeCluster", {"authorizedOperations": True})
 
 
-def test_a_topics_life(both: Both, topic: str) -> None:
+def test_a_topic_is_created_grown_and_deleted_as_in_kafka(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic, partitions=2, configs={"retention.ms": "5000"})]})
     both.check("describeTopics", {"topics": [topic], "authorizedOperations": True})
     both.check("listTopics", {})
@@ -126,7 +126,7 @@ def test_creating_returns_partitions_replication_factor_and_configs(both: Both, 
     assert topic not in both.check("listTopics", {})
 
 
-def test_topics_that_cannot_be(both: Both, topic: str) -> None:
+def test_invalid_topics_are_refused_as_in_kafka(both: Both, topic: str) -> None:
     requests = [
         new("bad name"),
         new(""),
@@ -151,7 +151,7 @@ def test_topics_that_cannot_be(both: Both, topic: str) -> None:
         assert all("error" in each for each in said.values())
 
 
-def test_an_existing_topic(both: Both, topic: str) -> None:
+def test_creating_an_existing_topic_fails_as_in_kafka(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic)]})
     both.check("describeTopics", {"topics": [topic]})
 
@@ -161,7 +161,7 @@ def test_an_existing_topic(both: Both, topic: str) -> None:
     both.check("deleteTopics", {"topics": [topic]})
 
 
-def test_partitions_that_cannot_be(both: Both, topic: str) -> None:
+def test_invalid_partitions_are_refused_as_in_kafka(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic, partitions=2)]})
     both.check("describeTopics", {"topics": [topic]})
     for requested in (
@@ -194,7 +194,7 @@ def test_topics_are_found_and_deleted_by_id(both: Both, topic: str) -> None:
     assert again[made["topicId"]]["error"] == "UnknownTopicIdException"
 
 
-def test_a_topics_configuration(both: Both, topic: str) -> None:
+def test_topic_configs_are_altered_and_described_as_in_kafka(both: Both, topic: str) -> None:
     place = of_topic(topic)
     both.check("createTopics", {"topics": [new(topic, configs={"retention.ms": "5000"})]})
     both.check(*describe(place, documentation=True))
@@ -218,7 +218,7 @@ def test_a_topics_configuration(both: Both, topic: str) -> None:
     both.check("deleteTopics", {"topics": [topic]})
 
 
-def test_alterations_of_topics_that_cannot_be(both: Both, topic: str) -> None:
+def test_invalid_topic_alterations_are_refused_as_in_kafka(both: Both, topic: str) -> None:
     place = of_topic(topic)
     both.check("createTopics", {"topics": [new(topic, configs={"retention.ms": "5000"})]})
     both.check(*describe(place))
@@ -242,7 +242,7 @@ def test_alterations_of_topics_that_cannot_be(both: Both, topic: str) -> None:
     both.check("deleteTopics", {"topics": [topic]})
 
 
-def test_several_resources_in_one_call(both: Both, topic: str) -> None:
+def test_errors_of_several_resources_are_those_of_kafka(both: Both, topic: str) -> None:
     other = f"{topic}-other"
     both.check("createTopics", {"topics": [new(topic), new(other)]})
     both.check("describeTopics", {"topics": [topic, other]})
@@ -263,7 +263,7 @@ def test_several_resources_in_one_call(both: Both, topic: str) -> None:
     both.check("deleteTopics", {"topics": [topic, other]})
 
 
-def test_a_brokers_configuration(both: Both, topic: str) -> None:
+def test_broker_configs_are_altered_and_described_as_in_kafka(both: Both, topic: str) -> None:
     both.check("createTopics", {"topics": [new(topic)]})
     both.check("describeTopics", {"topics": [topic]})
     both.check(*describe(BROKER, documentation=True))
@@ -282,7 +282,7 @@ def test_a_brokers_configuration(both: Both, topic: str) -> None:
     both.check("deleteTopics", {"topics": [topic]})
 
 
-def test_alterations_of_brokers_that_cannot_be(both: Both) -> None:
+def test_invalid_broker_alterations_are_refused_as_in_kafka(both: Both) -> None:
     for call in (
         alter(BROKER, ("SET", "broker.id", "5")),
         alter(BROKER, ("SET", "log.retention.hours", "5")),
@@ -303,7 +303,7 @@ def test_alterations_of_brokers_that_cannot_be(both: Both) -> None:
     both.check(*describe(BROKERS))
 
 
-def test_loggers(both: Both) -> None:
+def test_logger_levels_are_altered_as_in_kafka(both: Both) -> None:
     place = {"type": "BROKER_LOGGER", "name": "1"}
     for call in (
         alter(place, ("SET", "root", "WARN")),
@@ -321,7 +321,7 @@ def test_loggers(both: Both) -> None:
     assert comparable(kconf["root"]) == comparable(kafka["root"])
 
 
-def test_groups(both_431: Both, topic: str) -> None:
+def test_group_configs_are_altered_and_described_as_in_kafka(both_431: Both, topic: str) -> None:
     """The 3.9 client does not know groups as resources."""
     place = {"type": "GROUP", "name": topic}
     both_431.check(*describe(place, documentation=True))
@@ -343,7 +343,7 @@ def test_groups(both_431: Both, topic: str) -> None:
     both_431.check(*describe(place))
 
 
-def test_client_metrics(both: Both, topic: str) -> None:
+def test_client_metrics_are_altered_and_described_as_in_kafka(both: Both, topic: str) -> None:
     place = {"type": "CLIENT_METRICS", "name": topic}
     both.check(*describe(place, documentation=True))
     for call in (
@@ -394,7 +394,7 @@ def test_the_older_alter_replaces(both_392: Both, topic: str) -> None:
     both_392.check("deleteTopics", {"topics": [topic]})
 
 
-def test_resources_that_cannot_be_described(both: Both, topic: str) -> None:
+def test_resources_that_cannot_be_described_have_the_errors_of_kafka(both: Both, topic: str) -> None:
     resources = [of_topic(f"{topic}-missing"), of_topic("bad name"), of_topic("")]
 
     said = both.check(*describe(*resources))

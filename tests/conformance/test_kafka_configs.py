@@ -226,11 +226,11 @@ def test_the_tool_prints_the_same_on_kconf_and_on_kafka(beside: Pair, tool_serve
         beside.check(tool_server, line)
 
 
-def test_there_are_more_than_forty_command_lines() -> None:
+def test_there_are_more_than_a_hundred_command_lines() -> None:
     assert sum(len(lines(scenario, "x")) for scenario in SCENARIOS) > 100
 
 
-def test_loggers_are_those_of_the_server(beside: Pair, tool_server: ToolServer) -> None:
+def test_loggers_of_kconf_are_altered_and_described(beside: Pair, tool_server: ToolServer) -> None:
     """Logger names are kconf's own; levels, texts and format are Kafka's."""
     change = beside.on_kconf(tool_server, "configs --alter --broker-logger 1 --add-config kconf.service=DEBUG")
     seen = beside.on_kconf(tool_server, "configs --describe --broker-logger 1")
@@ -257,7 +257,7 @@ def test_values_come_from_a_file_too(beside: Pair, tool_server: ToolServer, tmp_
     assert len(said.lines) == 3
 
 
-def test_a_broker_that_is_not_there_has_nothing_to_describe(beside: Pair, tools: ToolServer) -> None:
+def test_describing_a_missing_broker_prints_nothing_as_on_kafka(beside: Pair, tools: ToolServer) -> None:
     """3.9.2 waits for such a broker until it times out; 4.3.1 reports it immediately."""
     said = beside.check(tools, "configs --describe --broker 9")
 

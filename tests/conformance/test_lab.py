@@ -32,7 +32,7 @@ def test_a_topic_created_by_the_java_client_is_described_by_the_tool(
     assert seen.stderr == ""
 
 
-def test_the_same_with_the_last_release_of_the_3_line(
+def test_the_java_client_and_the_tool_of_3_9_2_work_too(
     kafka_392: KafkaBroker, tools_392: ToolServer, make_probe: MakeProbe
 ) -> None:
     probe = make_probe(kafka_392.bootstrap, "3.9.2")
@@ -62,7 +62,7 @@ def test_the_tool_server_prints_what_a_tool_in_its_own_jvm_prints(
     assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
 
 
-def test_an_error_of_one_resource_is_in_its_place(kafka_431: KafkaBroker, make_probe: MakeProbe) -> None:
+def test_an_error_of_one_resource_is_returned_for_that_resource(kafka_431: KafkaBroker, make_probe: MakeProbe) -> None:
     probe = make_probe(kafka_431.bootstrap)
     resources = [{"type": "BROKER", "name": "1"}, {"type": "TOPIC", "name": "lab-missing"}]
 
@@ -80,7 +80,7 @@ def test_an_error_of_the_whole_call_is_raised(kafka_431: KafkaBroker, make_probe
     assert raised.value.name == "NoSuchMethodException"
 
 
-def test_a_restarted_broker_has_its_configs(make_probe: MakeProbe) -> None:
+def test_a_restarted_broker_has_its_topics_and_cluster_id(make_probe: MakeProbe) -> None:
     with KafkaBroker(node_id=7) as broker, make_probe(broker.bootstrap) as probe:
         probe.call("createTopics", {"topics": [ORDERS]})
 

@@ -83,7 +83,7 @@ def test_a_missing_certificate_causes_an_alert(
 
 
 @pytest.mark.parametrize(("what", "subject", "names", "strictly", "freely"), REPLACEMENTS)
-def test_a_new_certificate_has_the_names_of_the_old_one(
+def test_a_new_certificate_must_have_the_names_of_the_old_one(
     kafka: KafkaBroker,
     certificates: Certificates,  # noqa: F811
     tmp_path: Path,

@@ -67,7 +67,7 @@ def asked(limited: Limited, name: str) -> list[tuple[list[tuple[int, bool]], int
     return answers
 
 
-def test_kafka_and_kconf_refuse_and_delay_alike(kafka_431: KafkaBroker, kconf: KconfProcess) -> None:
+def test_kafka_and_kconf_refuse_and_throttle_alike(kafka_431: KafkaBroker, kconf: KconfProcess) -> None:
     theirs = asked(Limited(kafka_431.bootstrap, "mutation-limited"), "mutation")
     ours = asked(Limited(kconf.bootstrap, "mutation-limited"), "mutation")
 

@@ -267,7 +267,7 @@ def test_lines_come_in_the_same_order(beside: Pair, tools: ToolServer, server: s
         assert ours(address, *line.split()).stdout == tools.kafka_configs(address, *line.split()).stdout
 
 
-def test_help_and_version_leave_as_the_original_does(tools: ToolServer) -> None:
+def test_help_and_version_exit_as_those_of_kafkas_tool(tools: ToolServer) -> None:
     for option in ("--help", "--version"):
         theirs = tools.run_class(CONFIGS, option)
         mine = subprocess.run(
@@ -328,7 +328,7 @@ def secured(certificates: Certificates) -> Iterator[KafkaBroker]:
 
 
 @pytest.mark.parametrize("user", ["alice", "bob"])
-def test_over_tls_with_a_login(
+def test_output_and_refusals_are_the_same_over_tls_with_a_login(
     secured: KafkaBroker, certificates: Certificates, tools: ToolServer, tmp_path: Path, user: str
 ) -> None:
     """The output for alice and the refusal for bob, with the same properties file."""
@@ -389,7 +389,7 @@ def test_requests_can_be_sent_to_controllers(beside: Pair, tools: ToolServer) ->
     beside.on_kafka(tools, "topics --delete --topic ours-controller")
 
 
-def test_an_older_broker(kafka_392: KafkaBroker, tools_392: ToolServer) -> None:
+def test_the_output_is_that_of_the_3_9_2_tool_on_a_3_9_2_broker(kafka_392: KafkaBroker, tools_392: ToolServer) -> None:
     """3.9.2 with its own tool: where that succeeds, both print the same."""
     address = kafka_392.bootstrap
     assert tools_392.kafka_topics(address, "--create", "--topic", "ours-older").returncode == 0
@@ -434,7 +434,7 @@ def until(told: Callable[[], Done], text: str) -> Done:
     return done
 
 
-def test_a_dry_run_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
+def test_a_dry_run_on_kafka_prints_the_changes_and_makes_none(kafka_431: KafkaBroker, tools: ToolServer) -> None:
     address = ("--bootstrap-server", kafka_431.bootstrap)
     tools.kafka_topics(kafka_431.bootstrap, "--create", "--topic", "ours-dry")
     until(lambda: run(main, *address, "--describe", "--topic", "ours-dry", "--all"), "segment.ms=604800000")
@@ -448,7 +448,9 @@ def test_a_dry_run_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
     assert run(main, *address, "--describe", "--user", "dry").stdout == ""
 
 
-def test_many_entities_in_one_command(kafka_431: KafkaBroker, tools: ToolServer, tmp_path: Path) -> None:
+def test_entities_of_a_file_and_of_a_pattern_are_altered_on_kafka(
+    kafka_431: KafkaBroker, tools: ToolServer, tmp_path: Path
+) -> None:
     names, path = [f"ours-many-{number}" for number in range(3)], tmp_path / "names"
     for name in names:
         tools.kafka_topics(kafka_431.bootstrap, "--create", "--topic", name)
@@ -465,7 +467,7 @@ def test_many_entities_in_one_command(kafka_431: KafkaBroker, tools: ToolServer,
     until(lambda: tools.kafka_configs(kafka_431.bootstrap, "--describe", "--topic", names[2]), "segment.ms=77")
 
 
-def test_the_proposals_commands_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
+def test_the_commands_of_the_proposals_work_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
     """KIP-248's config-command and scram-credentials, KIP-21's kafka: none of them needs a kconf server."""
     server = ("--bootstrap-server", kafka_431.bootstrap)
     brokers = ("--broker-list", kafka_431.bootstrap)

@@ -185,7 +185,7 @@ def _creation(random: Random, number: int) -> Request:
     return Request([], dry=random.random() < 0.3, topics=tuple(topics))
 
 
-def test_a_policy_is_given_what_kafkas_is(sides: Sides) -> None:
+def test_a_python_policy_gets_the_same_input_as_a_java_policy(sides: Sides) -> None:
     random = Random(133)
     seen: list[int] = []
     questions: list[tuple[Any, ...]] = []
@@ -217,7 +217,7 @@ def test_a_policy_is_given_what_kafkas_is(sides: Sides) -> None:
         ([((8, "1"), [("org.apache.kafka", DELETE, None)])], None),
     ],
 )
-def test_the_cases_of_the_specification(sides: Sides, requests: Any, codes_: list[int] | None) -> None:
+def test_the_cases_of_the_specification_hold_on_both(sides: Sides, requests: Any, codes_: list[int] | None) -> None:
     if codes_ is None:  # loggers have other names in kconf; neither server calls the policy
         sides.kafka.admin.alter_all([((8, "1"), [("org.apache.kafka", SET, "INFO")])])
         sides.kconf.admin.alter_all([((8, "1"), [("kconf.service", SET, "INFO")])])
@@ -239,7 +239,7 @@ def test_a_failing_policy_refuses_for_any_exception(sides: Sides, deed: str, the
     assert sides.kconf.asked() == sides.kafka.asked()
 
 
-def test_a_broker_has_one_name_here(sides: Sides) -> None:
+def test_a_policy_gets_a_broker_id_without_leading_zeros(sides: Sides) -> None:
     """Intended: a rule about broker:1 cannot be bypassed by writing 01, which Kafka passes to the policy unchanged."""
     requested = [((BROKER, "01"), [("log.cleaner.backoff.ms", SET, "333")])]
     for side in (sides.kconf, sides.kafka):

@@ -48,7 +48,7 @@ def test_a_real_cluster_is_checked_by_the_same_rules(kafka_431: KafkaBroker, tmp
         assert admin.alter((BROKER, ""), dry=True).error_code == 0
 
 
-def test_nothing_refused_is_0(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_a_test_that_refuses_nothing_exits_with_0(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     rules = tmp_path / "policy.yaml"
     rules.write_text("rules: [{id: r, selector: broker, key: num.io.threads, condition: {min: 1}}]\n")
 

@@ -48,7 +48,7 @@ def quotas(request: pytest.FixtureRequest) -> Quotas:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
+def test_a_scenario_succeeds(quotas: Quotas, scenario: Callable[[Quotas], None]) -> None:
     scenario(quotas)
 
 

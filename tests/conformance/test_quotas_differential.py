@@ -303,7 +303,7 @@ def _scenarios() -> Iterator[tuple[str, Iterator[Ask]]]:
         yield f"changes/{seed}", changes(Draw(f"changes/{seed}", VERSIONS))
 
 
-def test_kafka_and_kconf_answer_alike(pair: Duel) -> None:
+def test_kafka_and_kconf_return_the_same_responses(pair: Duel) -> None:
     for name, asks in _scenarios():
         pair.play(name, asks)
         if len(pair.score.found) > 20:

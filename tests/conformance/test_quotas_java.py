@@ -38,7 +38,7 @@ def all_of(probe: AdminProbe, *components: dict[str, str], strict: bool = False)
     return found
 
 
-def test_the_java_client_sets_finds_and_removes(probe: AdminProbe) -> None:
+def test_the_java_client_sets_finds_and_removes_quotas(probe: AdminProbe) -> None:
     entity: dict[str, str | None] = {"user": "jane", "client-id": None}
 
     assert alter(probe, entity, producer_byte_rate=1024, request_percentage=12.5) == {}
@@ -75,7 +75,9 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("entity", "shown"), FORMS, ids=[each[0] for each in FORMS])
-def test_kafka_configs_knows_every_form(server: KconfProcess, tools: ToolServer, entity: str, shown: str) -> None:
+def test_kafka_configs_sets_and_describes_every_form_of_entity(
+    server: KconfProcess, tools: ToolServer, entity: str, shown: str
+) -> None:
     who, address = entity.split(), server.bootstrap
 
     added = tools.kafka_configs(
@@ -97,7 +99,9 @@ def test_kafka_configs_knows_every_form(server: KconfProcess, tools: ToolServer,
     ("entity", "shown"),
     [("--ip 10.0.0.1", "ip '10.0.0.1'"), ("--ip ::1", "ip '::1'"), ("--ip-defaults", "the default ip")],
 )
-def test_kafka_configs_knows_addresses(server: KconfProcess, tools: ToolServer, entity: str, shown: str) -> None:
+def test_kafka_configs_sets_and_describes_addresses(
+    server: KconfProcess, tools: ToolServer, entity: str, shown: str
+) -> None:
     who, address = entity.split(), server.bootstrap
 
     added = tools.kafka_configs(address, "--alter", *who, "--add-config", "connection_creation_rate=1000")
@@ -111,7 +115,7 @@ def test_kafka_configs_knows_addresses(server: KconfProcess, tools: ToolServer, 
     assert tools.kafka_configs(address, "--describe", *who).stdout == ""
 
 
-def test_kafka_configs_shows_what_a_bad_value_gets(server: KconfProcess, tools: ToolServer) -> None:
+def test_kafka_configs_shows_the_refusal_of_an_invalid_quota(server: KconfProcess, tools: ToolServer) -> None:
     refused = tools.kafka_configs(
         server.bootstrap, "--alter", "--client", "app", "--add-config", "consumer_byte_rate=0.5"
     )

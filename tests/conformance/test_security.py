@@ -28,7 +28,9 @@ def probe(make: MakeProbe, at: Secured, release: str, listener: str, mechanism: 
 
 @pytest.mark.parametrize("release", one_of(RELEASES[0], RELEASES[1:]))
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
-def test_java_gets_in(java: Secured, make_probe: MakeProbe, release: str, listener: str, mechanism: str) -> None:
+def test_the_java_client_logs_in_on_every_listener(
+    java: Secured, make_probe: MakeProbe, release: str, listener: str, mechanism: str
+) -> None:
     admin = probe(make_probe, java, release, listener, mechanism, ROOT)
     if listener == "SSL":  # certificate users are not super users here
         assert admin.call("listTopics") == {} or admin.call("listTopics") == []
@@ -48,7 +50,9 @@ def test_the_java_client_gets_an_error_for_a_wrong_password(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_java_creates_and_deletes_acls_which_apply_at_once(java: Secured, make_probe: MakeProbe, release: str) -> None:
+def test_acls_created_and_deleted_by_the_java_client_apply_at_once(
+    java: Secured, make_probe: MakeProbe, release: str
+) -> None:
     root = probe(make_probe, java, release, "SASL_SSL", "SCRAM-SHA-512", ROOT)
     alice = probe(make_probe, java, release, "SASL_PLAINTEXT", "PLAIN")
     acl = {
@@ -70,7 +74,7 @@ def test_java_creates_and_deletes_acls_which_apply_at_once(java: Secured, make_p
         alice.call("describeAcls")
 
 
-def test_java_sets_a_password_that_is_valid_at_the_next_login(java: Secured, make_probe: MakeProbe) -> None:
+def test_a_password_set_by_the_java_client_is_valid_at_the_next_login(java: Secured, make_probe: MakeProbe) -> None:
     root = probe(make_probe, java, "4.3.1", "SASL_PLAINTEXT", "PLAIN", ROOT)
     new = User("carol", "first pässword")
     root.call(
@@ -88,7 +92,10 @@ def test_java_sets_a_password_that_is_valid_at_the_next_login(java: Secured, mak
         again.call("listTopics")
 
 
-def test_java_renews_its_session(certificates: Certificates, make_probe: MakeProbe) -> None:  # noqa: F811
+def test_the_java_client_reauthenticates_before_its_session_expires(
+    certificates: Certificates,  # noqa: F811
+    make_probe: MakeProbe,
+) -> None:
     """connections.max.reauth.ms is 1.5 s; the client works for 5 s on one connection."""
     from tests.security.sasl_server import PLAIN_MODULE
     from tests.support.process import KconfProcess

@@ -132,7 +132,9 @@ def test_a_token_of_the_provider_is_accepted(validating: KafkaBroker, provider: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_java_properties_name_the_provider(validating: KafkaBroker, provider: Provider, kind: str) -> None:
+def test_java_properties_configure_a_login_with_the_provider(
+    validating: KafkaBroker, provider: Provider, kind: str
+) -> None:
     properties = {
         "bootstrap.servers": validating.address("SASL"),
         "security.protocol": "SASL_PLAINTEXT",
@@ -195,7 +197,9 @@ EXCHANGES: dict[str, Callable[[Provider], list[bytes]]] = {
 
 
 @pytest.mark.parametrize("what", EXCHANGES)
-def test_kconf_answers_as_kafka(validating: KafkaBroker, ours: KconfProcess, provider: Provider, what: str) -> None:
+def test_kconf_responds_to_each_exchange_as_kafka_does(
+    validating: KafkaBroker, ours: KconfProcess, provider: Provider, what: str
+) -> None:
     """Codes, messages and bytes of every step, and the session lifetime, which is that of the token.
 
     Not compared: a scheme other than Bearer. Kafka closes the connection without a response, kconf returns 58.
@@ -216,7 +220,7 @@ def test_kconf_answers_as_kafka(validating: KafkaBroker, ours: KconfProcess, pro
     assert said(ours.address("SASL")) == on_kafka
 
 
-def test_another_authorization_id_fails_on_both(
+def test_another_authorization_id_is_refused_by_kafka_and_kconf(
     validating: KafkaBroker, ours: KconfProcess, provider: Provider
 ) -> None:
     """Kafka's message has both names."""
@@ -229,7 +233,7 @@ def test_another_authorization_id_fails_on_both(
 
 
 @pytest.mark.parametrize("secret", ["s3cret", "wr0ng"])
-def test_javas_client_logs_in_on_kconf(tmp_path: Path, secret: str) -> None:
+def test_the_java_client_logs_in_to_kconf_only_with_the_right_client_secret(tmp_path: Path, secret: str) -> None:
     """Its token comes over HTTPS from a server with its own CA, which also serves the keys."""
     certificates = Certificates(tmp_path)
     with token_server(certificates) as issuing:

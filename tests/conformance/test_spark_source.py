@@ -35,7 +35,7 @@ def _is_visible(admin: SyncAdminClient, topics: list[Resource]) -> bool:
     )
 
 
-def test_a_real_cluster_is_read_whole(spark: SparkSession, broker: KafkaBroker) -> None:
+def test_a_real_cluster_is_read_completely(spark: SparkSession, broker: KafkaBroker) -> None:
     names = [f"spark-source-{number}" for number in range(12)]
     with SyncAdminClient(broker.bootstrap) as admin:
         admin.create_topics([NewTopic(name, partitions=2) for name in names]).raise_for_failures()

@@ -330,7 +330,7 @@ def test_a_write_of_the_brokers_own_tool_is_an_external_change(
     assert kept == revision
 
 
-def test_topics_of_others_appear_and_vanish_as_changes_by_outside(shared: Shared) -> None:
+def test_topics_that_others_create_and_delete_are_changes_made_outside(shared: Shared) -> None:
     with SyncAdminClient(shared.kconf.bootstrap) as admin, admin.watch_changes(about=[ResourceType.TOPIC]) as watch:
         shared.own.call("createTopics", {"topics": [{"name": "theirs", "partitions": 2, "replicationFactor": 1}]})
         made = next_named(watch, "theirs")

@@ -75,7 +75,7 @@ def admin(cluster: Cluster) -> Iterator[SyncAdminClient]:
         yield client
 
 
-def test_everything_is_shown_and_no_znode_is_written(cluster: Cluster) -> None:
+def test_a_read_only_server_shows_everything_and_writes_no_znode(cluster: Cluster) -> None:
     before = cluster.nodes()
     process = KconfProcess(store=cluster.store, node_id=1001, properties=PROPERTIES, args=["--read-only"])
     with process, SyncAdminClient(process.bootstrap) as admin:
@@ -108,7 +108,7 @@ def test_changes_of_the_cluster_are_followed(cluster: Cluster, admin: SyncAdminC
     assert admin.describe_configs([ORDERS])[ORDERS]["flush.ms"].value == "777"
 
 
-def test_it_is_copied_out_whole(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_whole_configuration_is_copied_to_a_store(cluster: Cluster, tmp_path: Path) -> None:
     target = f"sqlite:///{tmp_path / 'out.db'}"
     config = tmp_path / "server.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in PROPERTIES.items()))

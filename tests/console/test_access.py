@@ -12,7 +12,7 @@ from tests.support.process import KconfProcess
 
 
 @pytest.mark.parametrize(("script", "width", "dark"), [(True, 1280, False), (False, 390, True)])
-def test_the_pages_who_can_review_and_users_exist(
+def test_access_acl_review_and_scram_users_are_shown(
     served: KconfProcess, open_page: OpenPage, script: bool, width: int, dark: bool
 ) -> None:
     with SyncAdminClient(served.bootstrap) as admin:

@@ -22,7 +22,7 @@ def test_a_change_appears_without_a_reload(served: KconfProcess, open_page: Open
     expect(page.locator("#feed tbody tr").first).to_contain_text("2h")
 
 
-def test_filters_work_without_script(open_page: OpenPage) -> None:
+def test_changes_are_filtered_without_script(open_page: OpenPage) -> None:
     page = open_page("/home/activity", script=False, width=390, dark=True)
     page.get_by_label("Resource", exact=True).fill("topic:orders")
     page.get_by_label("Key", exact=True).fill("cleanup")
@@ -32,7 +32,7 @@ def test_filters_work_without_script(open_page: OpenPage) -> None:
     assert page.locator("main script").count() == 0
 
 
-def test_what_the_server_refused_is_shown(served: KconfProcess, open_page: OpenPage) -> None:
+def test_refused_requests_are_shown(served: KconfProcess, open_page: OpenPage) -> None:
     with SyncAdminClient(served.bootstrap) as admin:
         requested = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "nonsense")]}
         assert admin.incremental_alter_configs(requested, reason="a mistake").failures

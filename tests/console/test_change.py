@@ -82,7 +82,7 @@ def test_a_dry_run_shows_what_the_server_refuses(open_page: OpenPage, topic: str
     expect(page.get_by_role("button", name=re.compile("Apply"))).to_have_count(0)
 
 
-def test_a_selection_is_changed_together(served: KconfProcess, open_page: OpenPage) -> None:
+def test_selected_topics_are_changed_together(served: KconfProcess, open_page: OpenPage) -> None:
     page = open_page("/home/topics?q=topic-00")
     for name in ("topic-001", "topic-002"):
         page.get_by_label(f"Select {name}").check()

@@ -64,7 +64,7 @@ def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> 
     assert error.startswith("kconf: login is off: everybody who can reach this address uses the credentials")
 
 
-def test_with_a_provider_there_are_logins_and_one_that_is_unreachable_is_a_page(config: Path) -> None:
+def test_an_unreachable_oidc_provider_is_reported_on_a_page_at_login(config: Path) -> None:
     issuer = ("--oidc-issuer", "https://127.0.0.1:1", "--oidc-client-id", "console")
     process = started(config, "-C", "prod-eu", "--listen", "127.0.0.1:0", *issuer)
     try:
@@ -81,12 +81,12 @@ def test_with_a_provider_there_are_logins_and_one_that_is_unreachable_is_a_page(
     assert (process.returncode, error) == (0, "")
 
 
-def test_what_would_expose_a_cluster_is_refused(config: Path) -> None:
+def test_listening_for_others_without_login_and_tls_is_refused(config: Path) -> None:
     assert "pass --login, or listen on 127.0.0.1" in refused(config, "--listen", "0.0.0.0:0")
     assert "pass --tls-certificate and --tls-key" in refused(config, "--listen", "0.0.0.0:0", "--login")
 
 
-def test_mistakes_are_one_sentence(config: Path, tmp_path: Path) -> None:
+def test_invalid_options_are_reported_in_one_sentence(config: Path, tmp_path: Path) -> None:
     assert "no context" in refused(config, "-C", "nothing")
     assert "HOST:PORT" in refused(config, "--listen", "8080")
     assert "--oidc-client-id needs --oidc-issuer" in refused(config, "--oidc-client-id", "console")

@@ -73,7 +73,7 @@ def test_a_page_redirects_to_the_login_and_back_and_a_logout_ends_the_session(
     expect(page.get_by_role("heading", level=1)).to_have_text("Log in to kconf")
 
 
-def test_everybody_sees_what_kafka_shows_them_and_a_password_is_taken_literally(visits: Visits, address: str) -> None:
+def test_people_see_what_their_acls_allow_and_passwords_are_taken_literally(visits: Visits, address: str) -> None:
     page = visits.open(address, "/kconf/topics")
     log_in(page, "bo", USERS["bo"])
     assert rows(page) == ["payments"]

@@ -165,7 +165,9 @@ def test_the_server_decides_what_the_person_may_do(visits: Visits, world: World)
     expect(page.locator("main")).to_contain_text("TOPIC_AUTHORIZATION_FAILED")
 
 
-def test_other_clusters_are_read_only_and_have_no_form(visits: Visits, world: World, looking: RunningConsole) -> None:
+def test_clusters_that_do_not_accept_the_token_are_read_only(
+    visits: Visits, world: World, looking: RunningConsole
+) -> None:
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer, expected=REFUSED)
     log_in(page, "bo")
     rows(page, "orders", "payments")
@@ -180,7 +182,7 @@ def test_other_clusters_are_read_only_and_have_no_form(visits: Visits, world: Wo
     expect(page.locator("main form")).to_have_count(0)
 
 
-def test_who_lacks_the_group_or_does_not_consent_is_not_logged_in(
+def test_a_person_without_the_group_or_without_consent_is_not_logged_in(
     visits: Visits, world: World, looking: RunningConsole
 ) -> None:
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer, expected=REFUSED)
@@ -193,7 +195,7 @@ def test_who_lacks_the_group_or_does_not_consent_is_not_logged_in(
     assert page.url.endswith("/open/topics")
 
 
-def test_a_token_that_ends_is_renewed_and_a_login_that_the_provider_ended_is_over(
+def test_an_expired_token_is_renewed_until_the_provider_ends_the_login(
     visits: Visits, world: World, looking: RunningConsole
 ) -> None:
     world.provider.control(lifetime=3)

@@ -89,14 +89,14 @@ def test_without_script_the_time_slider_is_a_form(open_page: OpenPage) -> None:
     expect(page.locator("table.diff")).to_contain_text("retention.ms")
 
 
-def test_a_search_changes_the_list_while_one_types(open_page: OpenPage) -> None:
+def test_the_list_is_searched_while_the_user_types(open_page: OpenPage) -> None:
     page = open_page("/home/topics")
     page.get_by_role("searchbox").press_sequentially("orders")
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile(r"q=orders$"))
 
 
-def test_the_keyboard_searches_moves_and_opens(open_page: OpenPage) -> None:
+def test_keys_move_the_selection_open_the_search_and_turn_pages(open_page: OpenPage) -> None:
     page = open_page("/home/topics?sort=name")
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -116,7 +116,7 @@ def _is_current(page: Page, number: int) -> None:
     expect(page.locator("[data-row]").nth(number)).to_have_class("current")
 
 
-def test_hostile_text_is_text(open_page: OpenPage) -> None:
+def test_hostile_text_is_escaped(open_page: OpenPage) -> None:
     page = open_page("/home/topic/orders")
     expect(page.locator("table.changes")).to_contain_text("<script>alert(1)</script> & \\u202e\\u001b[31mred")
     assert page.locator("main script").count() == 0

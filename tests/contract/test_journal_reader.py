@@ -49,7 +49,7 @@ def test_changes_for_finds_the_revisions_of_one_resource(store: Store) -> None:
     reader.close()
 
 
-def test_reverse_changes_are_the_same_newest_first(store: Store) -> None:
+def test_reverse_changes_returns_the_same_revisions_newest_first(store: Store) -> None:
     reader = store.journal_reader()
     for turn in range(12):
         put(
@@ -62,7 +62,7 @@ def test_reverse_changes_are_the_same_newest_first(store: Store) -> None:
     reader.close()
 
 
-def test_a_time_leads_to_the_last_revision_before_it(store: Store) -> None:
+def test_a_time_is_resolved_to_the_last_revision_committed_by_then(store: Store) -> None:
     reader = store.journal_reader()
     assert reader.revision_at(10) == 0
     for turn in range(9):
@@ -83,7 +83,7 @@ def test_a_revision_from_the_future_counts_as_committed_before_those_after_it(st
     reader.close()
 
 
-def test_a_batch_may_step_back_within_itself(store: Store) -> None:
+def test_times_may_decrease_within_a_batch(store: Store) -> None:
     reader = store.journal_reader()
     changes = [Change(ChangeKind.CONFIG, ORDERS, "k", None, str(time), "set") for time in range(6)]
     times = (100, 900, 110, 120, 800, 130)
@@ -127,7 +127,7 @@ def test_trimmed_revisions_are_reported(store: Store) -> None:
     reader.close()
 
 
-def test_a_redacted_revision_is_what_the_journal_has(store: Store) -> None:
+def test_redact_returns_the_revision_as_the_journal_has_it(store: Store) -> None:
     change = Change(ChangeKind.CONFIG, ORDERS, "k", None, "secret", "set", sensitive=True)
     (made,) = store.commit([PendingCommit(RequestContext(), 0, [change], {})])
 
@@ -137,7 +137,7 @@ def test_a_redacted_revision_is_what_the_journal_has(store: Store) -> None:
     assert "secret" not in str(kept.changes[0].after)
 
 
-def test_attempts_are_kept_in_order_beside_the_revisions(store: Store) -> None:
+def test_attempts_are_stored_in_order_without_becoming_revisions(store: Store) -> None:
     reader = store.journal_reader()
     assert reader.attempts(0) == []
     who = RequestContext("User:alice", "tool", "10.0.0.1", "AlterConfigs", 7, "why not")

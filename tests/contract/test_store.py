@@ -48,7 +48,7 @@ def test_a_commit_is_seen_by_load(store: Store) -> None:
     assert dict(after.changed) == {ORDERS: 1, BROKERS: 1}
 
 
-def test_a_loaded_snapshot_does_not_move(store: Store) -> None:
+def test_later_commits_do_not_change_a_loaded_snapshot(store: Store) -> None:
     before = store.load()
     commit(store, put(ORDERS, "a", "1"))
     between = store.load()
@@ -66,7 +66,7 @@ def test_the_journal_has_principal_time_and_change(store: Store) -> None:
     assert store.changes(0) == [Revision(1, 1234, ALICE, (change,))]
 
 
-def test_a_caller_without_a_reason_stays_without_one(store: Store) -> None:
+def test_a_caller_without_a_reason_is_stored_without_one(store: Store) -> None:
     store.commit([pending(put(ORDERS, "a", "1"), caller=RequestContext())])
 
     assert store.changes(0)[0].caller == RequestContext()
@@ -80,21 +80,21 @@ def test_each_pending_commit_of_a_batch_is_one_revision_in_order(store: Store) -
     assert store.load().overrides(ORDERS) == {"a": "4"}
 
 
-def test_the_order_is_that_of_commits_never_of_the_clock(store: Store) -> None:
+def test_revisions_are_in_the_order_of_commits_not_of_times(store: Store) -> None:
     for time in (3000, 1000, 2000):
         commit(store, put(ORDERS, "a", str(time)), time=time)
 
     assert [(each.number, each.time) for each in store.changes(0)] == [(1, 3000), (2, 1000), (3, 2000)]
 
 
-def test_lines_keep_their_order(store: Store) -> None:
+def test_changes_of_a_revision_keep_their_order(store: Store) -> None:
     lines = tuple(put(ORDERS, f"k{place}", "v") for place in range(20))
     commit(store, *reversed(lines))
 
     assert store.changes(0)[0].changes == tuple(reversed(lines))
 
 
-def test_the_last_line_about_a_key_wins(store: Store) -> None:
+def test_the_last_change_of_a_key_in_a_revision_wins(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"), put(ORDERS, "a", None), put(ORDERS, "b", "1"), put(ORDERS, "b", "2"))
 
     assert store.load().overrides(ORDERS) == {"b": "2"}
@@ -143,7 +143,7 @@ def test_removing_what_was_never_set_is_a_revision_too(store: Store) -> None:
         "\ufeff",
     ],
 )
-def test_no_text_is_special(store: Store, odd: str) -> None:
+def test_unusual_texts_are_stored_unchanged(store: Store, odd: str) -> None:
     resource = Resource.group(odd)
     caller = RequestContext(odd, odd, odd, odd, 1, odd)
     change = put(resource, odd, odd, before=odd)
@@ -164,7 +164,7 @@ def test_names_that_differ_in_case_or_type_are_different(store: Store) -> None:
     assert [store.load().overrides(each)["k"] for each in resources] == ["0", "1", "2", "3", "4"]
 
 
-def test_resources_come_back_with_their_types(store: Store) -> None:
+def test_resources_are_loaded_with_their_types(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
 
     (loaded,) = store.load().configs
@@ -320,7 +320,7 @@ def test_a_sensitive_value_is_stored_in_the_state_and_redacted_in_the_journal(st
     assert store.load().overrides(BROKERS) == {"q": "x"}
 
 
-def test_trimming_keeps_the_last_ones(store: Store) -> None:
+def test_trimming_retains_the_newest_revisions(store: Store) -> None:
     store.commit([pending(put(ORDERS, "a", str(value))) for value in range(10)])
     before = store.load()
     assert store.oldest() == 1
@@ -387,7 +387,7 @@ def test_everything_is_stored_after_reopening(durable: Opener) -> None:
     again.close()
 
 
-def test_equal_secrets_look_equal_across_a_restart(durable: Opener) -> None:
+def test_equal_secrets_are_redacted_alike_across_a_restart(durable: Opener) -> None:
     for key in ("a", "b"):
         store = durable()
         commit(store, put(BROKERS, key, "secret", sensitive=True))
@@ -415,7 +415,7 @@ def test_a_password_is_stored_only_encrypted(tmp_path: Path, name: str) -> None:
     store.close()
 
 
-def test_a_new_store_is_the_first_of_its_cluster(store: Store) -> None:
+def test_a_new_store_begins_with_epoch_1(store: Store) -> None:
     assert store.epoch == 1
 
 

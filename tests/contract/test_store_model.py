@@ -97,7 +97,7 @@ def same(snapshot: Snapshot, model: Model) -> None:
 
 @pytest.mark.parametrize("name", STORES)
 @pytest.mark.parametrize("examples", [20, pytest.param(60, marks=pytest.mark.faults)])
-def test_journal_snapshot_and_model_agree(name: str, examples: int) -> None:
+def test_replayed_journal_snapshot_and_model_are_equal(name: str, examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(some=batches)
     def holds(some: list[list[PendingCommit]]) -> None:

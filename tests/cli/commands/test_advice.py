@@ -46,14 +46,14 @@ def test_a_web_server_port_is_distinguished_from_kafka() -> None:
 
 
 @pytest.mark.parametrize("command", ["set topic:{} retenton.ms=1d", "topic create {}.new --config retenton.ms=1d"])
-def test_a_key_that_is_almost_one_is_named(people: People, command: str) -> None:
+def test_a_misspelled_key_gets_a_suggestion(people: People, command: str) -> None:
     name = a_name("typo")
     people.topics(name)
 
     assert people(command.format(name), status=1).err.splitlines()[-1] == "retenton.ms: did you mean retention.ms?"
 
 
-def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_hints(people: People) -> None:
+def test_an_unknown_key_unlike_any_other_and_an_invalid_value_get_no_hint(people: People) -> None:
     name = a_name("typo")
     people.topics(name)
 
@@ -80,7 +80,7 @@ def test_a_command_without_a_cluster_explains_how_to_name_one(tmp_path: Path, mo
     assert hints(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
 
 
-def test_a_listener_that_requires_a_login_or_has_no_tls(tmp_path: Path) -> None:
+def test_a_missing_login_and_tls_to_a_plaintext_listener_are_explained(tmp_path: Path) -> None:
     properties = {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
     tls = tmp_path / "tls.properties"
     tls.write_text("security.protocol=SSL\n")

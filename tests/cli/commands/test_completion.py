@@ -39,7 +39,7 @@ from tests.cli.commands.scenarios import People, a_name
         ("describe topic:x 'open", []),
     ],
 )
-def test_completions_at_each_position_of_a_line(people: People, line: str, some: list[str]) -> None:
+def test_each_position_of_a_line_has_its_completions(people: People, line: str, some: list[str]) -> None:
     assert list(suggestions(PROGRAM, line)) == some
 
 
@@ -56,8 +56,8 @@ def test_keys_of_every_release_are_completed_if_the_cluster_does_not_answer(peop
     assert list(suggestions(PROGRAM, "set topic:x -b 127.0.0.1:1 message.form")) == ["message.format.version="]
 
 
-def test_bash_completes(people: People, tmp_path: Path) -> None:
-    """The text with which bash replaces the part after the last colon or equals sign."""
+def test_completion_works_in_bash(people: People, tmp_path: Path) -> None:
+    """Bash replaces only the part of a word after its last colon or equals sign."""
     name = a_name("bash")
     people.topics(name)
     program = tmp_path / "kconf"

@@ -89,14 +89,16 @@ def test_errors_in_the_file_are_reported(config: Path, text: str, said: str) -> 
     assert said in ran.err
 
 
-def test_others_must_not_read_the_file(people: People) -> None:
+def test_a_contexts_file_that_others_can_read_causes_a_warning(people: People) -> None:
     people.config.chmod(0o644)
     assert f"chmod 600 {people.config}" in people("topic list").err
     people.config.chmod(0o600)
     assert people("topic list").err == ""
 
 
-def test_flag_then_variable_then_current_context(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_take_precedence_over_the_variable_and_the_current_context(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """-b takes precedence; no server listens at the other addresses."""
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
     people("topic list")
@@ -145,7 +147,7 @@ def test_references_are_looked_up_and_never_shown(people: People, monkeypatch: p
     assert "failed with exit code 3" in people("topic list -C failing", status=2).err
 
 
-def test_a_context_shows_what_is_possible(people: People) -> None:
+def test_context_test_shows_what_the_cluster_supports(people: People) -> None:
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
     found = {each["capability"]: each["result"] for each in people.items("context test")}
     assert found == {
@@ -157,7 +159,7 @@ def test_a_context_shows_what_is_possible(people: People) -> None:
     assert {each["context"] for each in both} == {"here", "nowhere"}
 
 
-def test_a_password_from_a_command_logs_in(people: People, tmp_path: Path) -> None:
+def test_a_password_from_a_command_is_used_to_log_in(people: People, tmp_path: Path) -> None:
     """On a server with SCRAM: the password is in no file of kconf and on no command line."""
     from tests.support.process import KconfProcess
 

@@ -29,14 +29,14 @@ def test_a_reader_that_stops_early_is_not_a_failure(people: People, words: tuple
     assert run_unread(*words) == (0, "")
 
 
-def test_a_failure_stays_one(people: People) -> None:
+def test_a_failed_command_exits_with_1_if_its_output_is_not_read(people: People) -> None:
     status, told = run_unread("describe", "topic:not-there", "broker:1", "--all")
 
     assert status == 1
     assert told == "topic:not-there: Unknown topic or partition\nlist topics with `kconf topic list`\n"
 
 
-def test_a_failure_is_still_one_if_stderr_is_closed_too(people: People) -> None:
+def test_a_failed_command_exits_with_1_if_stderr_is_closed_too(people: People) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     words = [sys.executable, "-m", "kconf", "describe", "topic:not-there", "broker:1", "--all"]
@@ -54,11 +54,11 @@ def test_a_change_is_made_whether_or_not_its_report_is_read(people: People) -> N
     assert people.overrides(f"topic:{name}") == {"segment.ms": "3600000"}
 
 
-def test_kafka_configs_ends_as_javas_tool_does(people: People) -> None:
+def test_kafka_configs_exits_with_0_if_its_output_is_not_read(people: People) -> None:
     words = ("--bootstrap-server", people.bootstrap, "--describe", "--all", "--entity-type", "brokers")
 
     assert run_unread("kafka-configs", *words, "--entity-name", "1") == (0, "")
 
 
-def test_a_command_that_prints_as_it_goes_ends_as_if_by_sigpipe(people: People) -> None:
+def test_a_command_that_prints_as_it_runs_exits_as_if_killed_by_sigpipe(people: People) -> None:
     assert run_unread("completion", "bash") == (141, "")

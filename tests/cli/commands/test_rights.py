@@ -17,5 +17,5 @@ def server() -> Iterator[KconfProcess]:
         yield process
 
 
-def test_rights(people: People) -> None:
+def test_acls_are_added_listed_and_deleted(people: People) -> None:
     rights_are_added_listed_and_deleted(people)

@@ -10,5 +10,5 @@ from tests.cli.commands.scenarios import SCENARIOS, People
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds(people: People, scenario: Callable[[People], None]) -> None:
     scenario(people)

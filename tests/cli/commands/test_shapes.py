@@ -78,7 +78,7 @@ def server() -> Any:
         yield process
 
 
-def test_every_shape_is_as_it_was(people: People) -> None:
+def test_the_json_of_every_command_is_unchanged(people: People) -> None:
     """All commands in one run, because each needs the result of the one before."""
     people.topics("shape")
     found = {name: told(people, name) for name in LINES}

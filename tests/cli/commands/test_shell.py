@@ -30,7 +30,7 @@ def test_a_script_stops_at_the_first_error_with_its_code(people: People) -> None
     assert people.overrides(f"topic:{name}") == {"segment.ms": "3600000"}
 
 
-def test_another_cluster_can_be_chosen(people: People) -> None:
+def test_use_selects_another_cluster(people: People) -> None:
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
     ran = run_program(
         "shell", "--keep-going", stdin="use nobody\nuse nowhere\ntopic list\nuse here\ntopic list\nexit\nx\n"
@@ -40,7 +40,7 @@ def test_another_cluster_can_be_chosen(people: People) -> None:
     assert ran.err.count("cannot connect to 127.0.0.1:1") == 1
 
 
-def test_context_use_moves_the_shell_and_its_prompt(people: People) -> None:
+def test_context_use_changes_the_cluster_and_the_prompt(people: People) -> None:
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
 
     with Terminal([sys.executable, "-m", "kconf", "shell"]) as terminal:
@@ -71,7 +71,7 @@ def test_a_shell_keeps_its_cluster_if_the_current_context_changes_elsewhere(peop
         assert terminal.end() == 0
 
 
-def test_completion_and_confirmation_on_a_terminal(people: People) -> None:
+def test_a_key_is_completed_and_a_pattern_is_confirmed_on_a_terminal(people: People) -> None:
     """Tab completes a key, a pattern needs confirmation, and a mistake does not end the session."""
     prefix = a_name("s")
     people.topics(f"{prefix}.a", f"{prefix}.b")

@@ -50,7 +50,7 @@ def test_a_table_is_not_wider_than_the_terminal(people: People) -> None:
     assert "\x1b" not in screen.screen
 
 
-def test_colors_are_for_terminals(people: People) -> None:
+def test_colors_are_printed_only_on_a_terminal(people: People) -> None:
     name = a_name()
     people.topics(name)
     with terminal("describe", f"topic:{name}", "--all") as screen:
@@ -59,7 +59,7 @@ def test_colors_are_for_terminals(people: People) -> None:
     assert "\x1b" not in people(f"describe topic:{name} --all").out
 
 
-def test_a_bar_moves_where_there_is_much_to_do(people: People) -> None:
+def test_a_progress_bar_shows_how_many_changes_are_done(people: People) -> None:
     prefix = a_name("bar")
     people.topics(*(f"{prefix}.{number}" for number in range(300)))
     with terminal("set", f"topic:{prefix}.*", "segment.ms=1h", "--yes", "--rate", "200") as screen:

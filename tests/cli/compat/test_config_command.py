@@ -45,7 +45,7 @@ def rows(ran: Ran) -> dict[str, list[str]]:
     return found
 
 
-def test_a_topic_is_described_whole_and_with_sources(command: Run, topic: str) -> None:
+def test_a_topic_is_described_with_all_keys_and_their_sources(command: Run, topic: str) -> None:
     command(f"--alter --entity-type topics --entity-name {topic} --add-config retention.bytes=10")
     told = command(f"--describe --entity-type topics --entity-name {topic}")
 
@@ -57,7 +57,7 @@ def test_a_topic_is_described_whole_and_with_sources(command: Run, topic: str) -
     assert rows(told)["cleanup.policy"] == ["delete", "false", "false", "Default config"]
 
 
-def test_an_alter_is_followed_by_the_fresh_state(command: Run, topic: str) -> None:
+def test_an_alteration_prints_the_resulting_state(command: Run, topic: str) -> None:
     who = f"--entity-type topics --entity-name {topic}"
     done = command(f"--alter {who} --add-config segment.ms=7,cleanup.policy=[compact,delete]")
     after = command(f"--alter {who} --delete-config segment.ms")
@@ -76,7 +76,7 @@ def test_all_topics_and_all_brokers_can_be_described_at_once(command: Run, topic
     assert "CONFIGS FOR BROKER 1" in command("--describe --entity-type brokers").out
 
 
-def test_quotas_come_with_the_level_that_they_come_from(command: Run) -> None:
+def test_a_quota_is_described_with_its_level(command: Run) -> None:
     user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
     pair = f"--entity-type users --entity-name {user} --entity-type clients"
     command("--alter --entity-type users --entity-default --add-config producer_byte_rate=1")
@@ -107,7 +107,7 @@ def test_a_quota_may_have_a_fraction(command: Run) -> None:
 @pytest.mark.parametrize(
     "change", ["--add-config SCRAM-SHA-256=[password=the-secret]", "--delete-config SCRAM-SHA-512"]
 )
-def test_credentials_have_a_tool_of_their_own(command: Run, change: str) -> None:
+def test_a_credential_is_refused_with_a_hint_to_scram_credentials(command: Run, change: str) -> None:
     done = command(f"--alter --entity-type users --entity-name alice {change}")
 
     assert done.status == 1
@@ -115,7 +115,7 @@ def test_credentials_have_a_tool_of_their_own(command: Run, change: str) -> None
     assert "the-secret" not in done.err
 
 
-def test_the_connection_may_come_from_repeated_properties(server: KconfProcess) -> None:
+def test_the_server_can_be_named_by_repeated_properties(server: KconfProcess) -> None:
     words = ["config-command", "--describe", "--entity-type", "brokers"]
     for each in ("client.id=a=b", f"bootstrap.servers=127.0.0.1:1,{server.bootstrap}"):
         words += ["--adminclient-property", each]
@@ -123,7 +123,7 @@ def test_the_connection_may_come_from_repeated_properties(server: KconfProcess) 
     assert run_in_process(main, words).status == 0
 
 
-def test_a_long_value_wraps() -> None:
+def test_a_long_value_is_wrapped() -> None:
     *_, first, second = table("TOPIC", "t", [ConfigRow("k", "x" * 100, False, True, "Default config")])
 
     assert first[63:133] == "x" * 70
@@ -143,7 +143,7 @@ def test_a_long_value_wraps() -> None:
         ("--bootstrap-server x:1 --zookeeper x:1 --entity-type topics --describe", "arguments: --zookeeper"),
     ],
 )
-def test_errors_of_argparse(line: str, said: str) -> None:
+def test_invalid_options_are_usage_errors(line: str, said: str) -> None:
     done = run_program("config-command", *line.split())
 
     assert done.status == 2
@@ -189,7 +189,7 @@ def test_every_example_works(server: KconfProcess, admin: SyncAdminClient) -> No
     assert len(found) == 5
 
 
-def test_the_connection_may_come_from_a_file_under_each_of_its_names(server: KconfProcess, tmp_path: object) -> None:
+def test_a_properties_file_is_accepted_under_each_option_name(server: KconfProcess, tmp_path: object) -> None:
     file = f"{tmp_path}/admin.properties"
     with open(file, "w", encoding="utf-8") as out:
         out.write(f"bootstrap.servers={server.bootstrap}\n")

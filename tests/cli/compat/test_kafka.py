@@ -38,7 +38,7 @@ def topic(admin: SyncAdminClient) -> str:
 
 
 @pytest.mark.parametrize("kind", ["topic", "topics"])
-def test_a_topic(command: Run, topic: str, kind: str) -> None:
+def test_topic_configs_are_added_deleted_and_described(command: Run, topic: str, kind: str) -> None:
     who = f"--entity-type {kind} --entity-name {topic}"
     added = command(f"--alter-config {who} --added-config segment.ms=7,retention.ms=8")
     both = command(f"--alter-config {who} --added-config flush.ms=9 --deleted-config segment.ms")
@@ -49,7 +49,7 @@ def test_a_topic(command: Run, topic: str, kind: str) -> None:
     assert told.out == f"Configs for topics:{topic} are flush.ms=9,retention.ms=8\n"
 
 
-def test_a_client(command: Run) -> None:
+def test_a_client_quota_is_set_described_and_deleted(command: Run) -> None:
     who = f"--entity-type client --entity-name c-{uuid4().hex[:8]}"
     added = command(f"--alter-config {who} --added-config producer_byte_rate=1048576")
     told = command(f"--describe-config {who}")
@@ -85,7 +85,7 @@ def test_a_client(command: Run) -> None:
         ("--alter-config --entity-type topic --entity-name NAME", "--alter-config needs"),
     ],
 )
-def test_errors_have_kip_21s_names(command: Run, topic: str, line: str, error: str) -> None:
+def test_errors_have_the_names_of_kip_21(command: Run, topic: str, line: str, error: str) -> None:
     done = command(line.replace("NAME", topic))
 
     assert (done.status, done.err.count("\n")) == (1, 1)
@@ -131,7 +131,7 @@ class TestShell:
         shell.do("apply")
         assert shell.do("show") == []
 
-    def test_a_refused_apply_keeps_what_is_staged(self, admin: SyncAdminClient, topic: str) -> None:
+    def test_changes_stay_staged_if_apply_is_refused(self, admin: SyncAdminClient, topic: str) -> None:
         shell = Kip21Shell(admin)
         shell.do(f"use topic {topic}")
         shell.do("set flush.ms=soon,segment.ms=5")
@@ -143,7 +143,7 @@ class TestShell:
             shell.do("use client c")
 
     @pytest.mark.parametrize("line", ["dance", "show", "set a=b", "use topic", "use topic nowhere", "'", "undo"])
-    def test_mistakes_do_not_end_it(self, admin: SyncAdminClient, line: str) -> None:
+    def test_mistakes_do_not_end_the_shell(self, admin: SyncAdminClient, line: str) -> None:
         shell = Kip21Shell(admin)
         with pytest.raises(KconfError):
             shell.do(line)
@@ -151,7 +151,7 @@ class TestShell:
         with pytest.raises(Ended):
             shell.do("exit")
 
-    def test_it_completes(self, admin: SyncAdminClient, topic: str) -> None:
+    def test_commands_names_and_keys_are_completed(self, admin: SyncAdminClient, topic: str) -> None:
         shell = Kip21Shell(admin)
 
         assert list(shell.suggestions("ap")) == ["apply"]
@@ -163,7 +163,7 @@ class TestShell:
         assert list(shell.suggestions("unset flush.ms,retention.m")) == ["flush.ms,retention.ms"]
         assert list(shell.suggestions("set flush.ms=3,retention.m")) == ["flush.ms=3,retention.ms="]
 
-    def test_it_completes_values(self, admin: SyncAdminClient, topic: str) -> None:
+    def test_values_are_completed(self, admin: SyncAdminClient, topic: str) -> None:
         """Values of a boolean, of an enum, inside a list, and after other keys; a number has none."""
         shell = Kip21Shell(admin)
         shell.do(f"use topic {topic}")

@@ -31,7 +31,7 @@ def topic(admin: SyncAdminClient, name: str) -> str:
 
 
 class TestTopics:
-    def test_alter_and_describe(self, configs: Command, topic: str) -> None:
+    def test_altered_keys_are_described_with_their_synonyms(self, configs: Command, topic: str) -> None:
         altered = configs(
             "--alter", "--topic", topic, "--add-config", "retention.ms=5000,cleanup.policy=[compact,delete]"
         )
@@ -51,7 +51,9 @@ class TestTopics:
         assert described.lines[0] == f"All configs for topic {topic} are:"
         assert len(described.lines) == 34
 
-    def test_many_names_are_one_request(self, configs: Command, admin: SyncAdminClient, name: str) -> None:
+    def test_several_entity_names_are_altered_and_described_together(
+        self, configs: Command, admin: SyncAdminClient, name: str
+    ) -> None:
         names = [f"{name}-{number}" for number in range(3)]
         admin.create_topics([NewTopic(each, 1, 1) for each in names]).raise_for_failures()
         who = [word for each in names for word in ("--entity-name", each)]
@@ -62,7 +64,7 @@ class TestTopics:
         assert altered.lines == [f"Completed updating config for topic {each}." for each in names]
         assert sum("segment.ms=77" in line for line in described.lines) == 3
 
-    def test_names_of_a_file_and_of_a_pattern(
+    def test_entity_names_can_come_from_a_file_or_a_pattern(
         self, configs: Command, admin: SyncAdminClient, name: str, tmp_path: Path
     ) -> None:
         """cli-spec 17 and 18: many entities in one command."""
@@ -100,13 +102,15 @@ class TestTopics:
             ("--describe --entity-type topics --entity-regex a --strict-compat", "--strict-compat supports neither"),
         ],
     )
-    def test_many_names_that_make_no_sense(self, configs: Command, line: str, said: str) -> None:
+    def test_an_invalid_selection_of_entity_names_is_refused(self, configs: Command, line: str, said: str) -> None:
         done = configs(*line.split())
 
         assert (done.status, done.out) == (1, "")
         assert said in done.err
 
-    def test_kafkas_own_topics_are_not_met_by_chance(self, configs: Command, admin: SyncAdminClient, name: str) -> None:
+    def test_a_general_pattern_does_not_match_internal_topics(
+        self, configs: Command, admin: SyncAdminClient, name: str
+    ) -> None:
         own = "__consumer_offsets"
         if own not in admin.list_topics(internal=True):
             admin.create_topics([NewTopic(own, 1, 1)]).raise_for_failures()
@@ -154,7 +158,7 @@ class TestTopics:
 
 
 class TestDryRun:
-    def test_it_prints_old_and_new_and_changes_nothing(self, configs: Command, topic: str) -> None:
+    def test_a_dry_run_prints_old_and_new_values_and_changes_nothing(self, configs: Command, topic: str) -> None:
         configs("--alter", "--topic", topic, "--add-config", "segment.ms=60000,flush.ms=9")
         before = configs("--describe", "--topic", topic).out
 
@@ -186,7 +190,7 @@ class TestDryRun:
         assert tried.status == 1
         assert tried.err.startswith("InvalidConfigurationException: ")
 
-    def test_secrets_stay_hidden(self, configs: Command, name: str) -> None:
+    def test_a_dry_run_hides_secrets(self, configs: Command, name: str) -> None:
         broker = configs("--alter", "--broker", "1", "--add-config", "my.plugin.thing=hush", "--dry-run")
         user = configs("--alter", "--user", name, "--add-config", "SCRAM-SHA-256=[password=hush]", "--dry-run")
 
@@ -195,7 +199,7 @@ class TestDryRun:
         assert "hush" not in broker.out + broker.err + user.out + user.err
         assert configs("--describe", "--user", name).out == ""
 
-    def test_quotas_and_json(self, configs: Command, name: str) -> None:
+    def test_a_dry_run_of_quotas_prints_old_and_new_values_as_json(self, configs: Command, name: str) -> None:
         configs("--alter", "--user", name, "--add-config", "producer_byte_rate=1024")
         line = (
             "--alter",
@@ -216,7 +220,7 @@ class TestDryRun:
 
 
 class TestJson:
-    def test_describe(self, configs: Command, topic: str) -> None:
+    def test_a_described_topic_is_printed_as_json(self, configs: Command, topic: str) -> None:
         configs("--alter", "--topic", topic, "--add-config", "segment.ms=60000")
         (entity,) = json.loads(configs("--describe", "--topic", topic, "--output", "json").out)["entities"]
 
@@ -224,13 +228,13 @@ class TestJson:
         (config,) = entity["configs"]
         assert (config["name"], config["value"], config["source"]) == ("segment.ms", "60000", "DYNAMIC_TOPIC_CONFIG")
 
-    def test_everything_that_can_be_described_is_a_document(self, configs: Command) -> None:
+    def test_every_entity_type_can_be_described_as_json(self, configs: Command) -> None:
         for kind in ("topics", "brokers", "client-metrics", "groups", "users", "clients", "ips"):
             done = configs("--describe", "--entity-type", kind, "--output", "json")
             assert done.status == 0
             assert isinstance(json.loads(done.out)["entities"], list)
 
-    def test_alter_and_missing(self, configs: Command, topic: str) -> None:
+    def test_an_alteration_and_a_missing_topic_are_reported_as_json(self, configs: Command, topic: str) -> None:
         altered = json.loads(configs("--alter", "--topic", topic, "--add-config", "segment.ms=1", "--output=json").out)
         missing = configs("--describe", "--topic", "nowhere", "--output", "json")
 
@@ -248,7 +252,7 @@ class TestUsersAndClients:
     )
 
     @pytest.mark.parametrize("who", [*WHO, *DEFAULTS])
-    def test_all_eight_levels(self, configs: Command, name: str, who: str) -> None:
+    def test_quotas_of_every_level_are_added_described_and_deleted(self, configs: Command, name: str, who: str) -> None:
         words = who.replace("NAME", name).split()
         added = configs(
             "--alter", *words, "--add-config", "producer_byte_rate=10485760,controller_mutation_rate=0.0005"
@@ -263,14 +267,16 @@ class TestUsersAndClients:
         assert after.out.endswith(" are consumer_byte_rate=1.0, controller_mutation_rate=5.0E-4\n")
         assert configs("--describe", *words).out == ""
 
-    def test_the_printed_line_names_the_first_entity(self, configs: Command, name: str) -> None:
+    def test_the_message_about_a_pair_names_its_client_unless_that_is_the_default(
+        self, configs: Command, name: str
+    ) -> None:
         pair = configs("--alter", "--user", name, "--client", "c1", "--add-config", "producer_byte_rate=1")
         default = configs("--alter", "--user", name, "--client-defaults", "--add-config", "producer_byte_rate=1")
 
         assert pair.out == "Completed updating config for client c1.\n"
         assert default.out == f"Completed updating config for user {name}.\n"
 
-    def test_a_users_quotas_are_not_those_of_its_clients(self, configs: Command, name: str) -> None:
+    def test_describing_a_user_does_not_show_the_quotas_of_its_clients(self, configs: Command, name: str) -> None:
         configs("--alter", "--user", name, "--client", "c1", "--add-config", "producer_byte_rate=1")
 
         assert configs("--describe", "--user", name).out == ""
@@ -302,7 +308,9 @@ class TestUsersAndClients:
             ("--ip 10.0.0.1 --delete-config bad", "Unexpected config names: bad"),
         ],
     )
-    def test_what_is_refused(self, configs: Command, name: str, line: str, said: str) -> None:
+    def test_an_invalid_alteration_is_refused_without_showing_secrets(
+        self, configs: Command, name: str, line: str, said: str
+    ) -> None:
         done = configs("--alter", *line.replace("NAME", name).split())
 
         assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)
@@ -316,7 +324,7 @@ class TestUsersAndClients:
         configs("--alter", "--user", "<default>", "--delete-config", "producer_byte_rate")
         assert configs("--describe", "--user-defaults").out == ""
 
-    def test_addresses(self, configs: Command) -> None:
+    def test_connection_rates_of_an_address_and_of_the_default_are_described(self, configs: Command) -> None:
         configs("--alter", "--ip", "10.0.0.1", "--add-config", "connection_creation_rate=10")
         configs("--alter", "--ip-defaults", "--add-config", "connection_creation_rate=7")
 
@@ -349,7 +357,7 @@ class TestCredentials:
         gone = configs("--describe", "--user", name)
         assert (gone.status, gone.out, gone.err) == (0, "", "")
 
-    def test_two_mechanisms_at_once(self, configs: Command, name: str) -> None:
+    def test_credentials_of_two_mechanisms_are_added_at_once(self, configs: Command, name: str) -> None:
         pairs = "SCRAM-SHA-256=[password=a],SCRAM-SHA-512=[iterations=8192,password=b]"
         done = configs("--alter", "--user", name, "--add-config", pairs)
         told = configs("--describe", "--user", name).out
@@ -357,7 +365,7 @@ class TestCredentials:
         assert done.status == 0
         assert told.endswith(" are SCRAM-SHA-256=iterations=4096, SCRAM-SHA-512=iterations=8192\n")
 
-    def test_a_password_from_stdin_and_from_the_environment(self, server: KconfProcess, name: str) -> None:
+    def test_a_password_can_come_from_stdin_or_the_environment(self, server: KconfProcess, name: str) -> None:
         for text, more in (("-", {}), ("env:ALICE_PASSWORD", {"ALICE_PASSWORD": "hush"})):
             pairs = f"SCRAM-SHA-256=[password={text}]"
             line = ("--bootstrap-server", server.bootstrap, "--alter", "--user", name, "--add-config", pairs)
@@ -366,7 +374,7 @@ class TestCredentials:
 
 
 class TestBrokersAndTheRest:
-    def test_a_broker_falls_back_to_the_default_and_that_to_nothing(self, configs: Command) -> None:
+    def test_a_deleted_broker_config_falls_back_to_the_cluster_default(self, configs: Command) -> None:
         """ConfigCommandIntegrationTest: message.max.bytes added, changed, deleted at both levels."""
         for value in ("140000", "150000"):
             assert configs("--alter", "--broker-defaults", "--add-config", f"message.max.bytes={value}").status == 0
@@ -402,7 +410,7 @@ class TestBrokersAndTheRest:
         assert configs("--alter", "--broker-defaults", "--add-config", f"{key}=hush").status == 1
         configs("--alter", "--broker", "1", "--delete-config", key)
 
-    def test_groups(self, configs: Command, name: str) -> None:
+    def test_group_configs_are_altered_described_and_deleted(self, configs: Command, name: str) -> None:
         who = ("--group", name)
         pairs = "consumer.heartbeat.interval.ms=6000,consumer.session.timeout.ms=50000"
         assert configs("--alter", *who, "--add-config", pairs).out == f"Completed updating config for group {name}.\n"
@@ -416,7 +424,7 @@ class TestBrokersAndTheRest:
         assert configs("--describe", *who).status == 1
         assert configs("--alter", *who, "--add-config", "no.such.key=1").status == 1
 
-    def test_client_metrics(self, configs: Command, name: str) -> None:
+    def test_client_metrics_are_altered_described_and_deleted(self, configs: Command, name: str) -> None:
         who = ("--entity-type", "client-metrics", "--entity-name", name)
         pairs = "metrics=,interval.ms=6000,match=[client_software_name=kafka.python,client_software_version=1.2]"
         done = configs("--alter", *who, "--add-config", pairs)
@@ -427,7 +435,7 @@ class TestBrokersAndTheRest:
         assert configs("--describe", *who).status == 1
         assert configs("--alter", "--client-metrics", name, "--add-config", "no.such.key=1").status == 1
 
-    def test_loggers(self, configs: Command) -> None:
+    def test_a_logger_level_is_set_and_unknown_loggers_are_refused(self, configs: Command) -> None:
         assert configs("--alter", "--broker-logger", "1", "--add-config", "kconf.service=DEBUG").status == 0
         assert (
             "  kconf.service=DEBUG sensitive=false synonyms={}" in configs("--describe", "--broker-logger", "1").lines
@@ -464,24 +472,24 @@ class TestTheProgram:
                 assert (done.status, done.err) == (0, ""), line
         assert len(found) == 9
 
-    def test_no_node_responds(self) -> None:
+    def test_an_unreachable_server_is_reported_in_one_line(self) -> None:
         done = run_program("kafka-configs", "--bootstrap-server", "127.0.0.1:1", "--describe", "--topic", "t")
 
         assert (done.status, done.err.count("\n")) == (1, 1)
         assert "127.0.0.1:1" in done.err
 
     @pytest.mark.parametrize("address", ["localhost", "", "a:b", "127.0.0.1:99999"])
-    def test_an_invalid_address(self, address: str) -> None:
+    def test_an_invalid_address_is_reported_in_one_line(self, address: str) -> None:
         done = run_program("kafka-configs", "--bootstrap-server", address, "--describe", "--topic", "t")
 
         assert (done.status, done.err.count("\n")) == (1, 1)
 
-    def test_bad_bytes_are_no_traceback(self) -> None:
+    def test_a_command_line_that_is_not_utf8_is_refused(self) -> None:
         done = run_program("kafka-configs", "--bootstrap-server", "127.0.0.1:1", "--describe", "--topic", "\udcff")
 
         assert (done.status, done.err) == (1, "The command line is not UTF-8\n")
 
-    def test_properties_of_the_client(self, server: KconfProcess, tmp_path: Path) -> None:
+    def test_client_properties_are_read_from_a_file(self, server: KconfProcess, tmp_path: Path) -> None:
         """Addresses in the file are ignored; errors in it are reported."""
         good, bad = tmp_path / "good.properties", tmp_path / "bad.properties"
         good.write_text("bootstrap.servers=nowhere.invalid:1\nclient.id=me\n")
@@ -493,7 +501,7 @@ class TestTheProgram:
             done = run_program(*line, "--command-config", str(file))
             assert (done.status, done.err.count("\n")) == (1, 1)
 
-    def test_a_reason_is_kept_in_the_journal(self, configs: Command, topic: str, admin: SyncAdminClient) -> None:
+    def test_a_change_with_a_reason_is_made(self, configs: Command, topic: str, admin: SyncAdminClient) -> None:
         line = ("--alter", "--topic", topic, "--add-config", "segment.ms=1234", "--reason", "ticket 7")
 
         assert configs(*line).status == 0
@@ -517,7 +525,7 @@ class TestTheProgram:
         assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)
         assert "hush" not in done.err
 
-    def test_names_that_a_terminal_cannot_show(self, server: KconfProcess, configs: Command) -> None:
+    def test_characters_that_a_terminal_cannot_show_are_escaped(self, server: KconfProcess, configs: Command) -> None:
         configs("--alter", "--user", "Ωmega", "--add-config", "producer_byte_rate=1")
         line = ("kafka-configs", "--bootstrap-server", server.bootstrap, "--describe", "--user", "Ωmega")
         done = run_program(*line, environment={"PYTHONIOENCODING": "ascii"})

@@ -66,7 +66,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("line", PAIRS)
-def test_names_belong_to_types_by_their_place(line: str) -> None:
+def test_names_are_assigned_to_types_by_position(line: str) -> None:
     types, names = PAIRS[line]
 
     assert check(read(f"--describe {line}")) == (tuple(types.split()), names)
@@ -78,7 +78,7 @@ def test_an_empty_name_is_the_default() -> None:
     assert check(Arguments(words)).names == ("",)
 
 
-def test_a_name_before_its_type_is_pointed_out() -> None:
+def test_a_name_before_its_type_is_reported() -> None:
     swapped = read("--describe --entity-default --entity-name B --entity-type users --entity-type clients")
     short = read("--describe --entity-type clients --entity-type users --entity-name A")
     clear = read("--describe --entity-type users --entity-type clients --entity-name A --entity-name B")
@@ -89,7 +89,7 @@ def test_a_name_before_its_type_is_pointed_out() -> None:
 
 
 @pytest.mark.parametrize("kind", ["clients", "users", "brokers", "ips"])
-def test_four_types_have_a_default(kind: str) -> None:
+def test_four_entity_types_have_a_default(kind: str) -> None:
     assert check(read(f"--describe --entity-type {kind} --entity-default")).names == ("",)
 
 
@@ -135,7 +135,7 @@ def test_invalid_input_is_refused_in_one_sentence(line: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_hosts_need_not_resolve_if_the_option_is_set() -> None:
+def test_a_host_that_does_not_resolve_is_accepted_with_no_resolve() -> None:
     assert check(read("--describe --ip RFC2606.invalid --no-resolve")).names == ("RFC2606.invalid",)
 
 
@@ -194,7 +194,7 @@ def test_pairs_are_read_as_kafka_reads_them(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a=[x]y[z]", "SCRAM-SHA-256=[password=a]b]", "SCRAM-SHA-256=[password=ab ]"])
-def test_a_value_that_would_be_altered_is_refused(text: str) -> None:
+def test_a_value_that_parsing_would_truncate_is_refused(text: str) -> None:
     with pytest.raises(InvalidArguments, match="would be lost") as refused:
         parse_pairs(text)
     assert "password=" not in str(refused.value)
@@ -205,13 +205,13 @@ def test_a_key_has_letters_digits_dots_dashes_and_underscores() -> None:
         config_specs(read("--alter --topic t --add-config a;c=b"))
 
 
-def test_deletes_accumulate() -> None:
+def test_repeated_delete_config_options_are_combined() -> None:
     assert config_specs(read("--alter --topic t --delete-config a,b --delete-config c")).delete == ["a", "b", "c"]
     with pytest.raises(InvalidArguments):
         config_specs(read("--alter --topic t --delete-config a,,b"))
 
 
-def test_a_file_keeps_its_values_as_they_are(tmp_path: Path) -> None:
+def test_values_of_a_file_are_read_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "f.properties"
     file.write_text('plain=b\nspaced = d\njson = {"key": "val"}\nnested = [[1, 2], [3, 4]]\n')
 
@@ -224,7 +224,7 @@ def test_a_file_keeps_its_values_as_they_are(tmp_path: Path) -> None:
 
 
 class TestCredentials:
-    def test_iterations_may_be_left_out(self) -> None:
+    def test_iterations_default_to_4096(self) -> None:
         for text in ("password=a,b=c", "iterations=-1,password=a,b=c"):
             assert parse_credential("SCRAM-SHA-256", text) == (Mechanism.SCRAM_SHA_256, 4096, "a,b=c")
 
@@ -236,7 +236,7 @@ class TestCredentials:
         with pytest.raises(InvalidArguments):
             parse_credential("SCRAM-SHA-512", text, strict=True)
 
-    def test_too_few_iterations_name_the_mechanism(self) -> None:
+    def test_too_few_iterations_are_refused_with_the_mechanism(self) -> None:
         with pytest.raises(
             InvalidArguments, match="Iterations 4 is less than the minimum 4096 required for SCRAM-SHA-256"
         ):
@@ -264,12 +264,12 @@ class TestCredentials:
                 parse_credential("SCRAM-SHA-256", missing)
         assert parse_credential("SCRAM-SHA-256", "password=env:ALICE", strict=True).password == "env:ALICE"
 
-    def test_it_does_not_show_its_password(self) -> None:
+    def test_the_repr_of_a_credential_hides_the_password(self) -> None:
         assert "hush" not in repr(parse_credential("SCRAM-SHA-256", "password=hush"))
 
 
 class TestSecrets:
-    def test_a_command_line_is_repeated_without_them(self) -> None:
+    def test_secrets_are_masked_in_a_repeated_command_line(self) -> None:
         pairs = "SCRAM-SHA-256=[password=hush]"
         words = ["--alter", "--user", "u", "--add-config", pairs, "--add-config=ssl.key.password=hush"]
 
@@ -279,7 +279,7 @@ class TestSecrets:
         )
         assert masked(["--add-config", "password=[hush,a=b"], "users") == "--add-config [hidden]"
 
-    def test_an_unknown_broker_key_is_a_custom_one(self) -> None:
+    def test_the_value_of_an_unknown_broker_key_is_masked(self) -> None:
         assert masked(["--add-config", "my.thing=x,log.retention.ms=5"], "brokers") == (
             "--add-config my.thing=[hidden],log.retention.ms=5"
         )

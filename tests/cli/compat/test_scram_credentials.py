@@ -31,7 +31,7 @@ def user() -> str:
     return f"u-{uuid4().hex[:12]}"
 
 
-def test_the_kips_own_example(command: Run, user: str) -> None:
+def test_the_example_of_the_kip_works(command: Run, user: str) -> None:
     """With a space after the comma, which Kafka's parser refuses."""
     pairs = "'SCRAM-SHA-256=[iterations=8192, password=alice-secret],SCRAM-SHA-512=[password=alice-secret]'"
     added = command(f"--add {pairs} --username {user}")
@@ -84,11 +84,11 @@ def test_a_refusal_is_one_sentence_without_the_secret(command: Run, line: str) -
 
 
 @pytest.mark.parametrize("line", ["", "--describe --delete SCRAM-SHA-256", "--add x --describe"])
-def test_exactly_one_action(line: str) -> None:
+def test_a_command_needs_exactly_one_action(line: str) -> None:
     assert run_program("scram-credentials", "--bootstrap-server", "x:1", *line.split()).status == 2
 
 
-def test_before_any_server_runs(tmp_path: Path, user: str) -> None:
+def test_credentials_can_be_changed_before_any_server_runs(tmp_path: Path, user: str) -> None:
     """Create the first user before the server starts, so that somebody can log in."""
     store = f"sqlite:///{tmp_path}/first.db"
     words = ["scram-credentials", "--store", store, "--username", user]
@@ -116,7 +116,7 @@ def test_every_example_works(server: KconfProcess, tmp_path: Path) -> None:
     assert len(found) == 5
 
 
-def test_looking_at_a_store_that_is_not_there_creates_none(tmp_path: Path, user: str) -> None:
+def test_describing_a_missing_store_does_not_create_it(tmp_path: Path, user: str) -> None:
     file = tmp_path / "typo.db"
     for action in (["--describe"], ["--delete", "SCRAM-SHA-256"]):
         words = ["scram-credentials", "--store", f"sqlite:///{file}", "--username", user, *action]

@@ -12,5 +12,5 @@ from tests.cli.declarative.scenarios import SCENARIOS
 
 
 @pytest.mark.parametrize("scenario", [*SCENARIOS, *APPLY_SCENARIOS], ids=lambda each: str(each.__name__))
-def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds(people: People, scenario: Callable[[People], None]) -> None:
     scenario(people)

@@ -75,7 +75,7 @@ def all_told(people: People) -> dict[str, str]:
     return found
 
 
-def test_every_shape_is_as_it_was(people: People) -> None:
+def test_the_json_of_every_command_is_unchanged(people: People) -> None:
     assert all_told(people) == {path.stem: path.read_text() for path in SHAPES.glob("*.json")}
 
 

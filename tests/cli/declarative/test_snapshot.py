@@ -48,7 +48,7 @@ def test_a_snapshot_has_everything_and_proves_that_it_is_whole(people: People) -
     assert not list(out.rglob(".*"))
 
 
-def test_several_clusters_at_once_and_one_that_does_not_answer(people: People) -> None:
+def test_other_clusters_are_read_if_one_does_not_respond(people: People) -> None:
     people.add_context("prod-a")
     people.add_context("prod-b")
     people.bootstrap = f"127.0.0.1:{free_port()}"

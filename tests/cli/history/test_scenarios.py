@@ -11,7 +11,7 @@ from tests.cli.history.scenarios import SCENARIOS, a_watch_tells_changes_as_they
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: str(each.__name__))
-def test_a_scenario(people: People, scenario: Callable[[People], None]) -> None:
+def test_a_scenario_succeeds(people: People, scenario: Callable[[People], None]) -> None:
     scenario(people)
 
 

@@ -11,7 +11,9 @@ from tests.cli.commands.scenarios import People
 from tests.support.process import KconfProcess
 
 
-def test_a_rollback_does_not_guess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rollback_to_a_time_before_the_journal_begins_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with KconfProcess() as server:
         people = People(tmp_path, server.bootstrap)
         monkeypatch.setenv("KCONF_CONFIG", str(people.config))

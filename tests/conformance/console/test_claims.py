@@ -176,7 +176,7 @@ def _set(page: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_authors_are_those_who_did_it_or_unknown(model: Model, world: World, context: str) -> None:
+def test_every_author_is_correct_or_unknown(model: Model, world: World, context: str) -> None:
     status, page = world.ask(f"/{context}/topic/{model.topic}")
     assert status == 200
     for each in page["keys"]:
@@ -189,7 +189,7 @@ def test_authors_are_those_who_did_it_or_unknown(model: Model, world: World, con
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_every_change_that_is_shown_was_made_then_by_that_author(model: Model, world: World, context: str) -> None:
+def test_every_shown_change_has_its_true_time_values_and_author(model: Model, world: World, context: str) -> None:
     _, page = world.ask(f"/{context}/topic/{model.topic}")
     rows = [each for each in page["changes"] if each["key"] in ("retention.ms", "segment.ms", "flush.ms")]
     assert bool(rows) == (context != "polled")
@@ -220,7 +220,7 @@ def _true(model: Model, key: str, at: int, configs: Mapping[str, str], notes: Se
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_what_was_set_at_any_time_is_true_or_unknown(model: Model, world: World, context: str) -> None:
+def test_values_at_any_time_are_correct_or_unknown(model: Model, world: World, context: str) -> None:
     certain = 0
     for at, configs in model.moments():
         _, page = world.ask(f"/{context}/topic/{model.topic}?at={at}")
@@ -235,7 +235,7 @@ def test_what_was_set_at_any_time_is_true_or_unknown(model: Model, world: World,
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_what_differs_between_two_times_is_true_or_unknown(model: Model, world: World, context: str) -> None:
+def test_differences_between_two_times_are_correct_or_unknown(model: Model, world: World, context: str) -> None:
     moments, certain = model.moments(), 0
     for (begin, one), (end, other) in zip(moments, moments[2:], strict=False):
         _, page = world.ask(f"/{context}/topic/{model.topic}?from={begin}&to={end}")
@@ -252,8 +252,8 @@ def test_what_differs_between_two_times_is_true_or_unknown(model: Model, world: 
     assert certain or context not in ("gateway", "followed")
 
 
-def test_the_journal_of_the_console_itself_is_read_at_once(model: Model, world: World) -> None:
-    """A client of the same journal has made a change: no page calls it one that was made outside kconf."""
+def test_a_change_in_the_journal_of_the_console_has_its_author_at_once(model: Model, world: World) -> None:
+    """A client with the same journal has made it: no page shows it as a change made outside kconf."""
     model.by_kconf(world.journaled.open(), "journaled", "once more", flush_ms=str(2 * HOUR))
     _until(world, "journaled", model)
     _, page = world.ask(f"/journaled/topic/{model.topic}")
