@@ -139,7 +139,7 @@ def test_a_wrong_option_is_reported_in_one_sentence_by_the_query(
 
     told = reason(raised.value)
     assert told is not None
-    assert told.startswith("startingOffsets: 999999 does not exist yet; the last is ")
+    assert told.startswith("startingOffsets: 999999 does not exist yet; the last revision of cluster ")
 
 
 def test_changes_that_the_server_deleted_are_an_error_or_a_marked_gap(cluster: KconfProcess) -> None:
@@ -159,7 +159,7 @@ def test_changes_that_the_server_deleted_are_an_error_or_a_marked_gap(cluster: K
 
     strict, lenient = reader(startingoffsets="2"), reader(startingoffsets="2", failondataloss="false")
     start = strict.initialOffset()
-    with pytest.raises(ConfigurationError, match=r"deleted the changes 3 to \d+ before they were read"):
+    with pytest.raises(ConfigurationError, match=r"deleted revisions 3 to \d+ before this query read them"):
         strict.latestOffset(start, ReadMaxRows(100))
     end = lenient.latestOffset(start, ReadMaxRows(100))
     (part,) = lenient.partitions(start, end)

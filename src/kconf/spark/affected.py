@@ -1,10 +1,10 @@
-"""Which resources and clusters new bronze rows affect, so that only their rows of a gold table are computed again.
+"""Finds the resources and clusters that new bronze rows affect, so that only their gold rows are computed again.
 
-A new line of a server's journal affects its resource. It affects its whole cluster if it is about a broker, since all
-resources may inherit from it; if it is older than a snapshot of the brokers, because that changes the snapshot's
-position in the order; and if the cluster has a second record (client journals, a followed log), since a line of one may
-settle what the other has of any resource. A snapshot affects its whole cluster, and so does a line if nothing else is
-set in the cluster: it may be new, or gone.
+A new line of a server's journal affects its resource. It affects its whole cluster in three cases: the line is about a
+broker, because all resources may inherit from it; the line is older than a snapshot of the brokers, because that
+changes the snapshot's position in the order; or the cluster has a second record (client journals, a followed log),
+because a line of one record can explain a change of any resource in the other. A snapshot affects its whole cluster.
+So does a line if nothing else is set in the cluster, because the cluster may be new or gone.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from kconf.spark.transforms.history import RESOURCE
 Name = tuple[str, str, str]
 """Cluster, resource type and resource name."""
 FEW: Final = 20_000
-"""New rows that change a table so little that it keeps its size."""
+"""Up to this number of new rows, the size of a table hardly changes."""
 MEDIUM: Final = 200_000
-"""New rows of which it is worth while to find out what they changed, in memory."""
+"""Up to this number of new rows, what they changed is computed in memory, without Spark."""
 _MOST: Final = 250_000
-"""Resources; of more, everything is computed again."""
+"""If more resources are affected, everything is computed again."""
 _FILTERED: Final = 1_000
-"""Resources that a filter names; for more there is a join, which takes a job of its own in each query."""
+"""Up to this number of resources, a filter lists them. More need a join, which takes an extra job in each query."""
 _LITERAL: Final = 10_000
-"""Resources that are part of the text of a query; more are sent to Spark as Arrow data."""
+"""Up to this number of resources, a query contains their names. More are sent to Spark as Arrow data."""
 _NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A subset of resources: named ones, and all of some clusters. `callers`: clusters with new attempts.
+    """A subset of resources: those in `names`, and all of the `clusters`. `callers`: clusters with new attempts.
 
-    With `is_most`, it has all resources of the clusters of which one is named, because to select them takes longer.
+    With `is_most`, all resources of a cluster are included if one of them is named: selecting them would take longer.
     """
 
     lake: Lake
@@ -51,11 +51,11 @@ class Part:
     clusters: Collection[str]
     callers: Collection[str] = ()
     count: int = 0
-    """Of new rows."""
+    """The number of new rows."""
     since: int = 0
     """The round after which these rows were read."""
     topics: Collection[Name] = ()
-    """The topics among them that were created, altered or deleted themselves, and not only their keys."""
+    """The named topics that were created, deleted or got partitions, not only topics with changed keys."""
     is_most: bool = False
 
     @property
@@ -64,12 +64,12 @@ class Part:
 
     @property
     def is_medium(self) -> bool:
-        """Whether it is worth while to find out in memory what new rows changed; so it is for few."""
+        """Whether the new rows are few enough to compute in memory what they changed; true if `is_few`."""
         return self.count <= MEDIUM
 
     @property
     def touched(self) -> list[str]:
-        """The clusters of which any resource is affected."""
+        """The clusters with an affected resource."""
         return sorted({*self.clusters, *(cluster for cluster, _, _ in self.names)})
 
     @cached_property
@@ -87,19 +87,19 @@ class Part:
 
     @property
     def of_topics(self) -> Part:
-        """Only the topics that were created, altered or deleted themselves; clusters are kept."""
+        """Only the topics that were created, deleted or got partitions; clusters are kept."""
         return replace(self, names=self.topics, is_most=False)
 
     def within(self, rows: pa.Table) -> pa.Table:
-        """The rows of a table in memory that belong to the part, as `of`."""
+        """Like `of`, for an Arrow table: the rows that belong to the part."""
         return rows.filter(self._has(rows))
 
     def rest(self, rows: pa.Table, *, of: str | None = None, name: str = "resource_name") -> pa.Table:
-        """Those that do not, as `others`. `of`: the type of all resources; `name`: the column with the name."""
+        """Like `others`, for an Arrow table. `of`: the type of all resources; `name`: the column with the name."""
         return rows.filter(pc.invert(self._has(rows, of, name)))
 
     def replaced(self, last: pa.Table, new: pa.Table) -> pa.Table:
-        """All rows of a table in memory, after an update of the part."""
+        """All rows of an Arrow table, with `new` in place of the rows of the part."""
         return pa.concat_tables([self.rest(last), new])
 
     def _has(self, rows: pa.Table, of: str | None = None, name: str = "resource_name") -> pa.ChunkedArray:
@@ -107,7 +107,7 @@ class Part:
             return in_clusters(rows, self.touched)
         last = pa.array(sorted({each for _, _, each in self.names}), pa.string())
         has_name = pc.is_in(rows[name], value_set=last).combine_chunks()
-        found = rows.filter(has_name)  # to look up all three parts of the name takes four times as long
+        found = rows.filter(has_name)  # looking up all three parts of the name takes four times as long
         kind = pa.scalar(of) if of is not None else found["resource_type"]
         names = pc.binary_join_element_wise(found["cluster"], kind, found[name], "\n")
         is_named = pc.is_in(names, value_set=pa.array(["\n".join(each) for each in self.names], pa.string()))
@@ -116,7 +116,7 @@ class Part:
 
     @cached_property
     def _filter(self) -> Column:
-        """Whether a row belongs to the part: for few names. The name comes last, so that no two names are mistaken."""
+        """Whether a row belongs to a part with few names. The name comes last, so the joined text is unambiguous."""
         names = ["\n".join(each) for each in sorted(self.names)]
         is_named = F.concat_ws("\n", *RESOURCE).isin(*names) & F.col("cluster").isin(*self.touched)
         return F.coalesce(is_named | self.is_whole(), F.lit(False))
@@ -142,7 +142,7 @@ class Part:
         return F.col("cluster").isin(*self.touched)
 
     def is_in(self) -> Column:
-        """Whether anything of the row's cluster is affected, be it only who sent requests."""
+        """Whether anything in the row's cluster is affected, including who sent requests."""
         return F.col("cluster").isin(*self.touched, *self.callers)
 
     def is_whole(self) -> Column:
@@ -154,17 +154,17 @@ class Part:
 
 
 def in_clusters(rows: pa.Table, clusters: Collection[str]) -> pa.ChunkedArray:
-    """Whether the rows of a table in memory belong to these clusters."""
+    """Whether the rows of an Arrow table belong to these clusters."""
     return pc.is_in(rows["cluster"], value_set=pa.array(sorted(clusters), pa.string()))
 
 
 def last_round(lake: Lake) -> int:
-    """The last round of reading of which bronze has rows, according to the commit notes."""
+    """The last round whose rows are in bronze, according to the commit notes."""
     return max(int(lake.note(table).get("round", 0)) for table in _NOTED)
 
 
 def reached_round(lake: Lake) -> int:
-    """The same, also of attempts that an older version added without a note."""
+    """Like `last_round`, including attempts that an older version added without a note."""
     if not lake.exists(ATTEMPTS) or "round" in lake.note(ATTEMPTS):
         return last_round(lake)
     (row,) = lake.read(ATTEMPTS).agg(F.max("round").alias("last")).collect()
@@ -179,14 +179,14 @@ class Parts:
         self._found: dict[int, Part | None] = {}
 
     def since(self, number: int) -> Part | None:
-        """None: so much that everything is to be computed again."""
+        """What is affected since a round; None: too much, so everything is computed again."""
         if number not in self._found:
             self._found[number] = affected(self._lake, number)
         return self._found[number]
 
 
 def affected(lake: Lake, since: int) -> Part | None:
-    """What bronze rows after a round affect; None: so much that everything is to be computed again."""
+    """What bronze rows after a round affect; None: too much, so everything is computed again."""
     state = lake.note(HISTORY)
     changed = _changed(lake, since)
     observed, callers = (_counted(lake, table, since) for table in (SNAPSHOT, ATTEMPTS))
@@ -210,8 +210,8 @@ def affected(lake: Lake, since: int) -> Part | None:
 
 
 def _changed(lake: Lake, since: int) -> pa.Table:
-    """The resources of new lines, one more than the most at most, with their number, their `first` time, and whether
-    the topic itself `is_shaped`."""
+    """The resources of new lines, at most _MOST + 1, with the `count` of lines, the `first` time, and whether a topic
+    was created, deleted or got partitions (`is_shaped`)."""
     few = lake.fresh(JOURNAL, (*RESOURCE, "time", "kind"), since)
     if few is not None:
         micros = few["time"].cast(pa.timestamp("us")).cast(pa.int64())
@@ -251,13 +251,13 @@ def _before_snapshots(lake: Lake, first: Mapping[str, int], state: Mapping[str, 
 
 
 def _followed_on(lake: Lake, since: int) -> set[str]:
-    """The clusters of whose log new files were read, even if these have no lines: they cover offsets."""
+    """The clusters with new files of a followed log. Files without lines count too, because they cover offsets."""
     rows = lake.columns(FILES, ("cluster", "round"))
     return {row["cluster"] for row in rows if row["cluster"] is not None and (row["round"] or 0) > since}
 
 
 def _new_or_gone(part: Part) -> set[str]:
-    """The clusters in which nothing is set but what is named."""
+    """The clusters in which nothing is set except on the named resources."""
     if not part.names:
         return set()
     pieces = part.lake.pieces(HISTORY, RESOURCE, open=True)

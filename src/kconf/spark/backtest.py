@@ -1,5 +1,6 @@
-"""Tests a policy that is not in effect yet against past changes: what it would have refused, and whose requests. Writes
-nothing.
+"""Tests a policy that is not in effect yet against past changes: which it would have refused, and who made them.
+
+Writes nothing.
 """
 
 from __future__ import annotations

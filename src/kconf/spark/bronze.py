@@ -29,18 +29,18 @@ from kconf.spark.transforms import lines, snapshot_lines
 from kconf.spark.transforms.history import ORDER, order
 
 Marks = dict[str, list[int]]
-"""Per cluster the last known line, in journal order."""
+"""The last known line of each cluster, in journal order."""
 Counted = dict[str, dict[str, Any]]
-"""Per cluster what lines contain: see `_counts`."""
+"""What the lines of each cluster contain: see `_counts`."""
 
 _LINE: Final = ("cluster", *ORDER)
 _NAME: Final = (*_LINE, "origin", "resource_type", "resource_name", "key")
-"""The columns that identify a line. The resource is one of them because followers may report different gaps after one
-offset.
+"""The columns that identify a line. They include the resource because two followers may report different gaps after
+the same offset.
 """
 _ATTEMPT: Final = ("cluster", "epoch", "number")
 _SMALL: Final = 8 * 1024 * 1024
-"""Bytes of files that are read in one job, into memory."""
+"""Up to this number of bytes, files are read into memory in one job."""
 _BAD: Final = ("file", "line", "reason")
 
 
@@ -140,7 +140,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, result: Read, *, is_s
 
 
 def _take_plain(lake: Lake, read: pa.Table, number: int, counted: Counted, result: Read) -> bool:
-    """Add lines in memory if they are all new changes, each once; False: they are not."""
+    """Add lines from memory. Returns False, and adds nothing, unless all are new changes without duplicates."""
     marks, total = _marks(lake), sum(row["changes"] for row in counted.values())
     unusual = any(row[name] for row in counted.values() for name in ("bad", "attempts", "named"))
     if unusual or not 0 < total <= FEW or _behind(marks, counted) or any(row["times"] > 1 for row in counted.values()):
@@ -186,7 +186,7 @@ def _quarantine(lake: Lake, bad: DataFrame) -> int:
 
 
 def _counts(read: DataFrame) -> DataFrame:
-    """Per cluster: the number of lines of each kind, the first and last change, and the highest count of one line.
+    """For each cluster: the number of lines of each kind, the first and last change, and the highest count of one line.
 
     `named` counts the lines of followers that have an author.
     """
@@ -207,7 +207,7 @@ def _counts(read: DataFrame) -> DataFrame:
 
 
 def _counts_in_memory(read: pa.Table) -> Counted:
-    """The same, of lines in memory."""
+    """Like `_counts`, for lines in memory."""
     found: dict[tuple[Any, ...], Counter[str]] = {}
     names = (*_LINE, "fault", "attempt", "origin", "principal", "reason")
     for *place, fault, attempt, origin, principal, reason in zip(
@@ -248,8 +248,8 @@ def _moved(marks: Marks, counted: Counted) -> Marks:
 
 
 def _unknown(lake: Lake, changes: DataFrame, marks: Marks, counted: Counted) -> tuple[DataFrame, int]:
-    """The lines that are not in the journal, without duplicates, and their number. Only lines before the mark are
-    looked up.
+    """The lines that are not in the journal yet, without duplicates, and their number. Only lines before the mark are
+    looked up in the journal.
     """
     keys = list(_NAME)
     total = sum(row["changes"] for row in counted.values())

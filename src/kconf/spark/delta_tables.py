@@ -35,12 +35,12 @@ _ASKED_BY: Final = frozenset(
 )
 """Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
 SMALL: Final = 4 * 1024 * 1024
-"""Bytes of a table that is read and written without Delta Lake's jobs: a hundred times as much in memory at most."""
+"""Up to this number of bytes, a table is read and written without Spark jobs; in memory, it needs up to 100 times."""
 _MEDIUM: Final = 8
-"""Times as much: what is updated file by file."""
+"""Tables of up to this multiple of SMALL are updated file by file."""
 _ROWS: Final = 2_000_000
-"""Rows of that, each of which takes 160 to 300 bytes in memory."""
-_FILES: Final = 32  # Spark lists more paths in a job
+"""The maximum rows of such a table; a row takes 160 to 300 bytes in memory."""
+_FILES: Final = 32  # for more paths, Spark starts a job to list them
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
 _WRITES: Final = ("WRITE", "MERGE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT")
@@ -59,10 +59,10 @@ class SchemaDifference(NamedTuple):
 class Lake:
     """The tables under one URI, for one session.
 
-    Small tables of a local lake are read as plain Parquet files, and written by deltalake if they stay small: the
-    caller says if a change is about `few` rows, or for all tables that lake and input are `little`. Spark's own way
-    takes a job to find the files of each table that a query reads, and more to write one. `small` is the size in bytes
-    up to which that is done; 0: Spark reads and writes all tables, as on an object store.
+    Small tables of a local lake are read as plain Parquet files, and written by deltalake if they stay small. The
+    caller passes `few` if a change has few rows, or `little` if the lake and its input are small as a whole. Spark
+    itself would start a job to find the files of each table that a query reads, and more jobs to write a table. `small`
+    is the size limit in bytes; with 0, as on an object store, Spark reads and writes all tables.
     """
 
     def __init__(self, uri: str, spark: SparkSession, *, little: bool = False, small: int = SMALL) -> None:
@@ -74,11 +74,11 @@ class Lake:
         self._is_little = little and self._small > 0
         self._tables = LocalTables(self.uri)
         self.memory: dict[str, Any] = {}
-        """What a later run of the session may use again."""
+        """Results that a later run of the session may reuse."""
 
     @property
     def in_memory(self) -> bool:
-        """Whether small tables are read and written without Delta Lake's jobs."""
+        """Whether small tables are read and written without Spark jobs."""
         return self._small > 0
 
     # -- where things are --------------------------------------------------------------------------------------------
@@ -141,14 +141,14 @@ class Lake:
         return rows.where(f"round > {number}")
 
     def fresh(self, table: Table, names: Sequence[str], number: int) -> pa.Table | None:
-        """Some columns of these rows, without Spark; None: only Spark can read them, or they are too many."""
+        """Like `read_since`, some columns without Spark; None: only Spark can read the rows, or there are too many."""
         if not self.exists(table):
             return self.none_of(table).select(names)
         return None if self._fresh(table, number) is None else self._tables.rows(table, names, since=number)
 
     @staticmethod
     def none_of(table: Table) -> pa.Table:
-        """No rows of the table."""
+        """An empty table with these columns."""
         return _arrow_schema(table).empty_table()
 
     def _fresh(self, table: Table, number: int) -> Files | None:
@@ -178,7 +178,7 @@ class Lake:
     def note(self, table: Table, *, of_rows: bool = False) -> dict[str, Any]:
         """The note of the last commit that has one: see `append`, `overwrite` and `merge`.
 
-        `of_rows`: the note of the current rows, none if they were written without one.
+        `of_rows`: the note with which the current rows were written; empty if they were written without one.
         """
         for commit in reversed(self._commits(table)):
             for line in self._text(table, commit).split("\n"):  # a statistic may contain U+2028
@@ -219,8 +219,8 @@ class Lake:
     def migrate(self, tables: Iterable[Table]) -> dict[str, list[str]]:
         """Add missing columns to tables, with null in all rows; returns the new columns by table path.
 
-        An undefined column or a different type is an error, and then no table is changed: continuing to write would
-        lose its contents.
+        An undefined column or a different type is an error, because writing would lose the contents of the column. Then
+        no table is changed.
         """
         found = [(table, self.difference(table)) for table in tables]
         for table, difference in found:
@@ -254,7 +254,7 @@ class Lake:
             self._writer(table, rows, "append", note).save(self.path(table))
 
     def append_arrow(self, table: Table, rows: pa.Table, *, note: Mapping[str, Any] | None = None) -> None:
-        """Add a few rows in memory, without Spark; columns that they do not have are null. For a local lake."""
+        """Add a few rows of an Arrow table, without Spark; missing columns are null. Only for a local lake."""
         schema, there = _arrow_schema(table), set(rows.column_names)
         columns = [rows[each.name] if each.name in there else pa.nulls(rows.num_rows, each.type) for each in schema]
         self._write_arrow(table, pa.table(columns, names=schema.names).cast(schema), "append", note)
@@ -262,14 +262,14 @@ class Lake:
     def append_rows(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, note: Mapping[str, Any] | None = None
     ) -> None:
-        """Add a few rows. On a local lake without Spark, which needs a second for it; times are ISO texts."""
+        """Add a few rows, with times in ISO format. Not with Spark on a local lake, because it takes a second."""
         if not self._small:
             self.append(table, local(self.spark, rows, table.ddl), note=note)
         else:
             self._write_rows(table, rows, "append", note)
 
     def overwrite_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Replace all rows with a few, in one commit; as `append_rows`."""
+        """Replace all rows with a few, in one commit; like `append_rows`."""
         if not self._small:
             self.overwrite(table, local(self.spark, rows, table.ddl))
         else:
@@ -291,9 +291,9 @@ class Lake:
         self._tables.write(table, rows, mode, properties=properties, note=note)
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Some columns of all rows of a small table; none if it does not exist yet. On a local lake without Spark.
+        """Some columns of all rows of a small table; none if it does not exist yet. Does not use Spark on a local lake.
 
-        Times have their zone, UTC.
+        Times have the zone UTC.
         """
         if not self.exists(table):
             return []
@@ -305,7 +305,7 @@ class Lake:
     def overwrite(
         self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False
     ) -> None:
-        """Replace all rows, in one commit. `few`: that changes few of them."""
+        """Replace all rows, in one commit. `few`: only few of them differ from before."""
         if self._stays_small(table, few):
             self._write_arrow(table, _collected(rows, table), "overwrite", note)
             return
@@ -319,13 +319,13 @@ class Lake:
         merged: Callable[[pa.Table, pa.Table], pa.Table],
         note: Mapping[str, Any],
     ) -> None:
-        """Replace all rows of a table in one commit with those that `merged` returns, for its `last` rows and new
+        """Replace all rows of a table, in one commit, with what `merged` returns for its `last` rows and the new
         `rows`."""
         new = _collected(rows, table)
         self._write_arrow(table, merged(last.cast(new.schema), new), "overwrite", note)
 
     def pieces(self, table: Table, names: Sequence[str] | None = None, **partition: bool) -> Iterator[Piece] | None:
-        """The rows of each file of a table of medium size, or of one partition; None: only Spark can read it."""
+        """The rows of each file of a medium-sized table or of one partition; None: only Spark can read it."""
         if not self._small or not self.exists(table):
             return None
         found = self._tables.files(table)
@@ -336,7 +336,7 @@ class Lake:
         return self._tables.pieces(table, names=names, partition=partition)
 
     def matching(self, table: Table, where: pc.Expression) -> pa.Table | None:
-        """The rows of a table of any size that meet a condition, which must be few; None: only Spark can read it."""
+        """The rows of a table that meet a condition. They must be few; None: only Spark can read the table."""
         there = self._small and self.exists(table) and self._tables.files(table) is not None
         return self._tables.matching(table, where) if there else None
 
@@ -345,7 +345,7 @@ class Lake:
         return self._tables.pieces(table, paths=paths)
 
     def files(self, table: Table, **partition: bool) -> list[str]:
-        """The paths of the files of a table, or of one partition; none if they are not its rows."""
+        """The paths of the files of a table, or of one partition; none if only Spark can read it."""
         found = self._tables.files(table) if self._small and self.exists(table) else None
         folder = "".join(f"{name}={as_text(value)}/" for name, value in partition.items())
         return found.below(folder).paths if found is not None else []
@@ -358,7 +358,7 @@ class Lake:
         rows: DataFrame | pa.Table,
         note: Mapping[str, Any],
     ) -> None:
-        """Replace the files that have rows which are not `kept`, and add `rows`, in one commit."""
+        """Replace the files with rows that are not `kept`, and add `rows`, in one commit."""
         self._check_lock()
         new = _collected(rows, table)
         gone, whole = [], [new]
@@ -371,14 +371,14 @@ class Lake:
         self._tables.replace(table, gone, [pa.concat_tables(whole)], ranges, note)
 
     def in_spark(self, table: Table, rows: pa.Table) -> DataFrame:
-        """Rows of a table in memory for Spark."""
+        """An Arrow table as a DataFrame."""
         return self.spark.createDataFrame(rows) if rows.num_rows else local(self.spark, [], table.ddl)
 
     def _stays_small(self, table: Table, few: bool) -> bool:
         return self._is_little or (few and self.is_small(table))
 
     def is_small(self, table: Table) -> bool:
-        """Whether the table exists and is read and written without Delta Lake's jobs."""
+        """Whether the table exists and is read and written without Spark jobs."""
         found = self._tables.files(table) if self._small and self.exists(table) else None
         return found is not None and found.size <= self._small
 

@@ -53,10 +53,10 @@ from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
 
 _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
-_BY_LINES: Final = (ACTIVITY, INTEGRITY, TOPICS)  # what they have of a resource does not depend on what it inherits
+_BY_LINES: Final = (ACTIVITY, INTEGRITY, TOPICS)  # their rows about a resource do not depend on inherited values
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 _REMEMBERED: Final = 100
-"""Clusters; of more, what resources inherit is computed in each run."""
+"""Up to this number of clusters, inherited values are kept between runs; of more, they are computed in each run."""
 _INHERITED, _COUNTS = "inherited", "counts"
 _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["declared"]}
 """The inputs that the rows of a table depend on; for violations see violations.py."""
@@ -81,7 +81,7 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
                 gold = made.setdefault(None if part is None else since, Gold(lake, inputs, part))
                 work[table] = partial(update.write, gold)
         if None in made:
-            lake.memory.clear()  # it may be another lake in the same place
+            lake.memory.clear()  # the lake may have been replaced by another one
         is_light = all(gold.is_light for gold in made.values())
         is_light = is_light and (VIOLATIONS not in work or violations.is_light(lake, inputs, parts))
         with planned_for(lake.spark, is_few=is_light, is_small=is_light):
@@ -107,7 +107,7 @@ def has_rows(table: Table, inputs: Inputs) -> bool:
 
 
 def given(table: Table, inputs: Inputs) -> str:
-    """A fingerprint of what the rows depend on, apart from bronze and silver."""
+    """A fingerprint of everything that the rows depend on except bronze and silver."""
     prints = inputs.fingerprints
     whole = [__version__, table.ddl, *(prints[name] for name in _INPUTS.get(table, ())), *keys(inputs.catalog)]
     return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
@@ -120,7 +120,7 @@ class _Update:
         self._lake, self._table, self._note = lake, table, note
 
     def since(self) -> int | None:
-        """The round that the rows include; None: they were made from something else."""
+        """The last round that the rows include; None: they were computed from other inputs."""
         last = self._lake.note(self._table, of_rows=True)
         is_same = all(last.get(name, "") == self._note[name] for name in ("built", "given"))
         return int(last["round"]) if is_same else None
@@ -143,7 +143,7 @@ class _Update:
 class Gold:
     """The rows of each table, or of an affected part; shared intermediate results are computed once.
 
-    For few new rows, Spark gets the rows of small tables that it needs from memory.
+    If few rows are new, the rows of small tables are passed to Spark from memory.
     """
 
     def __init__(self, lake: Lake, inputs: Inputs, part: Part | None = None) -> None:
@@ -151,7 +151,7 @@ class Gold:
         self._kept: list[DataFrame] = []
 
     def rows(self, table: Table) -> DataFrame:
-        """The rows of the table, or those of the part. Of activity: what is to be added to the kept rows."""
+        """The rows of the table, or those of the part; for activity, the rows to add to the kept ones."""
         makers = {
             TOPICS: self.topics,
             EFFECTIVE_CONFIG: self.effective,
@@ -165,11 +165,11 @@ class Gold:
 
     @property
     def is_light(self) -> bool:
-        """Whether Spark gets only few rows of the history, from memory."""
+        """Whether Spark gets only a few rows of the history, from memory."""
         return self.part is not None and self.part.is_few and (self._here is not None or self._recent is not None)
 
     def is_in_memory(self, table: Table) -> bool:
-        """Whether few rows of a table change."""
+        """Whether only a few rows of a table change, so that it can be updated in memory."""
         part = self.part
         return part is not None and (part.is_few or (table in _BY_LINES and self._recent is not None))
 
@@ -209,7 +209,7 @@ class Gold:
         return fit(kept, table).unionByName(rows)
 
     def merged(self, table: Table, last: pa.Table, rows: pa.Table) -> pa.Table:
-        """The same in memory, as `whole`."""
+        """Like `whole`, in memory."""
         part = self.part
         assert part is not None
         if table is ACTIVITY:
@@ -242,7 +242,7 @@ class Gold:
         return part.rest(last)
 
     def prepare(self, tables: Collection[Table]) -> None:
-        """Make what several of these tables need, before several threads ask for it."""
+        """Compute what several of these tables need, before several threads request it."""
         _ = (
             self.has_new_callers,
             self.journal,
@@ -270,14 +270,14 @@ class Gold:
         return rows if self.part is None else self.part.of(rows)
 
     def _near(self, rows: DataFrame) -> DataFrame:
-        """The rows of clusters of which anything is affected."""
+        """The rows of clusters in which anything is affected."""
         return rows if self.part is None else rows.where(self.part.is_in())
 
     # -- shared by several tables ------------------------------------------------------------------------------------
 
     @cached_property
     def _here(self) -> pa.Table | None:
-        """The history in memory, for few new rows; None: it is not small."""
+        """The history in memory, if few rows are new; None: the history is not small."""
         return self.lake.rows(HISTORY) if self.part is not None and self.part.is_few else None
 
     @cached_property
@@ -287,14 +287,14 @@ class Gold:
 
     @cached_property
     def _followed(self) -> list[str]:
-        """The clusters of the part of which every line is counted again."""
+        """The clusters of the part whose lines are all counted again."""
         followed = self.lake.note(HISTORY).get("followed", ())
         near = followed if self.part is None else {*self.part.touched, *self.part.callers}
         return sorted(set(followed) & set(near))
 
     @cached_property
     def has_new_callers(self) -> bool:
-        """Whether new lines or attempts have callers that the table of activity does not have, as far as is known."""
+        """Whether new lines or attempts have callers that table `activity` lacks; True also if that is unknown."""
         part, names = self.part, ("cluster", "principal", "client_id")
         if part is None or part.callers or self.lake.note(ACTIVITY).get("round") != part.since:
             return True
@@ -384,7 +384,7 @@ class Gold:
 
     @cached_property
     def inherited(self) -> DataFrame:
-        """What resources inherit. Few new rows seldom change it, so it is kept for the next run of the session."""
+        """The inherited values. Few new rows seldom change them, so they are kept for the next run of the session."""
         part = self.part
         near = set() if part is None else {*part.touched, *part.callers}
         if part is None or not part.is_few or not self.lake.in_memory or len(near) > _REMEMBERED:
@@ -445,7 +445,7 @@ class Gold:
         return activity.activity(lines, attempts, begun)
 
     def quotas(self) -> DataFrame:
-        """Whoever changed something, or tried to, is in the table of activity."""
+        """The clients come from table `activity`: everyone who changed something, or tried to."""
         current, callers = self.levels_now, self._near(self.lake.read(ACTIVITY))
         usage = self._near(self.usage)
         return quotas.effective(current, quotas.seen(current, callers, usage), usage)
@@ -490,7 +490,7 @@ class Gold:
         return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), parts)
 
     def _is_counted(self, followed_clusters: Collection[str]) -> bool:
-        """Whether no line is missing in the clusters of the part, by counts that the session keeps; False: unknown."""
+        """Whether no line is missing in the clusters of the part, by the session's counts; False also if unknown."""
         part = self.part
         if part is None or not part.is_medium or not self.lake.in_memory:
             return False
@@ -505,5 +505,5 @@ class Gold:
         return known.are_complete(set(part.touched) - set(followed_clusters))
 
     def _whole(self, clusters: Sequence[str]) -> list[str]:
-        """Those clusters of which all is affected."""
+        """The given clusters that are affected as a whole."""
         return [each for each in clusters if self.part is None or each in self.part.clusters]

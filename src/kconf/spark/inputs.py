@@ -1,8 +1,8 @@
 """What a run reads (`Sources`), and its optional inputs: declared files, policy, owners, usage. All inputs are checked
 before any work starts.
 
-Each has a fingerprint, so that a run detects changes since the last one. It is that of the bytes that were parsed: a
-file is read once, so that a change during a run counts as one after it. Spark reads the usage file itself.
+Each has a fingerprint of the bytes that were parsed, by which a run detects changes since the last one. A file is read
+only once, so a change during a run is detected by the next run. Spark reads the usage file itself.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ USAGE = "cluster string, user string, client_id string, key string, rate double"
 
 @dataclass(frozen=True)
 class Sources:
-    """What a run reads: directories of archives, of snapshots and of metadata logs, and live clusters by the options of
-    their source."""
+    """What a run reads: directories of archives, snapshots and metadata logs, and live clusters, each as the options of
+    the Spark source."""
 
     archives: Sequence[str] = ()
     snapshots: Sequence[str] = ()
@@ -110,7 +110,7 @@ class Inputs:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """Of the files as they were read; that of usage, before Spark reads it."""
+        """The fingerprints of the files as they were read; that of the usage file is taken before Spark reads it."""
         usage = [_read(each) for path in self._paths("usage") for each in _files_of(path)]
         return {name: _fingerprint(files) for name, files in {**self._files, "usage": usage}.items()}
 

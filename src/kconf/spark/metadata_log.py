@@ -44,7 +44,7 @@ class MetadataLog:
     def _listed(self) -> Listed:
         """The directory as a ledger entry: the total size of its files, and the time of the last change.
 
-        Before they are read: what is appended in the meantime makes the entry different in the next run.
+        Taken before the files are read, so that the next run detects what is appended in the meantime.
         """
         facts = [path.stat() for path in self._log.files]
         size, modified = sum(each.st_size for each in facts), max(each.st_mtime_ns for each in facts)

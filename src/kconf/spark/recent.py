@@ -1,8 +1,8 @@
-"""What a session remembers of its last round, and the rows of the history that few new lines have changed since.
+"""What a session keeps of its last round, to find the rows of the history that a few new lines have changed since.
 
-A history that is not small is not read again for few lines. If only files were added since the last round, all other
-intervals were closed before it. That is unknown after a compaction, after an update of closed intervals, and if lines
-came late, because these may change what earlier intervals contain.
+A large history is not read again for a few lines. If files were only added since the last round, all intervals in the
+other files were closed before it. After a compaction, after an update of closed intervals, or if lines arrived late,
+this cannot be relied on, because earlier intervals may have changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RECENT: Final = "recent"
 
 @dataclass(frozen=True)
 class Inherited:
-    """What the resources of some clusters inherit, and what it was made from: round, build, other inputs."""
+    """The values that resources of some clusters inherit, and the inputs: round, build of the history, other inputs."""
 
     made_from: tuple[object, ...]
     clusters: frozenset[str]
@@ -42,8 +42,8 @@ class _Closed:
 
 @dataclass(frozen=True)
 class Recent:
-    """Rows of the history, of the resources of a part: those that are open, those that new lines closed, and those that
-    new lines began and that are the return of a value."""
+    """Rows of the history for the resources of a part: `open` ones, ones that new lines `closed`, and ones that new
+    lines began (`begun`) by setting a key back to an earlier value."""
 
     open: pa.Table
     closed: pa.Table
@@ -59,7 +59,7 @@ def remember_closed(lake: Lake, number: int) -> None:
 
 
 def recent(lake: Lake, part: Part) -> Recent | None:
-    """What new lines changed; None: unknown, or too much for memory. It is kept until all tables are up to date."""
+    """What new lines changed; None: unknown, or too large for memory. Kept until all tables are up to date."""
     made_from, kept = (lake.version(HISTORY), part.since, part.names), lake.memory.get(_RECENT)
     if kept is not None and kept[0] == made_from:
         found: Recent | None = kept[1]

@@ -48,14 +48,14 @@ from kconf.spark.transforms.history import (
 from kconf.spark.transforms.observations import observation_events
 
 Summaries = dict[str, dict[str, Any]]
-"""What new rows of bronze contain, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the
-last `round`, when a server's journal `began`, whether a `snapshot`, a change that a client `recorded` or a `followed`
-one is among them, the first revision of each epoch (`begins`), and the `count` of lines and facts: a snapshot that
-shows nothing new has none. `lines` has the bounds of journal lines alone, and `looked` is the time of the first
+"""What the new bronze rows of each cluster contain: the `first` and `last` event, the `earliest` and `latest` time, the
+last `round`, when a server's journal `began`, whether they include a `snapshot`, a change `recorded` by a client or a
+change from a `followed` log, the first revision of each epoch (`begins`), and the `count` of lines and facts (0 for a
+snapshot without differences). `lines` has the bounds of journal lines only. `looked` is the time of the first
 snapshot."""
 
 _FOLD: Final = 4
-"""The version of the algorithm: a history that another version built is rebuilt."""
+"""The version of the algorithm. A history that was built by another version is rebuilt."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -141,7 +141,7 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 
 def _summaries_of_few(lake: Lake, since: int) -> Summaries | None:
-    """The summaries of few journal lines after a round, without Spark; None: there is more."""
+    """The summaries of a few journal lines after a round, without Spark; None: there are more rows."""
     names = ("cluster", *ORDER, "time", "round", "origin", "log_begin")
     facts, lines = lake.fresh(SNAPSHOT, ("round",), since), lake.fresh(JOURNAL, names, since)
     if lines is None or facts is None or facts.num_rows:
@@ -173,7 +173,7 @@ def _summaries_of_few(lake: Lake, since: int) -> Summaries | None:
 
 
 def _summaries(lines: DataFrame) -> Summaries:
-    """Summarize them per cluster, in one pass.
+    """Summarize lines by cluster, in one pass.
 
     Plain minima and maxima need no sort. They give only bounds for the line number: the minimum or maximum within the
     epoch. An event may be considered late because of that; the result is the same.
@@ -209,7 +209,7 @@ def _together(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _bounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The first and last place in the order, and the earliest and latest time."""
+    """The first and last position in the order, and the earliest and latest time."""
     return {
         "first": min([row["epoch"], row["first_revision"], row["first_line"]] for row in rows),
         "last": max([row["epoch"], row["last_revision"], row["last_line"]] for row in rows),
@@ -232,13 +232,13 @@ def _event_bounds(row: dict[str, Any], began: int | None) -> dict[str, Any] | No
 
 
 def _merged(began: dict[str, int], summaries: Summaries) -> dict[str, int]:
-    """When a server's journal began, per cluster that has one."""
+    """When the server's journal of each cluster began, for clusters that have one."""
     found = {cluster: row["began"] for cluster, row in summaries.items() if row["began"] is not None}
     return {**found, **{cluster: min(time, found.get(cluster, time)) for cluster, time in began.items()}}
 
 
 def _were_snapshots_used(lake: Lake, state: dict[str, Any], summaries: Summaries) -> bool:
-    """Whether a server's journal was found for a cluster of which snapshots were already used as events."""
+    """Whether a server's journal was found for a cluster whose snapshots were already used as events."""
     new = [
         c for c, row in summaries.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)
     ]
@@ -295,7 +295,7 @@ def _adding_events(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
 
 
 def _corrected(lake: Lake, state: dict[str, Any], summaries: Summaries, began: dict[str, int]) -> list[str]:
-    """The clusters of which a snapshot that added events was replaced."""
+    """The clusters in which a snapshot that added events was replaced."""
     rounds = corrected_rounds(lake)
     new = (cluster for cluster in summaries if rounds.get(cluster, 0) > state["round"])
     return [cluster for cluster in new if _adds_events(summaries[cluster], began.get(cluster))]
@@ -309,8 +309,10 @@ def _concerned(
     both: list[str],
     corrected: list[str],
 ) -> DataFrame | None:
-    """Resources to fold again; None if there are none: all of clusters with `corrected` snapshots, and those that new
-    rows may affect in clusters with both recorded changes and snapshots.
+    """The resources whose history is computed again; None if there are none.
+
+    These are all resources of clusters with `corrected` snapshots and, in clusters with both recorded changes and
+    snapshots, those that new rows may affect.
 
     A snapshot, or new lines of a followed log, may confirm or refute a recorded change of any resource.
     """
@@ -329,7 +331,7 @@ def _concerned(
 
 
 def _merge_few(lake: Lake, new: DataFrame, since: int, note: dict[str, Any]) -> bool:
-    """Merge the events of few new lines: only the rows of their resources go through Spark. False: not possible."""
+    """Merge the events of a few new lines: Spark processes only the rows of their resources. False: not possible."""
     lines, pieces = lake.fresh(JOURNAL, RESOURCE, since), lake.pieces(HISTORY, open=True)
     if lines is None or pieces is None:
         return False
@@ -347,7 +349,7 @@ def _merge_few(lake: Lake, new: DataFrame, since: int, note: dict[str, Any]) -> 
 
 
 def _with_open(part: Part, last: pa.Table, new: pa.Table) -> pa.Table:
-    """All rows of the history, after the open rows of the part were replaced."""
+    """All rows of the history, with `new` in place of the open rows of the part."""
     return pa.concat_tables([last.filter(pc.invert(last["open"])), part.replaced(last.filter(last["open"]), new)])
 
 

@@ -2,7 +2,8 @@
 
 A snapshot may arrive late, between known ones: the differences of the following snapshot are then recomputed, because
 its predecessor changed. A known snapshot adds nothing; if its file was corrected, its rows are replaced. The commit
-note has the last round in which a snapshot of a cluster was `corrected`: no row says what it does not show any more.
+note has the last round in which a snapshot of each cluster was `corrected`, because no row shows what the corrected
+snapshot no longer contains.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Taken:
 
 
 def take_snapshots(lake: Lake, seen: DataFrame, number: int) -> Taken:
-    """Add what is new in snapshots (lines of snapshot files, with their `file`)."""
+    """Add the differences that new snapshots contain. `seen`: lines of snapshot files, with their `file`."""
     given = _given(seen)
     known = _known(lake, sorted({each["cluster"] for each in given}))
     taken = Taken()

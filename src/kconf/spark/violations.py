@@ -2,8 +2,8 @@
 
 The commit notes record the inputs: the round and build of the history, the IDs of the `rules`, and a fingerprint of
 rules, owners, keys, columns and kconf's version. If anything except the round differs, the whole past is evaluated
-again. Otherwise a resource is evaluated again if new bronze rows affect it (affected.py): of few new rows that came in
-order only the states since the first one, because they cannot change rows that are closed.
+again. Otherwise a resource is evaluated again if new bronze rows affect it (affected.py). If few rows are new and they
+arrived in order, only the states since the first of them are evaluated, because closed rows cannot change.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CONTINUED: Final = replace(VIOLATIONS, columns=(*VIOLATIONS.columns, Column("co
 
 
 def is_light(lake: Lake, inputs: Inputs, parts: Parts) -> bool:
-    """Whether an update gives Spark only few rows, from memory."""
+    """Whether an update passes only a few rows to Spark, from memory."""
     part = _affected(lake, _made_from(lake, inputs), parts) if inputs.rules.rules else None
     return part is not None and (not part or (part.is_few and recent(lake, part) is not None))
 
@@ -73,7 +73,7 @@ def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
 
 
 def _affected(lake: Lake, note: Mapping[str, Any], parts: Parts) -> Part | None:
-    """What new rows affect; None: the rows of the table were made from something else, or all are affected."""
+    """What new rows affect; None: the table was computed from other inputs, or everything is affected."""
     last = lake.note(VIOLATIONS)
     is_same = all(last.get(name, "") == note[name] for name in ("built", "given"))
     return parts.since(last["round"]) if is_same else None
@@ -117,7 +117,7 @@ def _update_few(
     changed: Recent | None,
     note: Mapping[str, Any],
 ) -> None:
-    """Replace the rows of few resources: only the open ones, if it is known what new lines `changed`."""
+    """Replace the rows of a few resources; only the open rows if `changed` shows what new lines changed."""
     whole = [each.rows for each in pieces]
     last = pa.concat_tables(whole) if whole else lake.none_of(VIOLATIONS)
     new: DataFrame | pa.Table | None = None
@@ -137,9 +137,9 @@ def _closed_or_others(part: Part, rows: pa.Table) -> pa.Table:
 
 
 def _continued(lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa.Table) -> pa.Table | None:
-    """The open rows of a part (`last`) as new lines leave them, and the rows that new lines begin. None: unknown.
+    """The open rows of a part (`last`) after new lines, and the rows that begin with new lines. None: unknown.
 
-    Only the states since the first new line are evaluated, and the one before, which violates what is open.
+    Only the states since the first new line are evaluated, and the state before it, to which the open rows belong.
     """
     of_brokers = lake.matching(HISTORY, pc.field("resource_type") == "broker")
     if of_brokers is None:
@@ -161,7 +161,7 @@ def _continued(lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa
 
 
 def begun_as(last: Iterable[Row], new: Iterable[Row]) -> list[Row] | None:
-    """New rows; those that continue an open one begin as it does. None: they do not fit together."""
+    """The new rows; a row that continues an open row keeps its start. None: the new and the open rows do not match."""
     known = {tuple(row[name] for name in _IDENTITY): row for row in last}
     rows = []
     for row in new:

@@ -19,10 +19,11 @@ _INSIDE: Final = ".."
 
 
 def claim(copies: Path, lake: str) -> None:
-    """Make this the directory of a lake. Raises ConfigurationError if it is that of another one: each follower deletes
-    what its own lake has read.
+    """Make this the directory of a lake. Raises ConfigurationError if it belongs to another one, because each follower
+    deletes the files that its own lake has read.
 
-    A lake without any run does not have what was copied for a lake that is gone: everything is copied again.
+    If the lake has no finished run, it was created anew and lacks what was copied before, so everything is copied
+    again.
     """
     local = local_path(lake)
     owner = _INSIDE if local is not None and copies.resolve().parent == local.resolve() else located(lake)
@@ -49,7 +50,7 @@ def _owner(copies: Path, owner: str) -> str:
 
 
 def _has_runs(lake: str) -> bool:
-    """Whether a run has finished, or that cannot be found out now."""
+    """Whether a run has finished; True also if the lake cannot be read now."""
     try:
         LakeTables(lake)
     except NoLake:

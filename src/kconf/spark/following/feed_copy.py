@@ -39,7 +39,7 @@ _WAIT: Final = 2.0  # seconds of a long poll
 _CHANGES: Final = 10_000  # per page: the server's own limit
 _ATTEMPTS: Final = 1000  # per page
 _LONGEST_RETRY: Final = 30.0  # seconds
-_STANDBY: Final = 5.0  # seconds until a server on standby tries to be the one that is copied
+_STANDBY: Final = 5.0  # seconds between attempts of a server on standby to take over
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ class CopiedFiles:
 
 
 class FeedCopy:
-    """Copies one server's journal in its own thread. Whatever fails is tried again, after longer and longer pauses.
+    """Copies one server's journal in its own thread. What fails is retried after increasing pauses.
 
-    `current_at` is the time of the last request after which nothing was left to copy, None if there was none. `cluster`
-    is None until the server was reached once.
+    `current_at` is the time of the last request after which nothing was left to copy; None if there was none. `cluster`
+    is None until the server has been reached once.
     """
 
     def __init__(

@@ -80,7 +80,7 @@ class Timer:
 
 @dataclass
 class Counts:
-    """Counters since the start."""
+    """Counters since the follower was started."""
 
     rounds: int = 0
     runs: int = 0
@@ -91,7 +91,7 @@ class Counts:
 
 
 class PipelineFollower:
-    """One thread calls `run`; others may read its figures."""
+    """One thread calls `run`; others may read its metrics."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class PipelineFollower:
         return [*(each.health for each in self.feeds), *self.clusters.values()]
 
     def seconds_since(self, moment: float) -> float:
-        """By the clock of the figures."""
+        """The seconds since a moment, by the same clock as the metrics."""
         return self._clock() - moment
 
     def health(self) -> dict[str, object]:
@@ -148,7 +148,7 @@ class PipelineFollower:
         }
 
     def _problems(self) -> list[str]:
-        """What has lasted for too long."""
+        """What makes the follower unhealthy: a lake that is behind, or clusters without a snapshot, for too long."""
         limit, now = self._schedule.max_lag, self._clock()
         late = overdue(self.clusters, self._started, now, self._schedule.snapshots + limit)
         if self.behind <= limit:

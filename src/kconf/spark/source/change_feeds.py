@@ -1,8 +1,8 @@
 """Where a stream of changes comes from: the journal of a kconf server, or the metadata log of a KRaft cluster.
 
-Both number their revisions in order. A feed returns whole revisions after a number, and the number up to which there is
-nothing else, so that a reader continues from there. Neither has sensitive values: a kconf server sends keyed hashes,
-and a follower of the log the offset of the record.
+Revisions are numbered in order: by the server, or by their offset in the log. A feed returns complete revisions after a
+number, and the number from which the reader continues. Neither returns sensitive values: a kconf server sends keyed
+hashes instead, and a follower of the log the offset of the record.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = 1000  # changes per request
 PATIENCE: Final = 10.0
-"""Seconds that one call waits for a leader of the quorum, or for a server that is behind the others."""
+"""Seconds that one call waits for the quorum to have a leader, or for a server that is behind the others."""
 _PAUSE: Final = 0.5  # seconds
 _NOWHERE: Final = -2
 
@@ -45,7 +45,7 @@ class FeedRevision(NamedTuple):
 
 
 class FeedPage(NamedTuple):
-    """Revisions in order; between the last of them and `end` there is none. `is_last`: no more are known yet."""
+    """Revisions in order, and the number up to which there are no others (`end`). `is_last`: no more are known yet."""
 
     revisions: Sequence[FeedRevision]
     end: int
@@ -53,7 +53,7 @@ class FeedPage(NamedTuple):
 
 
 class ClusterFeed(Protocol):
-    """`latest` and `earliest` are numbers to read after. `epoch` is that of a store, and 0 for a log."""
+    """Reading from `latest` or `earliest` begins after that number. `epoch` is the epoch of the store; 0 for a log."""
 
     cluster: str
     epoch: int
@@ -63,17 +63,17 @@ class ClusterFeed(Protocol):
     def earliest(self) -> int: ...
 
     def read(self, after: int, limit: int) -> FeedPage:
-        """Revisions after a number, with at least one if there is any, and otherwise about `limit` changes.
+        """The revisions after a number with about `limit` changes, but at least one revision if there is any.
 
-        Raises JournalTrimmed if some of them are gone.
+        Raises JournalTrimmed if some of them were deleted.
         """
 
     def close(self) -> None: ...
 
 
 def open_feed(source: SourceOptions) -> ClusterFeed:
-    """The changes of a cluster: from its metadata log if controllers are passed, else from its journal; of a context of
-    another cluster than kconf's, from the log of its controllers."""
+    """The changes of a cluster: from its metadata log if controllers are passed, otherwise from its journal. If the
+    cluster is not a kconf server, they come from the log of the context's controllers."""
     if source.controllers is not None:
         return _log_feed(source)
     admin = source.open()
@@ -91,8 +91,8 @@ def _log_feed(source: SourceOptions) -> LogFeed:
     admin = source.open_controllers()
     if admin is None:
         raise ConfigurationError(
-            "the cluster is not a kconf server and has no journal; pass bootstrap.controllers, or a context with "
-            "controllers, to read the metadata log of a KRaft cluster"
+            "the cluster is not a kconf server, so it has no journal; to read the metadata log of a KRaft cluster, set "
+            "bootstrap.controllers, or use a context with controllers"
         )
     try:
         return LogFeed(admin)
@@ -126,7 +126,7 @@ class JournalFeed:
         return FeedPage(revisions, page.next_after, page.next_after >= page.current)
 
     def _page(self, after: int, limit: int) -> ChangePage:
-        """Of several servers, one may not have received yet what was read from another one: it gets some time."""
+        """A page of the journal. Waits for a server that has not received yet what was read from another server."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -138,7 +138,8 @@ class JournalFeed:
                     raise
                 if time.monotonic() >= deadline:
                     raise ConfigurationError(
-                        f"cluster {self.cluster}: {error.message}. Its store was restored to an older state"
+                        f"cluster {self.cluster}: {error.message}. Its store was restored to an older state; start the"
+                        " query with a new checkpoint"
                     ) from None
             time.sleep(_PAUSE)
 
@@ -147,7 +148,7 @@ class JournalFeed:
 
 
 class LogFeed:
-    """The metadata log of a KRaft cluster. The follower stays where it is between two calls."""
+    """The metadata log of a KRaft cluster. Between two calls, the follower keeps its position."""
 
     def __init__(self, controllers: SyncAdminClient) -> None:
         self._controllers = controllers
@@ -176,7 +177,7 @@ class LogFeed:
         try:
             while count < limit and not (is_fresh and self._is_at_end(follow)) and time.monotonic() < deadline:
                 count += self._step(follow)
-                is_fresh = True  # what was the end before the first request may not be any more
+                is_fresh = True  # before the first request, the known end may be out of date
         except BaseException:
             self._forget()
             raise
@@ -185,7 +186,7 @@ class LogFeed:
             self._forget()
             raise ConfigurationError(
                 f"offset {after} does not exist in the metadata log of cluster {self.cluster}, which ends at {end - 1}:"
-                " the cluster was reformatted or restored to an older state"
+                " the cluster was reformatted or restored to an older state; start the query with a new checkpoint"
             )
         return self._page(follow, limit)
 
@@ -194,7 +195,10 @@ class LogFeed:
         count = 0
         for event in follow.step():
             if isinstance(event, LogReset):
-                raise ConfigurationError(f"cluster {self.cluster} was reformatted: its log is a new one")
+                raise ConfigurationError(
+                    f"cluster {self.cluster} was reformatted, so it has a new metadata log; start the query with a new"
+                    " checkpoint"
+                )
             if isinstance(event, LogGap):  # only the difference is known, and another reader would not get it
                 raise JournalTrimmed(event.end)
             if isinstance(event, LogChanges):
@@ -208,7 +212,7 @@ class LogFeed:
         return follow.follower.checkpoint(self.cluster).offset - 1
 
     def _is_at_end(self, follow: Follow) -> bool:
-        """Whether all that is committed was read."""
+        """Whether everything that is committed has been read."""
         return 0 <= follow.follower.high_watermark <= follow.follower.applied
 
     def _page(self, follow: Follow, limit: int) -> FeedPage:
@@ -224,7 +228,7 @@ class LogFeed:
         return FeedPage(taken, end, is_last and self._is_at_end(follow))
 
     def _at(self, after: int) -> Follow:
-        """The follower, at this position: the same one if it has returned nothing after it."""
+        """The follower at this position; the existing one if it has returned nothing after it."""
         if self._follow is None or not self._last <= after <= self._after:
             self._forget()
             self._follow = self._controllers.follow(after, cluster=self.cluster)
@@ -243,5 +247,5 @@ class LogFeed:
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether a cluster does not respond, and may do so later."""
+    """Whether the cluster does not respond now, but may respond later."""
     return isinstance(error, ConnectionFailed | RequestTimedOut)

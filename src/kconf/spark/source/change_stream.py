@@ -37,9 +37,9 @@ OpenFeed = Callable[[], ClusterFeed]
 GAP: Final = "gap"
 _MOST: Final = 10_000
 _IDLE: Final = 300.0
-"""Seconds after which the position is recorded though nothing has changed: a log may be trimmed up to it."""
+"""Seconds after which the position is recorded although nothing has changed: a cluster may delete its log up to it."""
 _OUTAGE: Final = 300.0
-"""Seconds that a batch which was planned before a restart waits for the cluster."""
+"""Seconds that a batch planned before a restart waits for the cluster."""
 _PAUSE: Final = 1.0  # seconds
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What only changes have."""
+    """The options that only `rows=changes` has."""
 
     start: str | int = "latest"
     most: int = _MOST
@@ -64,12 +64,14 @@ class StreamOptions:
         if not _is_number(most) or not 0 < int(most) <= 1_000_000:
             raise ConfigurationError(f"maxChangesPerTrigger must be a number from 1 to 1000000, not {most!r}")
         if start not in ("latest", "earliest") and not _is_number(start):
-            raise ConfigurationError(f"startingOffsets must be latest, earliest or a revision, not {start!r}")
+            raise ConfigurationError(
+                f"startingOffsets must be latest, earliest, a revision or an offset, not {start!r}"
+            )
         return cls(int(start) if _is_number(start) else start, int(most), loss == "true")
 
 
 class ChangePages:
-    """The rows of a feed, page by page, up to a number; None: up to its end."""
+    """The rows of a feed, page by page, up to the number `until`; None: up to its end."""
 
     def __init__(self, feed: ClusterFeed, after: int, until: int | None, *, fail_on_loss: bool) -> None:
         self.position = after
@@ -81,7 +83,7 @@ class ChangePages:
         return self._is_at_end if self._until is None else self.position >= self._until
 
     def next_page(self, limit: int = PAGE) -> list[Row]:
-        """The next rows; `position` is after them. If it stays where it is, the cluster does not respond in time."""
+        """The next rows; `position` moves after them. If it does not move, the cluster did not respond in time."""
         until = self._until
         try:
             page = self._feed.read(self.position, min(PAGE, limit))
@@ -99,8 +101,9 @@ class ChangePages:
             raise error
         if self._fail_on_loss:
             raise ConfigurationError(
-                f"cluster {self._feed.cluster} deleted the changes {begin} to {end} before they were read. Set "
-                "failOnDataLoss to false to continue with a row of kind gap for them, or begin with a new checkpoint"
+                f"cluster {self._feed.cluster} deleted revisions {begin} to {end} before this query read them. Start"
+                " the query with a new checkpoint, or set failOnDataLoss to false: it then adds a row of the kind gap"
+                " for them and continues"
             )
         self.position = end
         where = {"cluster": self._feed.cluster, "epoch": self._feed.epoch}
@@ -138,8 +141,7 @@ class ChangeReader(DataSourceReader):
                 before = pages.position
                 rows = pages.next_page()
                 if pages.position == before:
-                    reached = f"only up to {before}, not up to {partition.until}"
-                    raise RequestTimedOut(f"cluster {feed.cluster} was read {reached}")
+                    raise RequestTimedOut(_not_returned(feed.cluster, before, partition.until, "in time"))
                 yield change_batch(rows)
         finally:
             feed.close()
@@ -153,9 +155,9 @@ class ChangesPartition(InputPartition):
 
 
 class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads on the driver; Spark keeps one of these for as long as a query runs.
+    """Reads on the driver; Spark keeps one instance for as long as a query runs.
 
-    Spark also serializes one for the workers, which only unpack partitions: it connects when it is used first.
+    Spark also sends a copy to the workers, which only unpack partitions. It connects when it is first used.
     """
 
     def __init__(self, open_feed: OpenFeed, options: StreamOptions) -> None:
@@ -223,9 +225,10 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._opened.close()
 
     def _read(self, after: int, most: int | None, until: int | None) -> tuple[list[Row], int]:
-        """Rows after a revision, about `most` (None: all), and up to where they go.
+        """About `most` rows after a revision (None: all), and the position after them.
 
-        With `until`, waits some time for a cluster that is unreachable or slow; without it, returns no rows.
+        With `until`, waits up to _OUTAGE seconds for a cluster that is unreachable or slow. Without it, returns no rows
+        if the cluster is slow.
         """
         rows: list[Row] = []
         pages = ChangePages(self._feed, after, until, fail_on_loss=self._options.fail_on_loss)
@@ -242,7 +245,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if until is None:
                 break
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"cluster {self._feed.cluster} was read only up to {before}, not up to {until}")
+                raise RequestTimedOut(_not_returned(self._feed.cluster, before, until, f"within {_OUTAGE:.0f} s"))
             time.sleep(_PAUSE)
         return rows, pages.position
 
@@ -253,25 +256,36 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         feed = self._feed
         if offset["cluster"] != feed.cluster:
             raise ConfigurationError(
-                f"the checkpoint belongs to cluster {offset['cluster']}, but this is cluster {feed.cluster}"
+                f"the checkpoint belongs to cluster {offset['cluster']}, but this is cluster {feed.cluster}. Connect to"
+                " the cluster of the checkpoint, or start the query with a new checkpoint"
             )
         if offset["epoch"] != feed.epoch:
             raise ConfigurationError(
                 f"the checkpoint belongs to epoch {offset['epoch']} of cluster {feed.cluster}, but its epoch is"
-                f" {feed.epoch}: its store was replaced, or it was read in another way. Begin with a new checkpoint"
+                f" {feed.epoch}: its store was replaced, or the query switched between the journal and the metadata"
+                " log. Start the query with a new checkpoint"
             )
         return int(offset["revision"])
 
 
+def _not_returned(cluster: str, after: int, until: int, when: str) -> str:
+    return (
+        f"cluster {cluster} did not return revisions {after + 1} to {until} {when}. Check the cluster, then start the"
+        " query again"
+    )
+
+
 def first_position(feed: ClusterFeed, start: str | int) -> int:
-    """The number after which reading begins."""
+    """The revision or offset after which reading begins."""
     if start == "earliest":
         return feed.earliest()
     latest = feed.latest()
     if start == "latest":
         return latest
     if int(start) > latest:
-        raise ConfigurationError(f"startingOffsets: {start} does not exist yet; the last is {latest}")
+        raise ConfigurationError(
+            f"startingOffsets: {start} does not exist yet; the last revision of cluster {feed.cluster} is {latest}"
+        )
     return int(start)
 
 

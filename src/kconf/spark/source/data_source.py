@@ -1,7 +1,7 @@
 """The Spark format `kconf`: `spark.read.format("kconf")` and `spark.readStream.format("kconf")`.
 
-    rows   `snapshot` (default) or `changes`. A stream always has changes, but Spark asks for the columns before it says
-           whether it reads a stream, so the option is required there
+    rows   `snapshot` (default) or `changes`. A stream always has changes, but Spark requests the columns before the
+           source knows whether the query is a stream, so streams must set the option
 
 options.py lists the options for the connection, snapshot_reader.py and change_stream.py those of each kind of rows. The
 source only reads, so a retried task does no harm.

@@ -1,10 +1,10 @@
-"""How the source reaches a cluster: its options, and the connections made from them.
+"""The connection options of the Spark source, and the clients that it opens with them.
 
-    bootstrap.servers      any broker of the cluster, if no authentication is needed
-    bootstrap.controllers  for changes: the controllers of a KRaft cluster, whose metadata log is read
-    properties             a Java client properties file, read on the driver and on the workers
-    context                a context name, or for snapshots several as a glob or separated by commas; the contexts file
-                           is read in the same places ($KCONF_CONFIG, or `config`)
+    bootstrap.servers      any broker of the cluster; for authentication, set `properties` too
+    bootstrap.controllers  controllers of a KRaft cluster; only for changes, which are read from the metadata log
+    properties             a Java client properties file; read on the driver and on each worker
+    context                the name of a context; for snapshots also several names separated by commas, or a glob
+    config                 the file with the contexts (default: as for commands); read on the driver and on each worker
 
 Options contain no credentials, because Spark shows options in plans and in its web UI.
 """
@@ -32,7 +32,7 @@ CHANGE_OPTIONS: Final = (
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How to reach the cluster, without credentials: those are read from a file wherever a connection is opened."""
+    """How to reach the cluster. Has no credentials: they are read from a file wherever a connection is opened."""
 
     bootstrap: str | None = None
     properties: str | None = None
@@ -57,7 +57,9 @@ class SourceOptions:
                 raise ConfigurationError(f"the kconf source requires {', '.join(usable)} or context")
             return found
         if any((found.bootstrap, found.properties, found.controllers)):
-            raise ConfigurationError("context cannot be combined with bootstrap.servers or properties")
+            raise ConfigurationError(
+                "context cannot be combined with bootstrap.servers, bootstrap.controllers or properties"
+            )
         from kconf.client.contexts.load import config_path
 
         return cls(context=found.context, config=os.path.abspath(found.config or config_path()))

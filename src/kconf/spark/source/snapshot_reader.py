@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 AT_ONCE: Final = 1000  # resources between two batches of rows
 _INHERITED: Final = (Source.DEFAULT, Source.STATIC, Source.DEFAULT_BROKER, Source.BROKER)
-_OURS: Final = {  # what a listing of resources finds beside topics and brokers
+_OURS: Final = {  # resource types that a cluster lists, besides topics and brokers
     "groups": ResourceType.GROUP,
     "client-metrics": ResourceType.CLIENT_METRICS,
 }

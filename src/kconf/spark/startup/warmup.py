@@ -87,15 +87,15 @@ def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Sa
 
 
 def rehearse(there: Path, spark: SparkSession, say: Say) -> None:
-    """A run over a few lines of a little lake, and one of any other. An incremental run would load hardly any other
-    classes."""
+    """Run the pipeline on a few lines, once as a small lake and once not, to load the classes that a run needs. An
+    incremental run would load hardly any other classes."""
     (there / "rules.yaml").write_text(_RULES)
     (there / "declared.yaml").write_text(_DECLARED)
     _write(there / "archive" / "1.jsonl", [*_changes(), attempt_line(_CLUSTER, 1, _attempt())])
     _write(there / "snapshots" / "1.jsonl", _snapshot())
     sources = Sources([str(there / "archive")], [str(there / "snapshots")])
     inputs = Inputs([there / "declared.yaml"], there / "rules.yaml")
-    say("two small runs, to find the classes that they need …")
+    say("starting two small runs to load the classes that a run needs …")
     for little in (True, False):
         run(Lake(str(there / f"lake-{little}"), spark, little=little), sources, inputs, _silent)
 

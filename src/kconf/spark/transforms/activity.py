@@ -26,7 +26,7 @@ def added(rows: DataFrame, more: DataFrame) -> DataFrame:
 
 
 def added_in_memory(rows: pa.Table) -> pa.Table:
-    """The sum of such rows in memory, as `added`."""
+    """Like `added`, for rows in memory."""
     figures = [("count", "sum"), ("first", "min"), ("last", "max")]
     same = [name for name in rows.column_names if name not in {name for name, _ in figures}]
     summed = rows.group_by(same).aggregate(figures)

@@ -1,8 +1,8 @@
-"""What topics, groups and brokers inherited at any time: the config sources at broker level, over the whole past.
+"""The values that topics, groups and brokers inherit from broker-level configs, at any time in the past.
 
-Dynamic broker configs have a history; server.properties is visible only in snapshots. Before the first snapshot, a file
-is assumed to be the same as in it, and `seen` records the time of that snapshot. Each relevant change of a source
-creates a new version of the inherited values; version 0 is the state before all of them.
+The history has the changes of dynamic broker configs. Only snapshots show server.properties: before its first snapshot,
+a broker's file is assumed to have the same contents as in that snapshot, and `seen` is the time of that snapshot. Each
+change that affects inherited values creates a new version of them; version 0 is the state before all changes.
 
 A position in the order is epoch, revision and `step`: 1 for what a snapshot showed after that revision.
 """
@@ -31,7 +31,7 @@ def place(prefix: str = "") -> Column:
 
 
 def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Every broker ever known: whether it exists `now`, when its file was first `seen`, and whether it is the `first`.
+    """All known brokers: whether each exists `now`, when its file was first `seen`, and which broker is `first`.
 
     Topics inherit from the first broker: the existing one with the lowest ID.
     """

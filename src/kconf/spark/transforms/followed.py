@@ -69,7 +69,7 @@ def is_of_log() -> Column:
 
 
 def are_of_log(lines: pa.Table) -> pa.ChunkedArray:
-    """The same, of lines in memory."""
+    """Like `is_of_log`, for lines in memory."""
     is_own = pc.and_(pc.equal(lines["origin"], "kconf"), pc.is_valid(lines["log_begin"]))
     return pc.or_(pc.is_in(lines["origin"], value_set=pa.array(FOLLOWED)), is_own)
 

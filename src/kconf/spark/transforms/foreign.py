@@ -1,5 +1,6 @@
-"""Finds changes that no client recorded, in clusters whose clients record changes: each change and each snapshot is
-compared with the state known before it.
+"""Finds changes that no client recorded, in clusters whose clients record changes.
+
+Each change and each snapshot is compared with the state that was known before it.
 
 Only known values can be contradicted: a key is known once a change of it was recorded, a snapshot could have shown it,
 or the creation of its topic is known. Values set before recording began are not attributed to anyone.

@@ -30,7 +30,7 @@ def _numbered(journal: DataFrame) -> DataFrame:
 
 
 def counted(journal: DataFrame) -> DataFrame:
-    """Per epoch of a server: how many revisions and lines there are, and how many there should be."""
+    """For each epoch of a server: how many revisions and lines there are, and how many there should be."""
     head = F.col("line") == 0
     return (
         _numbered(journal)
@@ -78,7 +78,7 @@ COUNTED: Final = ("cluster", "epoch", "sequence", "line", "lines", "origin")
 
 @dataclass(frozen=True)
 class JournalCounts:
-    """What `counted` gives for all lines up to a round. New lines can be added, because no line is stored twice."""
+    """The result of `counted` for all lines up to a round. New lines can be added, because no line is stored twice."""
 
     round: int
     epochs: Mapping[tuple[str, int], tuple[int, int, int, int]] = field(default_factory=dict)

@@ -19,14 +19,14 @@ from kconf.model.lines.journal import FORMAT
 
 _KINDS: Final = ("config", "topic")
 LATEST: Final = 253_370_764_800_000
-"""The year 9999, in milliseconds: times are from 1970 until then, so that the next computations cannot overflow."""
+"""The start of the year 9999, in milliseconds: times must be earlier, so that computations cannot overflow."""
 _TIMES: Final = ("time", "answered")
 _MOST: Final = {
     **dict.fromkeys(("epoch", "revision", "sequence", "log_begin", "log_end"), 1 << 60),
     **dict.fromkeys(("line", "lines"), 1 << 30),
     "number": (1 << 63) - 1,  # a gateway starts to count its attempts at a random number below 2^62
 }
-"""What numbers must be less than, for the same reason."""
+"""Exclusive upper limits of numbers, for the same reason."""
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
 """Keys that are secrets everywhere, also with a listener prefix."""
 _MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])

@@ -70,7 +70,9 @@ def test_a_stream_begins_at_its_starting_offsets() -> None:
     assert reader(feed, startingoffsets="latest").initialOffset() == at(9)
     assert reader(feed, startingoffsets="7").initialOffset() == at(7)
     assert StreamOptions.of({}).start == "latest"
-    with pytest.raises(ConfigurationError, match="startingOffsets: 10 does not exist yet; the last is 9"):
+    with pytest.raises(
+        ConfigurationError, match="startingOffsets: 10 does not exist yet; the last revision of cluster c1 is 9"
+    ):
         reader(feed, startingoffsets="10").initialOffset()
 
 
@@ -100,7 +102,7 @@ def test_a_batch_that_cannot_be_read_again_completely_is_an_error(monkeypatch: p
         def read(self, after: int, limit: int) -> FeedPage:
             return FeedPage([], after, False) if after >= 4 else super().read(after, 2)
 
-    with pytest.raises(RequestTimedOut, match="was read only up to 4, not up to 6"):
+    with pytest.raises(RequestTimedOut, match="did not return revisions 5 to 6 within"):
         numbers(reader(Stuck(9)), 2, 6)
     assert reader(Stuck(9)).latestOffset(at(4), ReadMaxRows(5)) == at(4)
 
@@ -174,7 +176,7 @@ def test_a_query_that_ends_does_not_seem_complete_when_the_cluster_is_unreachabl
 def test_a_gap_is_an_error_or_a_row() -> None:
     feed = Feed(9)
     feed.oldest = 6
-    with pytest.raises(ConfigurationError, match="deleted the changes 3 to 5 before they were read"):
+    with pytest.raises(ConfigurationError, match="deleted revisions 3 to 5 before this query read them"):
         reader(feed).latestOffset(at(2), ReadMaxRows(100))
     source = reader(feed, failondataloss="false")
 
