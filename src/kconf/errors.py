@@ -155,7 +155,7 @@ class ErrorCode(IntEnum):
 
 
 class ApiError(NamedTuple):
-    """An error that belongs to one resource: its code, and a sentence or none."""
+    """An error that belongs to one resource: its error code, and a message or None."""
 
     code: ErrorCode
     message: str | None = None
@@ -164,20 +164,20 @@ class ApiError(NamedTuple):
         return f"{self.code.name}: {self.message}" if self.message else self.code.name
 
     def error(self, resource: object = None) -> KafkaError:
-        """The same thing, to be raised; it names the resource that it belongs to."""
+        """The same error as an exception that names the resource."""
         error = KafkaError.of(self.code, self.message)
         error.resource = resource
         return error
 
 
 class KconfError(Exception):
-    """The root of everything that kconf raises on purpose."""
+    """The base class of all exceptions that kconf raises intentionally."""
 
 
 class KafkaError(KconfError):
-    """An error with a wire code. Subclasses register themselves by theirs.
+    """An error with one of Kafka's error codes. A subclass registers itself under its code.
 
-    `resource` is what it belongs to (a Resource, the name of a topic, a QuotaEntity …), if it came with a result.
+    `resource` is what the error belongs to (a Resource, a topic name, a QuotaEntity …), if it came with a result.
     """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -302,7 +302,7 @@ class TopicDeletionDisabled(KafkaError):
 
 
 class InvalidUpdateVersion(KafkaError):
-    """95: compare-and-set met a resource that has moved."""
+    """95: the resource has changed since the revision that a compare-and-set request expects."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 
@@ -381,7 +381,7 @@ class OutcomeUnknown(StoreUnavailable):
 
 
 class StoreReadOnly(StoreError):
-    """This server changes nothing; trying again will not help."""
+    """This server refuses all changes; retrying does not help."""
 
 
 class StoreLocked(StoreError):
@@ -420,7 +420,7 @@ class JournalTrimmed(StoreError):
     """The journal no longer reaches back that far."""
 
     def __init__(self, oldest: int) -> None:
-        super().__init__(f"the journal begins at revision {oldest}")
+        super().__init__(f"the journal begins at revision {oldest}; earlier changes are not available")
         self.oldest = oldest
 
 
@@ -429,7 +429,7 @@ class ProtocolError(KconfError):
 
 
 class LocalProtocolError(ProtocolError):
-    """We cannot encode a message."""
+    """A message cannot be encoded."""
 
 
 class RemoteProtocolError(ProtocolError):
@@ -437,15 +437,15 @@ class RemoteProtocolError(ProtocolError):
 
 
 class UpstreamUnavailable(RemoteProtocolError):
-    """A request that a gateway cannot pass on now. Its connection is closed, as an unreachable broker would."""
+    """A gateway cannot forward a request now. It closes the client's connection, as if the broker were unreachable."""
 
 
 class ConfigurationError(KconfError):
-    """What the operator gave us to start with is wrong: a file, an option, a value."""
+    """A file, an option or a setting from the operator is invalid."""
 
 
 def name_of(resource: object) -> str:
-    """A resource as messages name it."""
+    """The name of a resource in messages."""
     try:
         return str(resource)
     except ValueError:  # of a type that this version does not know

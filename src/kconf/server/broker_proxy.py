@@ -175,7 +175,9 @@ class BrokerProxy:
                 answer = await client.incremental_alter_configs({resource: alterations}, validate_only=validate_only)
                 answer[resource]
         except UpstreamUnavailable as error:
-            raise RequestTimedOut(f"broker {number} did not respond, so check the levels: {error}") from None
+            raise RequestTimedOut(
+                f"broker {number} did not respond, so the log levels may have been changed; check them: {error}"
+            ) from None
         finally:
             self._loggers.forget(number)
 

@@ -51,7 +51,9 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
     level = wanted.get(ELR)
     if not isinstance(store, FeatureStore):
         if level:
-            raise ConfigurationError(f"{store.url} cannot have {ELR}={level}: such stores record no features")
+            raise ConfigurationError(
+                f"{store.url} does not support {ELR}={level}: only SQLite stores record the levels of features"
+            )
         return
     if store.is_undecided and not read_only:
         store.record_elr_version(DEFAULT_LEVEL if level is None else level)
@@ -88,7 +90,7 @@ async def set_elr_version(service: Service, level: int, caller: RequestContext) 
 
 
 async def enforce_min_insync(service: Service) -> None:
-    """With level 1, set the cluster-wide min.insync.replicas if it is not set, and remove those of brokers, as Kafka.
+    """With level 1, set the cluster-wide min.insync.replicas if it is not set and remove those of brokers, as in Kafka.
 
     Never done through a gateway: its cluster does this itself, and a gateway changes it only for clients.
     """

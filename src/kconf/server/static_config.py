@@ -129,7 +129,7 @@ def check_gateway(
     """Refuse a gateway whose clients would all have its rights, or could not log in.
 
     `authorizer` is that of the brokers, and `brokers` are their static configs. `reads_log`: the gateway follows the
-    metadata log, which contains the SCRAM keys.
+    metadata log, which contains the SCRAM credentials.
     """
     if text_setting(own, ACL_FILE):
         if own.get(_AUTHORIZER, "").strip():
@@ -148,8 +148,8 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
     if authorizer not in STANDARD_AUTHORIZERS and authorizer != UNNAMED_AUTHORIZER:
         raise ConfigurationError(
             f"gateways do not support the cluster's authorizer {authorizer}: configure the gateway's own ACLs"
-            f" ({ACL_FILE}), also if it acts as its users ({DELEGATION_TOKENS}=true): it answers reads from its own"
-            " state"
+            f" ({ACL_FILE}). They are also required with {DELEGATION_TOKENS}=true, because the gateway answers reads"
+            " from its own state, without asking the brokers"
         )
     missing = _missing_authorizer_settings(own)
     if missing:
@@ -166,12 +166,13 @@ def _missing_authorizer_settings(own: Mapping[str, str]) -> list[str]:
 
 
 def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str]) -> None:
-    """Refuse a gateway at which a client would be another principal than on the brokers."""
+    """Refuse a gateway at which a client would have another principal than at the brokers."""
     builders = _values(brokers, _PRINCIPAL_BUILDER).difference(("", *_DEFAULT_CLASSES))
     if builders:
         raise ConfigurationError(
-            f"the brokers have {_PRINCIPAL_BUILDER}={', '.join(sorted(builders))}, so a client could be another"
-            f" principal at the gateway, which kconf cannot prevent; give the gateway its own ACLs ({ACL_FILE})"
+            f"the brokers have {_PRINCIPAL_BUILDER}={', '.join(sorted(builders))}, which kconf does not support, so a"
+            " client could have another principal at the gateway than at the brokers; configure the gateway's own ACLs"
+            f" ({ACL_FILE})"
         )
     if any(
         name.endswith(_CLIENT_AUTH) and value.strip().lower() in ("required", "requested")
@@ -183,14 +184,14 @@ def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str]) -> Non
 
 
 def _check_equal(own: Mapping[str, str], brokers: Mapping[str, str], name: str, default: str) -> None:
-    """Refuse a gateway with another value than the brokers, if these have one, which they may not show."""
+    """Refuse a gateway with another value than the brokers, if they have one; they may not show it."""
     theirs, ours = _values(brokers, name), _values(own, name)
     # An empty value is one that the brokers do not show.
     are_equal = bool(ours) if "" in theirs else theirs >= (ours or {default})
     if theirs and not are_equal:
         raise ConfigurationError(
             f"the brokers have {name}={'; '.join(sorted(theirs))}: configure the gateway with the same value, because"
-            " the ACLs of the cluster are for the resulting principals"
+            " the cluster's ACLs name the resulting principals"
         )
 
 
@@ -202,12 +203,11 @@ def _values(configs: Mapping[str, str], name: str) -> set[str]:
 def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
     if not reads_log:
         raise ConfigurationError(
-            f"{what}: without --controllers a gateway cannot log in the cluster's users with SCRAM, since only the"
-            " metadata log contains their keys; use the gateway's own users: PLAIN, OAUTHBEARER or TLS client"
-            " certificates"
+            f"{what}: without --controllers a gateway cannot authenticate the cluster's users with SCRAM, since only"
+            " the metadata log contains their credentials; use PLAIN, OAUTHBEARER or TLS client certificates instead"
         )
     if not flag_setting(own, SCRAM_LOGINS):
         raise ConfigurationError(
-            f"{what}: set {SCRAM_LOGINS}=true to let the gateway read the SCRAM keys of the cluster's users from the"
-            " metadata log, or use PLAIN, OAUTHBEARER or TLS client certificates"
+            f"{what}: set {SCRAM_LOGINS}=true to let the gateway read the SCRAM credentials of the cluster's users from"
+            " the metadata log, or use PLAIN, OAUTHBEARER or TLS client certificates"
         )

@@ -25,7 +25,7 @@ class PlannedJob(NamedTuple):
 
 
 class Batch:
-    """`state` is the state after all plans; `commits` are those that the store gets. `is_begun`: it has got them.
+    """`state` is the state after all plans. `commits` are passed to the store; `is_begun`: they have been.
 
     If the store gets only one change of a resource at a time, later changes of it wait for the next batch. Changes of
     other resources do not wait for them.
@@ -44,7 +44,7 @@ class Batch:
 
         A bug in a planner fails its caller, not the writer.
         """
-        if not self._take(job.resources):  # as planned for the last batch: nothing has to be planned to know it
+        if not self._take(job.resources):  # the resources of its last plan: it must wait, so do not plan it again
             return False
         try:
             plan = job.plan(self.state)

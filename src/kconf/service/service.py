@@ -84,7 +84,7 @@ class Service:
 
     @property
     def settings(self) -> ConfigResolver:
-        """The configs of this process. A gateway's state has other ones: those of the brokers."""
+        """The configs of this process. The state of a gateway contains those of the brokers instead."""
         return self.state.resolver if self.store.brokers_static is None else self._states.own_configs
 
     def stored_resolver(self, state: State) -> ConfigResolver:
@@ -107,7 +107,7 @@ class Service:
 
     @property
     def is_stale(self) -> bool:
-        """Whether changes by other servers may be missing: the store is unreachable, or not read since it was."""
+        """Whether changes by other servers may be missing: the store is unreachable, or was not read since then."""
         store = self.store
         return store.can_be_stale and (not store.is_reachable or store.generation != self._writer.generation)
 

@@ -149,8 +149,8 @@ class Store(Protocol):
         ...
 
     def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
-        """The resources for which no other commit may be in the same batch, because another cluster gets a batch in one
-        request. Empty for a store with its own state. Thread-safe.
+        """The resources that no other commit of the batch may change, because the batch is one request to another
+        cluster. Empty for a store with its own state. Thread-safe.
         """
         ...
 
@@ -211,22 +211,24 @@ class Store(Protocol):
 
     @property
     def brokers_static(self) -> Overrides | None:
-        """The static configs of `described_broker`, from which topics inherit. None: not the store of a gateway."""
+        """The static configs of `described_broker`, from which topics inherit. None if it is not a gateway's store."""
         ...
 
     @property
     def described_broker(self) -> int | None:
-        """The broker behind a gateway whose configs stand for those of all brokers; otherwise None."""
+        """The broker behind a gateway whose configs are used for all brokers. None if it is not a gateway's store."""
         ...
 
     @property
     def brokers_authorizer(self) -> str | None:
-        """The class of the authorizer of the brokers behind a gateway, or UNNAMED_AUTHORIZER. Otherwise None."""
+        """The authorizer class of the brokers behind a gateway. UNNAMED_AUTHORIZER if they do not show it. None if
+        they have no authorizer, or if it is not a gateway's store.
+        """
         ...
 
     @property
     def brokers_release(self) -> str | None:
-        """The Kafka release of the brokers behind a gateway; otherwise None."""
+        """The Kafka release of the brokers behind a gateway. None if it is not a gateway's store."""
         ...
 
     @property
@@ -266,7 +268,9 @@ class Store(Protocol):
 
     @property
     def commit_timeout(self) -> float | None:
-        """The seconds in which another cluster must respond to a change, before clients give up. Otherwise None."""
+        """How many seconds another cluster has to respond to a change, so that clients do not give up first. None for a
+        store with its own state.
+        """
         ...
 
     def validate(self, pending: PendingCommit) -> Refusals:
@@ -278,7 +282,7 @@ class Store(Protocol):
 
     def refresh(self, resources: Collection[Resource]) -> None:
         """Read these resources of another cluster now, if they are otherwise read at intervals, and publish what has
-        changed. If that fails, `stale_reason` says why.
+        changed. If that fails, `stale_reason` has the reason.
         """
         ...
 

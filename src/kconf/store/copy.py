@@ -114,6 +114,6 @@ def _check_equal(source: Snapshot, target: Snapshot) -> None:
     """Verify the copy before others can open it."""
     for resource in _resources(source):
         if target.overrides(resource) != source.overrides(resource):
-            raise StoreMismatch(f"the copy of {resource} differs from the source; nothing was copied")
+            raise StoreMismatch(f"{resource} in the copy differs from the source; the copy was discarded")
     if target.topics != source.topics or len(target.configs) != len(source.configs):
-        raise StoreMismatch("the topics or resources of the copy differ from the source; nothing was copied")
+        raise StoreMismatch("the topics or resources in the copy differ from the source; the copy was discarded")

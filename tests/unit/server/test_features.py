@@ -141,7 +141,7 @@ def test_a_store_that_does_not_record_features_has_none() -> None:
     choose_features(store, {ELR: 0}, read_only=False)
     assert elr_version_of(store) == 0
     assert (supported_features(store), finalized_features(store)) == ({}, {})
-    with pytest.raises(ConfigurationError, match="such stores record no features"):
+    with pytest.raises(ConfigurationError, match="only SQLite stores record the levels of features"):
         choose_features(store, {ELR: 1}, read_only=False)
 
 

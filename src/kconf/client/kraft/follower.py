@@ -111,7 +111,7 @@ class LogFollower:
 
     For an offset, the image at that offset is first built from the cluster's log. If that is no longer possible,
     `receive` raises JournalTrimmed. A checkpoint contains the image, so a LogGap is reported instead. With `rewrites`,
-    records that do not change a value are reported too. `keys` receives all SCRAM keys that are read. With `keys_only`,
+    records that do not change a value are reported too. `keys` receives all SCRAM credentials. With `keys_only`,
     the image does not change, and nothing is reported.
     """
 

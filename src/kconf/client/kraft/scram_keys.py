@@ -1,7 +1,7 @@
-"""Reads the SCRAM keys in a metadata log, for a gateway that authenticates the cluster's users.
+"""Reads the SCRAM credentials in a metadata log, for a gateway that authenticates the cluster's users.
 
-The keys are passed directly from the records to a sink and are not in any image, change or checkpoint. Other records
-are not decoded.
+They are passed directly from the records to a sink and are not in any image, change or checkpoint. Other records are
+not decoded.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _MECHANISMS: Final = {int(each): each for each in Mechanism if each is not Mecha
 
 
 class CredentialSink(Protocol):
-    """Called from the thread that reads the log."""
+    """Receives the credentials, in the thread that reads the log."""
 
     def put(self, name: CredentialName, credential: Credential | None) -> None:
         """Set a credential, or remove it if None."""
 
     def replace(self, credentials: Mapping[CredentialName, Credential]) -> None:
-        """Replace all credentials."""
+        """Forget all previous credentials, and use these."""
 
 
 class ScramKeys:
-    """Passes the keys of committed batches to the sink, in order."""
+    """Passes the credentials in committed batches to the sink, in the order of the log."""
 
     def __init__(self, sink: CredentialSink) -> None:
         self._sink = sink
@@ -65,7 +65,7 @@ class ScramKeys:
                     self._transaction.append(found)
 
     def load(self, batches: Iterable[RecordBatch]) -> None:
-        """Replace all keys by those of a snapshot."""
+        """Replace all credentials in the sink with those of a snapshot."""
         found: dict[CredentialName, Credential] = {}
         for batch in batches:
             for record in _decoded(batch):

@@ -215,7 +215,7 @@ def _jmx(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
     for name in moved & JMX_FILTERS:
         text = then.effective.get(name)
         if text is not None and not is_java_regex(text):
-            raise InvalidRequest(f"{name} must be a regular expression")
+            raise InvalidRequest(f"{name} must be a valid regular expression")
 
 
 _REPORTERS = frozenset(["org.apache.kafka.common.metrics.JmxReporter"])  # the only one that Kafka ships
@@ -233,7 +233,7 @@ _PRINCIPAL_BUILDERS = frozenset(["org.apache.kafka.common.security.authenticator
 
 def _principals(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
     if "principal.builder.class" in moved and then.value("principal.builder.class") not in _PRINCIPAL_BUILDERS:
-        raise InvalidRequest("principal.builder.class must name a builder that can also serialize principals")
+        raise InvalidRequest("principal.builder.class must be a class that implements KafkaPrincipalSerde")
 
 
 _ENDPOINT = re.compile(r"([A-Za-z0-9_-]+)://(.*):(-?[0-9]+)")
@@ -249,14 +249,14 @@ def _listeners(now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> No
             raise InvalidRequest(f"listener {name} has no entry in listener.security.protocol.map")
     advertised = then.effective.get("advertised.listeners")
     if advertised is not None and not set(_listener_names(advertised)) <= set(names):
-        raise InvalidRequest("advertised.listeners must be among listeners")
+        raise InvalidRequest("the listener names of advertised.listeners must be a subset of those of listeners")
     controllers = {name.upper() for name in _items(then.value("controller.listener.names"))}
     if "controller" in _items(then.value("process.roles")) and controllers.isdisjoint(names):
         raise InvalidRequest("a controller needs one of controller.listener.names among its listeners")
     before = _protocols(now.value("listener.security.protocol.map"))
     for name in _listener_names(now.value("listeners")):
         if name in names and before.get(name) != known.get(name):
-            raise InvalidRequest(f"the security protocol of listener {name} cannot change while it runs")
+            raise InvalidRequest(f"the security protocol of listener {name} cannot be changed while it runs")
         if name in names:
             _check_kept(now, then, name)
 
@@ -266,7 +266,7 @@ def _check_kept(now: ConfigResolver, then: ConfigResolver, listener: str) -> Non
     prefix = f"listener.name.{listener.lower()}."
     for name, text in then.effective.items():
         if name.startswith(prefix) and name[len(prefix) :] not in LISTENER_MAY_CHANGE and now.static.get(name) != text:
-            raise InvalidRequest(f"{name} cannot change while the listener runs")
+            raise InvalidRequest(f"{name} cannot be changed while the listener runs")
 
 
 def _listener_names(text: str | None) -> list[str]:

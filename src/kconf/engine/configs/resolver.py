@@ -31,7 +31,7 @@ class ConfigResolver:
     """The broker levels of one moment, from the strongest to the weakest."""
 
     catalog: Catalog = field(repr=False)
-    static: Overrides = field(repr=False)  # levels have secrets among them
+    static: Overrides = field(repr=False)  # the levels contain secrets
     everywhere: Overrides = field(repr=False)  # the cluster default
     here: Overrides = field(repr=False)  # this broker's own
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # caches of other modules

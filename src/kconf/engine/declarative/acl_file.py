@@ -1,4 +1,4 @@
-"""A file that has ACLs only, in the syntax of declarations: the ACLs of a gateway's own."""
+"""Reads a gateway's own ACLs: a file that contains only ACLs, in the syntax of declarations."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kconf.util.yaml.reader import ParseErrors, YamlNode
 
 
 def read_acls(text: str, file: str) -> list[AclBinding]:
-    """The ACLs of a file. Raises ConfigurationError with every error as `file:line:column: sentence`.
+    """The ACLs of a file. Raises ConfigurationError with every error as `file:line:column: message`.
 
-    A file without the section `acls` is no file of ACLs: it may have been cut off.
+    A file without the section `acls` is refused: it may be truncated.
     """
     reader = _AclFileReader(file, Gathered())
     if not reader.read(text):
-        raise ConfigurationError(f"{file} has no section acls; `acls: []` means that there are none")
+        raise ConfigurationError(f"{file} has no section acls; use `acls: []` for no ACLs")
     if reader.errors:
         raise ParseErrors({file: reader.errors})
     for binding, place in reader.gathered.acls.items():
@@ -33,12 +33,12 @@ def read_acls(text: str, file: str) -> list[AclBinding]:
 
 class _AclFileReader(AccessReader):
     def read(self, text: str) -> bool:
-        """Whether there is a section of ACLs, or an error."""
+        """Whether there is a section `acls`, or an error."""
         root = self.compose(text)
         if root is None:
             return bool(self.errors)
         sections: dict[str, Callable[[YamlNode], None]] = {"version": self.version, "acls": self.acls}
-        fields = self.attempt(partial(self.fields, root, tuple(sections), "a file of ACLs")) or {}
+        fields = self.attempt(partial(self.fields, root, tuple(sections), "an ACL file")) or {}
         for name, node in fields.items():
             self.attempt(partial(sections[name], node))
         return "acls" in fields or bool(self.errors)

@@ -142,7 +142,7 @@ def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, 
     if operator in _COMPARISONS:
         try:
             return _compares(condition, rule, subject, value)
-        except ValueError:  # nor can the other key that it is compared with, or follows
+        except ValueError:  # the other key, to which this one is compared or which it follows, cannot be parsed
             return False
     match operator:
         case Operator.EQUALS | Operator.ONE_OF:

@@ -207,7 +207,7 @@ class PolicyWarning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyHooks:
-    """The policies within one request. One Gate serves one call of a planner."""
+    """The policies within one request. Each call of a planner gets its own instance."""
 
     alter: AlterPolicy | None = None
     create: CreateTopicPolicy | None = None

@@ -191,9 +191,7 @@ class _RulesReader(YamlReader):
         found = self.read_each(nodes, self.selector)
         for each, selector in zip(nodes, found, strict=True):
             if selector.type != found[0].type:
-                raise self.invalid(
-                    each, "the selectors of a rule must have the same type, because types have different keys"
-                )
+                raise self.invalid(each, "all selectors of a rule must be of the same resource type")
         return found
 
     def selector(self, node: YamlNode) -> RuleSelector:

@@ -1,7 +1,7 @@
 """Decides what AlterClientQuotas and KIP-248's AlterQuotas would change. No side effects.
 
 Kafka's request applies all changes of an entity or none; KIP-248's has an error per quota, and applies each quota
-independently. An error of one entity does not affect others. Where a real broker does harm, kconf refuses: NaN and
+independently. An error of one entity does not affect others. kconf refuses what would harm a real broker: NaN and
 Infinity are not quotas, and an entity that occurs twice in a request is refused without applying its first change.
 Values are stored as Kafka stored them in ZooKeeper: integers as such, others as Java prints a double.
 """

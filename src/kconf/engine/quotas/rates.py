@@ -97,8 +97,7 @@ class MutationQuota:
 
     Strict (API versions with THROTTLING_QUOTA_EXCEEDED): while the bucket is below zero every topic is refused; the
     one that takes it below zero is accepted without a throttle time. Otherwise all are accepted, and the client is
-    throttled afterwards. A topic is
-    charged once, even if its plan is made again.
+    throttled afterwards. A topic is charged once, even if its plan is made again.
     """
 
     def __init__(self, bucket: TokenBucket, rate: float, *, strict: bool, now: float) -> None:

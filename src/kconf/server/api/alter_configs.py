@@ -36,8 +36,8 @@ REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason must not exceed
 _FIRST_FLEXIBLE = 2
 _SURPLUS = ApiError(
     ErrorCode.INVALID_REQUEST,
-    "unexpected bytes after the request body. KIP-248's incremental_update was never part of this version; without "
-    "it, all other configs of the resource would be removed. Use IncrementalAlterConfigs",
+    "unexpected bytes after the request body. Kafka never shipped the field incremental_update of KIP-248; without it, "
+    "the request would remove all other configs of the resource. Use IncrementalAlterConfigs",
 )
 
 
@@ -189,10 +189,11 @@ async def _unknown_brokers(
     failures = await context.brokers.load_static(set(named.values()))
     if failures and not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
         failures = dict.fromkeys(failures, NotAuthorized(NotAuthorized.stock).failure())
+    # BROKER_NOT_AVAILABLE: a broker that never shows its static configs. It is planned with defaults.
     return {
         resource: failures[number]
         for resource, number in named.items()
-        if number in failures and failures[number].code != ErrorCode.BROKER_NOT_AVAILABLE  # it never shows them
+        if number in failures and failures[number].code != ErrorCode.BROKER_NOT_AVAILABLE
     }
 
 

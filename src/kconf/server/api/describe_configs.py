@@ -31,9 +31,11 @@ from kconf.server.api.encoded_entries import entry_bytes, tail_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 from kconf.util.slices import in_slices
+from kconf.util.visible_text import visible
 
 _OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 _TYPES = {int(kind): kind for kind in ResourceType if kind is not ResourceType.UNKNOWN}
+_SHOWN_CHARACTERS = 60
 
 
 def handle(
@@ -43,9 +45,10 @@ def handle(
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     state = context.service.state
     types = _TYPES if state.resolver.catalog.has_groups else _TYPES.keys() - {int(ResourceType.GROUP)}
-    if any(each.resource_type not in types for each in in_slices(request.resources)):
+    unknown = next((each for each in in_slices(request.resources) if each.resource_type not in types), None)
+    if unknown is not None:
         # As in Kafka, one unknown type fails every resource of the request.
-        failure = ApiError(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
+        failure = _refusal(unknown)
         failed = [_failed(form, each, failure) for each in in_slices(request.resources)]
         return response_parts(form, failed, state.snapshot.revision, stale=context.service.is_stale)
     description = _Description(context, state, form, call)
@@ -54,6 +57,16 @@ def handle(
         return _ask_brokers(description, wanted, context)
     description.add(wanted)
     return description.parts()
+
+
+def _refusal(unknown: DescribeConfigsResource) -> ApiError:
+    """The error of all resources. The name is shortened, because every result contains the message."""
+    name = unknown.resource_name
+    shown = visible(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
+    return ApiError(
+        ErrorCode.INVALID_REQUEST,
+        f"the whole request is refused: resource '{shown}' has type {unknown.resource_type}, which cannot be described",
+    )
 
 
 async def _ask_brokers(

@@ -33,7 +33,7 @@ _TIMEOUT: Final = 10.0  # seconds; enough for two brokers (upstream/client.py)
 
 
 class _LeadersUnknown(Exception):
-    """The brokers respond, but not to this question."""
+    """The brokers respond, but not to this request."""
 
 
 async def _ask_brokers(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:

@@ -105,7 +105,7 @@ def sasl_config_of(
 ) -> tuple[SaslConfig, JwksSource | None]:
     """The SASL configuration of a running listener, and its source of public keys. Raises ConfigurationError.
 
-    `upstream` has the SCRAM credentials of a gateway's users, because its state contains no SCRAM keys.
+    `upstream` has the SCRAM credentials of a gateway's users, because its state does not contain them.
     """
     settings = read_sasl_settings(endpoint, service.settings.effective)
     oauth = settings.oauth
@@ -146,8 +146,9 @@ def _mechanisms(endpoint: EndPoint, effective: Mapping[str, str]) -> tuple[str, 
     mechanisms = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     unknown = [each for each in mechanisms if each not in MECHANISMS]
     if unknown or not mechanisms:
+        problem = f"contains {', '.join(unknown)}, which kconf does not support" if unknown else "is empty"
         raise ConfigurationError(
-            f"listener {endpoint.name}: sasl.enabled.mechanisms has {', '.join(unknown) or 'nothing'}; kconf supports "
+            f"listener {endpoint.name}: sasl.enabled.mechanisms (default: GSSAPI) {problem}; use some of "
             f"{', '.join(MECHANISMS)}"
         )
     return mechanisms
@@ -157,7 +158,7 @@ def _plain_users(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, 
     name = f"plain.{JAAS}"
     text = endpoint.setting(effective, name)
     if text is None:
-        raise ConfigurationError(f"listener {endpoint.name}: PLAIN needs {endpoint.prefixed(name)} with its users")
+        raise ConfigurationError(f"listener {endpoint.name}: PLAIN needs its users in {endpoint.prefixed(name)}")
     return read_plain_users(text)
 
 

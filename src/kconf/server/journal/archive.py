@@ -100,7 +100,10 @@ class Archive:
             )
         stored = self._page(revision - 1, LAST)[:1]
         if stored and stored[0].number == revision and stored[0].time != time:
-            raise StoreError(f"{done.path} does not match the store: revision {revision} differs")
+            raise StoreError(
+                f"{done.path} does not match the store: revision {revision} has a different time; use a new archive "
+                "directory"
+            )
         self.archived = revision
 
     def _begin(self) -> int:

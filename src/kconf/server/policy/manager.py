@@ -89,8 +89,11 @@ class PolicyManager:
             if callable(close):
                 try:
                     await self._workers[id(policy)].run(lambda close=close: call_user_code(close))  # type: ignore[misc]
-                except (WorkTimedOut, UserCodeFailed):
-                    log.warning("could not close policy %s", type(policy).__qualname__)
+                except WorkTimedOut:
+                    log.warning("closing policy %s did not finish in time", type(policy).__qualname__)
+                except UserCodeFailed as failed:
+                    name = type(policy).__qualname__
+                    log.warning("closing policy %s failed: %s at %s", name, failed.kind, failed.place)
             self._workers[id(policy)].close()
         if self._policies.rules_file is not None:
             self._policies.rules_file.close()

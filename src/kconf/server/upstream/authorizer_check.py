@@ -1,8 +1,8 @@
 """Asks each node on each new connection whether it has an authorizer, if a gateway has no settings for one.
 
-The node would authorize the gateway's account, so that every client of the gateway had its rights. A node gets an
-authorizer only by a restart, which closes its connections, so no request reaches it before this check. From the first
-such node on, no connection is used any more.
+The node would authorize the gateway's account, so every client of the gateway would have its rights. A node gets an
+authorizer only by a restart, which closes its connections, so no request reaches it before this check. After the first
+such node is found, no connection is used any more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ NO_ACL: Final = (AclType.TOPIC, "kconf-probe", PatternType.LITERAL, None, None, 
 """The fields of an ACL filter that matches nothing."""
 _CORRELATION: Final = 2  # as in the handshake
 _REFUSAL: Final = (
-    "the cluster has an authorizer now, for which this gateway has no settings, so it stops; the request was not sent"
+    "the cluster now has an authorizer, and this gateway has no settings for it, so the gateway stops; the request was "
+    "not sent"
 )
 
 
@@ -51,7 +52,7 @@ class AuthorizerCheck:
 
 
 def _has_authorizer(client_id: str, node: NodeVersions) -> Generator[bytes, bytes, bool]:
-    """Uses DescribeAcls: only a node without an authorizer returns SECURITY_DISABLED, also a controller."""
+    """Uses DescribeAcls: only a broker or controller without an authorizer returns SECURITY_DISABLED."""
     api = BY_NAME["DescribeAcls"]
     try:
         version = highest_common_version(node, api, 0)

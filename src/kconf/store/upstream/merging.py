@@ -52,9 +52,9 @@ def groups_of(callers: Iterable[Sequence[RequestedChange]]) -> Iterator[list[Seq
 
 
 def may_repeat(change: RequestedChange) -> bool:
-    """Whether a change that was made already can be sent again: with the same result, or an error (`made_already`).
+    """Whether a change that may have been made can be sent again: the result is the same, or an error (`made_already`).
 
-    SUBTRACT removes one of two equal items, and repeated the other one too.
+    SUBTRACT removes only the first of two equal items; if it is repeated, it removes the other one too.
     """
     match change:
         case ResourceAlterations():
@@ -81,7 +81,7 @@ def made_already(change: RequestedChange) -> ErrorCode | None:
 
 
 def _operations(change: RequestedChange) -> int:
-    """About the number of records that the controller writes for a change."""
+    """The approximate number of records that the controller writes for a change."""
     match change:
         case ResourceAlterations() | ClientQuotaAlteration():
             return len(change.alterations)
@@ -94,7 +94,7 @@ def _operations(change: RequestedChange) -> int:
 
 
 def _bytes(change: RequestedChange) -> int:
-    """About the size of a change in a request."""
+    """The approximate size of a change in a request, in bytes."""
     size = _FIXED_BYTES
     match change:
         case ResourceAlterations():

@@ -39,7 +39,7 @@ def open_upstream(
 ) -> UpstreamStore:
     """Open the store.
 
-    `poll_interval` is in seconds. `credentials` receives the users' SCRAM keys, which only the log contains.
+    `poll_interval` is in seconds. `credentials` receives the users' SCRAM credentials, which only the log contains.
     """
     brokers = brokers._replace(retries=brokers.retries._replace(lost_attempts=_LOST_ATTEMPTS))
     if controllers is None:

@@ -95,11 +95,9 @@ class CommitLog:
     def _warn(self, problems: Sequence[ZnodeProblem]) -> None:
         for each in problems:
             if each.for_brokers and self.has_brokers() and each not in self.problems:
-                log.warning("%s: kconf reads it, but a Kafka broker does not start with it", each)
+                log.warning("%s; kconf accepts the value, but a Kafka broker would not start with it", each)
             elif not each.for_brokers and each not in self.problems:
-                log.warning(
-                    "cannot read %s; its previous value stays in effect here, but a Kafka broker may drop it", each
-                )
+                log.warning("cannot read %s; kconf keeps the previous value, but a Kafka broker may drop it", each)
 
     def _written(self, writes: ZnodeWrites) -> None:
         """Clear the problems of znodes that kconf has written."""

@@ -77,7 +77,7 @@ class Committer:
                 if not limit:
                     index, pending = waiting.pop(0)
                     resource = pending.changes[0].resource
-                    results[index] = ChangeTooLarge(f"{resource} exceeds ZooKeeper's size limit")
+                    results[index] = ChangeTooLarge(f"{resource} exceeds ZooKeeper's size limit of 1 MB")
                     limit = len(waiting)
                 continue
             except UnexpectedZnodeVersion as found:
@@ -130,4 +130,7 @@ class Committer:
         if self._external.has_brokers:
             for resource in {each.resource for each in changes if each.resource.type is ResourceType.ACL}:
                 if paths.config_path(resource).startswith(paths.KCONF_CONFIG):
-                    log.warning("%s is in effect on kconf only: Kafka's znodes cannot store its name", resource)
+                    log.warning(
+                        "%s: its ACLs apply on kconf only, not on Kafka brokers: Kafka's znodes cannot store its name",
+                        resource,
+                    )

@@ -158,7 +158,7 @@ class NotificationFollower:
             created, zxid = positions[name] = _position(response.get(timeout=TIMEOUT))
             known = self._directories[name]
             if created < known.next:
-                log.error("%s was recreated: notifications may have been missed", name)
+                log.error("%s was deleted and created again: notifications may have been missed", name)
                 known.next = 0
             own = sum(known.next <= each < created for each in known.own)
             remote = [count for at, count in known.remote if at <= zxid]
@@ -185,7 +185,7 @@ class NotificationFollower:
                 elif (found := read_config_notification(data)) is not None and not found[1]:
                     yield found[0]
             except MalformedNotification as error:
-                log.warning("ignored a notification: %s: %s", path, error)
+                log.warning("ignored notification %s: %s", path, error)
 
     def _data(self, directory: str, numbers: list[int]) -> Iterator[tuple[str, bytes]]:
         found: dict[int, tuple[str, bytes]] = {}

@@ -54,7 +54,7 @@ def store_errors() -> Iterator[None]:
             "ZooKeeper denied access; check that password.encoder.secret is the same as on the other servers"
         ) from None
     except KazooException as error:
-        raise StoreUnavailable(f"ZooKeeper refused: {type(error).__name__}") from None
+        raise StoreUnavailable(f"ZooKeeper refused the request: {type(error).__name__}") from None
 
 
 class ZookeeperSession:

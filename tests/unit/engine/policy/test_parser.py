@@ -78,7 +78,7 @@ p.yaml:15:13: always must be true or false: 'yes'
 p.yaml:18:10: log.retention.ms is a broker key, but the rule selects topics; use retention.ms
 p.yaml:21:15: a selector must be a string
 p.yaml:24:5: a rule needs the field id
-p.yaml:24:23: the selectors of a rule must have the same type, because types have different keys
+p.yaml:24:23: all selectors of a rule must be of the same resource type
 p.yaml:26:27: 'compct' is not a valid value of cleanup.policy: use compact, delete; did you mean compact?
 p.yaml:26:45: required must be true or false: 'no'
 p.yaml:27:5: a rule must be a mapping of fields"""

@@ -49,7 +49,7 @@ def test_a_changed_file_replaces_all_acls(tmp_path: Path) -> None:
         ("# nothing\n", "has no section acls"),
         ("version: 1\n", "has no section acls"),
         (ONE.replace("READ", "REED"), ":2:66: unknown operation 'REED'"),
-        (ONE + "topics: {}\n", "unknown field 'topics' in a file of ACLs"),
+        (ONE + "topics: {}\n", "unknown field 'topics' in an ACL file"),
         (b"acls: []\n# \xff", ":2:3: not UTF-8"),
     ],
 )

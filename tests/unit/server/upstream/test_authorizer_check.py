@@ -28,7 +28,7 @@ from tests.unit.client.fake import KAFKA_43, FakeBroker
 
 TOPIC = Resource.topic("t")
 CHANGE = {TOPIC: [AlterConfigOp(OpType.SET, "retention.ms", "1")]}
-REFUSED = r"authorizer now.*was not sent|the last attempt to connect failed"
+REFUSED = r"now has an authorizer.*was not sent|the last attempt to connect failed"
 LIST_GROUPS = request(BY_NAME["ListGroups"], 4, 0, "someone", ListGroupsRequest())[LENGTH.size :]
 
 
@@ -142,9 +142,9 @@ def test_an_open_connection_to_another_node_is_not_used_any_more(
             other = Cluster(restarted)
             other.check, other.settings = cluster.check, other.settings._replace(check=cluster.check)
             other.has_authorizer = True
-            with pytest.raises(UpstreamUnavailable, match="authorizer now"):
+            with pytest.raises(UpstreamUnavailable, match="now has an authorizer"):
                 await relay(other)[0]()
-        with pytest.raises((UpstreamUnavailable, NotAuthorized), match="authorizer now"):
+        with pytest.raises((UpstreamUnavailable, NotAuthorized), match="now has an authorizer"):
             await send()
         assert cluster.passed_on() == [name]
 

@@ -1,4 +1,4 @@
-"""Reads the SCRAM keys of a cluster when a gateway starts, since its image does not contain them."""
+"""Reads the SCRAM credentials of a cluster when a gateway starts, since its image does not contain them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITHIN: Final = 30.0  # seconds
 
 
 def read_keys(controllers: ClientSettings, cluster: str, sink: CredentialSink) -> None:
-    """Read the keys from the latest snapshot and the log after it. Raises an error if that fails."""
+    """Read the credentials from the latest snapshot and the log after it. Raises an error if that fails."""
     follower = LogFollower(
         controllers.bootstrap.addresses,
         cluster=cluster,
