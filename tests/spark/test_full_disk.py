@@ -101,7 +101,7 @@ def test_a_full_disk_is_reported_and_leaves_the_tables_unchanged(spark: SparkSes
 
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.splitlines()[-1] == (
-            f"kconf: The disk is full. {lake} is unchanged by the step that failed."
+            f"kconf: The disk is full. The failed step did not change {lake}. Free some space."
         )
         assert "Traceback" not in refused.stderr
         assert answers(disk.seen / "lake", tmp_path / "copy") == before

@@ -33,7 +33,7 @@ def test_the_jvm_maps_the_class_archive_of_this_user_if_there_is_one(spark: Spar
     [
         (
             "java.io.IOException: No space left on device",
-            "The disk is full. {lake} is unchanged by the step that failed.",
+            "The disk is full. The failed step did not change {lake}. Free some space.",
         ),
         (
             "io.delta.exceptions.ConcurrentAppendException: x",

@@ -1,6 +1,6 @@
-"""What a lake knows of its clusters: from when, until when, and from which kinds of input.
+"""What data a lake has about its clusters: from when, until when, and from which kinds of input.
 
-An answer without rows claims something only about what was there to be looked at.
+An answer without rows is only meaningful for clusters and times of which the lake has data.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from kconf.lake.schemas import DECLARED, HISTORY, STATE
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the lake knows of one cluster. `until` is the time of its last line or snapshot, None if unknown.
+    """What data the lake has about one cluster. `until` is the time of its last line or snapshot; None if unknown.
 
-    `numbered` means a server's journal or a followed log, in which gaps show; `journaled` any record of changes.
+    `numbered`: there is a server's journal or a followed log, in which gaps can be detected. `journaled`: there is any
+    record of changes.
     """
 
     cluster: str
@@ -29,12 +30,12 @@ class Coverage:
 
     @property
     def shows_unrecorded(self) -> bool:
-        """Whether a change that is missing from the journal can be noticed."""
+        """Whether a change that is missing from the journal can be detected."""
         return self.followed or (self.journaled and self.snapshots)
 
 
 def coverages(tables: LakeTables, clusters: Sequence[str] = ()) -> list[Coverage]:
-    """Those of some clusters, or of all in the lake."""
+    """The coverage of some clusters, or of all clusters in the lake."""
     rows = {row["cluster"]: row for row in tables.rows(STATE, LookupFilter(clusters).conditions())}
     found = []
     for cluster in clusters or tables.clusters():
@@ -49,7 +50,7 @@ def coverages(tables: LakeTables, clusters: Sequence[str] = ()) -> list[Coverage
 
 
 def begins_after(tables: LakeTables, clusters: Iterable[str], at: datetime) -> list[str]:
-    """Those clusters of which the lake has nothing at a time or before it."""
+    """The given clusters of which the lake has no data at or before a time."""
     wanted = list(clusters)
     conditions = LookupFilter(wanted).conditions()
     rows = tables.rows(HISTORY, conditions, columns='cluster, min(since) AS "first"', group="cluster")
@@ -58,10 +59,10 @@ def begins_after(tables: LakeTables, clusters: Iterable[str], at: datetime) -> l
 
 
 def declared_clusters(tables: LakeTables) -> list[str | None]:
-    """The clusters about which the files of the last run declare something; None: every cluster."""
+    """The clusters for which the files of the last run declare something; None stands for every cluster."""
     return [row["cluster"] for row in tables.rows(DECLARED, columns="DISTINCT cluster")]
 
 
 def is_declared(tables: LakeTables, cluster: str) -> bool:
-    """Whether the last run had files that declare something about a cluster."""
+    """Whether the files of the last run declare something for a cluster."""
     return tables.is_declared and any(each in (None, cluster) for each in declared_clusters(tables))

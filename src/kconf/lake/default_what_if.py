@@ -1,8 +1,7 @@
-"""Evaluates what a new cluster-wide default would change for topics, from the tables alone, without contacting a
-cluster.
+"""Evaluates what a new cluster-wide default would change for topics, from the tables only.
 
-Values are resolved by the engine. The contents of server.properties are known if the lake has a snapshot of the
-cluster.
+No cluster is contacted. Values are resolved by the engine. The contents of server.properties are known if the lake has
+a snapshot of the cluster.
 """
 
 from __future__ import annotations

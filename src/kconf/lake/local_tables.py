@@ -29,8 +29,8 @@ Stamp = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Files:
-    """The Parquet files of a version of a table, by their path below it: bytes and rows (0: unknown). And its schema as
-    Spark's JSON."""
+    """The Parquet files of a version of a table, by their path below the table: their bytes and rows (0: unknown), and
+    the schema as Spark's JSON."""
 
     sizes: Mapping[str, int]
     counts: Mapping[str, int]
@@ -49,13 +49,13 @@ class Files:
         return sum(self.counts.values())
 
     def of(self, paths: Iterable[str]) -> Files:
-        """Some of them."""
+        """Only the files with these paths."""
         wanted = list(paths)
         sizes, counts = ({path: each[path] for path in wanted} for each in (self.sizes, self.counts))
         return Files(sizes, counts, self.schema)
 
     def below(self, folder: str) -> Files:
-        """Those in a folder."""
+        """Only the files in a folder."""
         return self.of(path for path in self.sizes if path.startswith(folder))
 
 
@@ -67,9 +67,9 @@ class Piece(NamedTuple):
 
 
 class LocalTables:
-    """The tables in one directory; all but `write` require that the table exists. An error is a LakeError.
+    """The tables in one directory. Except for `write`, the table must exist. Errors are raised as LakeError.
 
-    The state of a table is kept until its next commit, since a run asks for it many times.
+    The state of a table is kept until its next commit, because a run requests it many times.
     """
 
     def __init__(self, place: str) -> None:
@@ -78,7 +78,7 @@ class LocalTables:
         self._columns: dict[tuple[str, ...], dict[str, pa.Table]] = {}
 
     def files(self, table: Table, version: int | None = None) -> Files | None:
-        """The files of a table; None: its rows are not simply those of its files, as with deletion vectors."""
+        """The files of a table; None if they alone do not show its rows, as with deletion vectors."""
         with self._checked():
             found = self._open(table, version)
             if found.protocol().reader_features:
@@ -91,7 +91,7 @@ class LocalTables:
             return Files(dict(zip(paths, sizes, strict=True)), rows, _schema(found))
 
     def fresh(self, table: Table, since: int) -> Files | None:
-        """Those files that may have rows of a later `round`, by their statistics."""
+        """The files that may have rows of a later `round`, according to their statistics."""
         whole = self.files(table)
         if whole is None:
             return None
@@ -102,7 +102,7 @@ class LocalTables:
             return whole.of(path for path in whole.sizes if (last[path] or since + 1) > since)
 
     def rows(self, table: Table, names: Sequence[str] | None = None, *, since: int | None = None) -> pa.Table:
-        """All rows, or those of a later `round`: all columns, or some."""
+        """All columns or some, of all rows or of those of a later `round`."""
         from pyarrow import dataset
 
         with self._checked():
@@ -117,7 +117,7 @@ class LocalTables:
         partition: Mapping[str, bool] | None = None,
         paths: Collection[str] | None = None,
     ) -> Iterator[Piece]:
-        """The rows of each file, one after the other; only some columns, one partition or some files, if given."""
+        """The rows of each file, one after the other; if given, only some columns, one partition or some files."""
         folder = "".join(f"{name}={as_text(value)}/" for name, value in (partition or {}).items())
         with self._checked():
             whole = self._open(table).to_pyarrow_dataset()
@@ -127,7 +127,7 @@ class LocalTables:
                     yield Piece(fragment.path, fragment.to_table(schema=whole.schema, columns=columns))
 
     def matching(self, table: Table, where: Expression) -> pa.Table:
-        """The rows that meet a condition. Of files without any, few columns are read."""
+        """The rows that meet a condition. From files without such rows, only few columns are read."""
         import pyarrow as pa
 
         with self._checked():
@@ -174,7 +174,7 @@ class LocalTables:
             return _schema(self._open(table))
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Some columns of all rows. Files are opened once: a follower adds one in each round, and asks for all."""
+        """Some columns of all rows. Reads each file once, because a follower adds one per round and needs all."""
         import pyarrow as pa
 
         with self._checked():
@@ -229,7 +229,7 @@ class LocalTables:
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
-        """An error of deltalake as one sentence."""
+        """Raise errors of deltalake as a LakeError with one sentence."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -271,7 +271,7 @@ def _last_commit(log: str) -> Stamp | None:
 
 
 def disk_full(uri: str) -> str:
-    return f"The disk is full. {uri} is unchanged by the step that failed."
+    return f"The disk is full. The failed step did not change {uri}. Free some space."
 
 
 def _schema(table: DeltaTable) -> Mapping[str, Any]:

@@ -31,8 +31,8 @@ Pair = tuple[Row | None, Row | None]
 
 
 class LakeComparison(NamedTuple):
-    """The differences between two clusters, how many values were looked at, and how many secrets both have, whose
-    values cannot be compared.
+    """The differences between two clusters, how many values were compared, and how many secrets both clusters have,
+    whose values cannot be compared.
     """
 
     pairs: Sequence[Pair]
@@ -145,14 +145,14 @@ class LakeTables:
         return dict(self.run["inputs"] or ()).get(name) != NO_FILES
 
     def note(self, table: Table) -> dict[str, Any]:
-        """The note of the last commit of a table that has one, as of the last run; empty if that was long ago."""
+        """The note of the last commit that has one, as of the last run; empty if none of the recent commits has one."""
         found = self.delta_table(table)
         commits = found.history(_RECENT) if found is not None else ()
         notes = (each["userMetadata"] for each in commits if "userMetadata" in each)
         return dict(json.loads(next(notes, "{}")))
 
     def clusters(self) -> list[str]:
-        """The IDs of all clusters of which the lake has something."""
+        """The IDs of all clusters of which the lake has data."""
         found = self.rows(STATE, columns="DISTINCT cluster", order="cluster")
         found = found or self.rows(HISTORY, columns="DISTINCT cluster", order="cluster")
         return [row["cluster"] for row in found]

@@ -1,4 +1,4 @@
-"""Writes rows in memory as Parquet files of a Delta table, with the statistics that belong into its log."""
+"""Writes rows in memory as Parquet files of a Delta table, with the statistics that its log needs."""
 
 from __future__ import annotations
 

@@ -80,10 +80,17 @@ def spark_uri(uri: str) -> str:
 
 def endpoint() -> str | None:
     """The address of an S3 server other than AWS, from the environment. Others can see it, so it has no password."""
-    found = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
-    if found is not None and "@" in found:
-        raise ConfigurationError("AWS_ENDPOINT_URL must not contain credentials; set AWS_ACCESS_KEY_ID instead")
-    return found
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        found = os.environ.get(name)
+        if not found:
+            continue
+        if "@" in found:
+            raise ConfigurationError(
+                f"{name} must not contain credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use the role"
+                " of the machine"
+            )
+        return found
+    return None
 
 
 def storage_options(uri: str) -> dict[str, str]:

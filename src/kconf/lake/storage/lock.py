@@ -3,7 +3,7 @@
 The object with the highest number names the holder and the time when its lock expires. The next holder creates the next
 number, by a conditional write (`If-None-Match: *`), so that of several processes one succeeds, and deletes the lower
 ones. The holder renews its lock in a thread; the lock of a process that died expires. A process that loses its lock,
-because it was suspended or could not reach the store, must not write any more: `check` tells it.
+because it was suspended or could not reach the store, must not write any more: `check` then raises an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEASE: Final = 120.0
 RUNS: Final = "_lock"
 FOLLOWERS: Final = "_follow"
 """The folder of the lock that `kconf pipeline follow` holds between its runs, too."""
-_RENEWALS: Final = 4  # in the time of a lease
+_RENEWALS: Final = 4  # per lease
 _OBJECT: Final = re.compile(r"(\d{20})\.json")
 
 
@@ -54,7 +54,7 @@ class LakeLock:
         self._lost: str | None = None
 
     def check(self) -> None:
-        """Raise LakeBusy if the lock was lost: nothing may be written any more."""
+        """Raise LakeBusy if the lock was lost, because then nothing must be written any more."""
         if self._lost is None and time.time() > self._until:  # also after the machine was suspended
             self._lost = f"The lock of {self._uri} expired before it could be renewed; this run stops."
         if self._lost is not None:
@@ -85,8 +85,8 @@ class LakeLock:
                 raise LakeBusy(f"Another pipeline run has just begun to use {self._uri}; try again later.")
             if self._create():
                 raise LakeError(
-                    f"The store of {self._uri} does not support conditional writes (If-None-Match), so two runs could"
-                    " not be prevented from running at the same time."
+                    f"The store of {self._uri} does not support conditional writes (If-None-Match), so kconf cannot"
+                    " prevent two runs at the same time. Use a store that supports them."
                 )
             for each in numbers:
                 self._delete(each)

@@ -1,4 +1,4 @@
-"""A client of object stores, for what neither Spark nor deltalake do: conditional writes, and a look at what is there.
+"""A client of object stores, for what neither Spark nor deltalake does: conditional writes and listings.
 
 It finds credentials itself, in the environment or by the role of the machine, as deltalake does.
 """

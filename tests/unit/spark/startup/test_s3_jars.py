@@ -77,10 +77,11 @@ def test_spark_is_given_the_address_and_no_credentials() -> None:
     assert SECRET not in str(settings)
 
 
-def test_an_address_with_a_password_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://user:{SECRET}@store:9000")
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_an_address_with_a_password_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, f"http://user:{SECRET}@store:9000")
 
-    with pytest.raises(ConfigurationError, match="AWS_ENDPOINT_URL must not contain credentials") as raised:
+    with pytest.raises(ConfigurationError, match=f"^{variable} must not contain credentials") as raised:
         s3_jars.with_s3({"spark.master": "local[2]"})
 
     assert SECRET not in str(raised.value)
