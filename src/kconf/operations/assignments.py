@@ -23,8 +23,10 @@ def parse_assignments(
     if not arguments:
         raise ConfigurationError("no key given" if op is OpType.DELETE else "no config given; pass KEY=VALUE")
     found = [_alteration(op, kind, each, prompt) for each in arguments]
-    if len({each.key for each in found}) < len(found):
-        raise ConfigurationError("a key was given twice")
+    keys = [each.key for each in found]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise ConfigurationError(f"{twice} was given twice")
     return tuple(found)
 
 
@@ -32,7 +34,7 @@ def _alteration(op: OpType, kind: ResourceType, argument: str, prompt: Prompt) -
     key, equals, text = argument.partition("=")
     if op is OpType.DELETE:
         if equals:
-            raise ConfigurationError(f"unset takes keys without a value: {key}")
+            raise ConfigurationError(f"unset takes keys without values; pass {key}")
         return AlterConfigOp(op, key, "")
     if not equals or not key:
         raise ConfigurationError(f"{argument!r} is neither a resource (TYPE:NAME) nor KEY=VALUE")

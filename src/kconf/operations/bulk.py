@@ -60,9 +60,9 @@ class ResumeFile:
             self._write("x", [head])
             return
         except (OSError, UnicodeDecodeError):
-            raise ConfigurationError(f"{path} cannot be read") from None
+            raise ConfigurationError(f"the resume file {path} cannot be read") from None
         if first.split()[:3] != head.split()[:3]:
-            raise ConfigurationError(f"{path} was written by another command; it cannot be resumed by this one")
+            raise ConfigurationError(f"the resume file {path} was written by another command; use another file")
         self._done = set(names)
 
     def missing(self, resources: Iterable[Resource]) -> list[Resource]:
@@ -80,7 +80,7 @@ class ResumeFile:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise ConfigurationError(f"{self._path} cannot be written: {error.strerror}") from None
+            raise ConfigurationError(f"the resume file {self._path} cannot be written: {error.strerror}") from None
 
 
 def _owner_only(path: str, flags: int) -> int:

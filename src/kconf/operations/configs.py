@@ -66,7 +66,7 @@ def not_described(plan: ChangePlan) -> list[Resource]:
 
 
 def keys_not_set(plan: ChangePlan) -> list[str]:
-    """The keys to be deleted that no resource has: perhaps misspelled, which no server reports."""
+    """The keys to delete that no resource has. They may be misspelled, which servers do not report."""
     by_key: dict[str, list[PlannedChange]] = {}
     for change in plan.changes:
         by_key.setdefault(change.key, []).append(change)
@@ -132,7 +132,9 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
 
 
 def _unseen(change: PlannedChange) -> PlannedChange:
-    """A change of a resource that the caller may not describe: the old value is unknown, so it is never `unchanged`."""
+    """A change of a resource that the caller is not authorized to describe. The old value is unknown, so the change is
+    never `unchanged`.
+    """
     if change.after is not None:
         return change._replace(old_unknown=True)
     return change._replace(before=UNKNOWN, old_unknown=True)
@@ -143,7 +145,7 @@ def _views(
 ) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource], int | None]:
     """The current values of the keys. A principal that may alter but not describe gets a plan without old values.
 
-    Also returns the resources that may not be described, and the revision of a kconf server.
+    Also returns the resources that the caller is not authorized to describe, and the revision of a kconf server.
     """
     from kconf.model.entry import View
 

@@ -21,7 +21,7 @@ CONFIG: Final = "config"
 TOPIC: Final = "topic"
 
 UNKNOWN: Final = "(unknown)"
-"""Displayed for a value that the caller may not read."""
+"""Displayed for a value that the caller is not authorized to read."""
 
 SOURCES: Final = {
     Source.UNKNOWN: "unknown",
@@ -41,8 +41,8 @@ class PlannedChange(NamedTuple):
 
     `kind` is `config` (also for quotas, credentials and ACLs, by resource type) or `topic`. `risks` are what the change
     may break. For a topic that would be created or get partitions, `after` is a display text, because there is no
-    journal entry yet. `shown` has fields that replace or extend those of the result. `old_unknown`: the caller may not
-    describe the resource, so its values are unknown.
+    journal entry yet. `shown` has fields that replace or extend those of the result. `old_unknown`: the caller is not
+    authorized to describe the resource, so its values are unknown.
     """
 
     resource: Resource

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EVERYBODY: Final = "allows everybody"
 EVERYTHING: Final = "allows every operation on every resource of this type"
 DENIED: Final = "has no effect: a DENY for the same principal, host and resource overrides it"
-NO_TOPIC: Final = "no such topic is listed: it does not exist, or you may not describe it"
+NO_TOPIC: Final = "no such topic is listed: it does not exist, or you are not authorized to describe it"
 NO_TOPICS: Final = "matches no listed topic"
 
 _Place = tuple[AclType, str, PatternType, str, str]

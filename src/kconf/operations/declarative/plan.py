@@ -88,7 +88,7 @@ def _declared_keys(found: Iterable[Difference]) -> list[tuple[ResourceType, str]
 
 
 def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource, ApiError]:
-    """Topics that are not listed but may exist, because the caller may not describe them: not shown as new."""
+    """Topics that are not listed but may exist, if the caller is not authorized to describe them. Not shown as new."""
     names = [each.resource.name for each in found if each.kind is ChangeKind.TOPIC and each.op == "create"]
     if not names:
         return {}

@@ -54,7 +54,8 @@ def read_plan(path: str) -> DifferencePlan:
         raise ConfigurationError(f"{path} is not a plan; create one with `kconf plan --out`")
     if whole.get("format") != FORMAT:
         raise ConfigurationError(
-            f"{path} was written by another version of kconf; this version reads format {FORMAT} only"
+            f"{path} was written by another version of kconf; this version reads format {FORMAT} only. Create a new"
+            " plan with `kconf plan --out`"
         )
     try:
         return DifferencePlan(str(whole["cluster"]), [_difference(each) for each in whole["changes"]], {}, [])

@@ -30,7 +30,9 @@ def check_current(path: str, target: Target, plan: DifferencePlan) -> Difference
     moved = moved_since_plan(plan.differences, state)
     if moved:
         raise PlanOutOfDate(
-            f"{path} is out of date: {len(moved)} of its values have changed since; nothing was changed", moved
+            f"{path} is out of date: {len(moved)} of its values have changed on {target.name} since. Nothing was"
+            " changed; create a new plan with `kconf plan --out`",
+            moved,
         )
     return plan._replace(revision=state.revision)
 

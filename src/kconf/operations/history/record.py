@@ -29,7 +29,7 @@ class Fit(StrEnum):
     SEEN = "seen"  # first shown by a snapshot: the author is not recorded
     CHANGED_OUTSIDE = "changed_outside"  # not set by the last recorded change
     RECREATED_OUTSIDE = "recreated_outside"  # the topic is not the recorded one
-    NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller may not describe it
+    NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller is not authorized to describe it
     UNKNOWN_OUTCOME = "unknown_outcome"  # a started change with unknown outcome may have set it
     NOT_YET_VISIBLE = "not_yet_visible"  # the broker may not have the last recorded change yet
     UNREADABLE = "unreadable"  # a secret: the last recorded change set it, unless it was changed outside since

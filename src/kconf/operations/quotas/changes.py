@@ -30,7 +30,7 @@ def parse_quotas(entity: QuotaEntity, arguments: Sequence[str]) -> dict[str, flo
     for argument in arguments:
         key, equals, text = argument.partition("=")
         if not equals:
-            raise ConfigurationError(f"{argument!r} is not KEY=VALUE")
+            raise ConfigurationError(f"{argument!r} is not a quota; pass KEY=VALUE")
         if key in found:
             raise ConfigurationError(f"{key} was given twice")
         found[key] = parse_quota(entity, key, text)
@@ -50,7 +50,7 @@ def parse_quota(entity: QuotaEntity, key: str, text: str) -> float | None:
     try:
         return float(quota_text(QUOTA_KEYS[key], float(raw)))
     except ValueError:
-        raise ConfigurationError(f"{key} must be a number: {text!r} is not") from None
+        raise ConfigurationError(f"{key} must be a number, not {text!r}") from None
     except InvalidRequest as error:
         raise ConfigurationError(str(error)) from None
 

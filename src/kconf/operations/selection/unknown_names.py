@@ -76,7 +76,7 @@ def _unknown(scope: Scope, where: str, names: Sequence[str]) -> KafkaError:
 
 
 def _check_visible(targets: Sequence[Target], name: str) -> None:
-    """Raise an error if a topic may exist but the caller may not describe it."""
+    """Raise an error if a topic may exist that the caller is not authorized to describe."""
     for target in targets:
         with target.open() as admin:
             failure = admin.describe_topics([name]).failures.get(name)
