@@ -74,8 +74,8 @@ def java_admin(kafka: KafkaBroker, front: str, classes: Path, version: str) -> N
 
 def test_librdkafka_works_through_a_gateway(front: str) -> None:
     admin = librdkafka.AdminClient({"bootstrap.servers": front})
-    librdkafka.test_set_append_subtract_and_delete_change_only_what_they_name(admin, a_name("rd"))
-    librdkafka.test_partitions_can_be_added_but_not_taken_away(admin, a_name("rd"))
+    librdkafka.test_set_append_subtract_and_delete_change_only_the_named_keys(admin, a_name("rd"))
+    librdkafka.test_partitions_can_be_added_but_not_removed(admin, a_name("rd"))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_the_dashboard_uses_existing_metrics(exported: set[str]) -> None:
     assert names - exported - OF_GATEWAYS == set()
 
 
-def test_every_metric_of_ours_is_on_the_dashboard_or_only_for_detail(exported: set[str]) -> None:
+def test_every_metric_of_kconf_is_on_the_dashboard_except_listed_ones(exported: set[str]) -> None:
     detail = {
         "kconf_describe_fast_path_total",
         "kconf_connections_total",

@@ -75,7 +75,7 @@ def test_invalid_declarations_are_refused_by_both(text: str) -> None:
         read_declared([("a.yaml", text)], keys_for)
 
 
-def test_the_plan_of_a_pull_request_ends_with_3_and_after_it_is_applied_with_0(
+def test_the_example_plan_exits_with_3_until_it_is_applied_and_then_with_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "config.yaml"))
@@ -96,7 +96,7 @@ def test_the_plan_of_a_pull_request_ends_with_3_and_after_it_is_applied_with_0(
         assert run(str(EXAMPLE / "plan.sh")).returncode == 3
 
 
-def test_the_workflow_is_yaml() -> None:
+def test_the_example_workflow_is_valid_yaml() -> None:
     workflow = yaml.safe_load((EXAMPLE / "workflow.yaml").read_text())
 
     assert [next(iter(step)) for step in workflow["jobs"]["kafka"]["steps"]] == ["uses", "run", "name", "name"]

@@ -117,7 +117,7 @@ def test_the_demo_ends_with_tables_of_what_happened(tmp_path: Path) -> None:
     assert (tmp_path / ".run/report.html").stat().st_size > 0
 
 
-def test_without_a_jdk_the_server_part_is_complete_and_the_rest_is_one_sentence(tmp_path: Path) -> None:
+def test_without_a_jdk_the_server_part_runs_and_the_pipeline_is_skipped_with_a_reason(tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, PATH=str(tmp_path), JAVA_HOME="")
 
     assert done.returncode == 0, done.stderr
@@ -240,7 +240,7 @@ def test_an_unusable_address_is_reported_in_one_sentence(listen: str, tmp_path: 
     assert done.stderr.startswith("kconf: ")
 
 
-def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
+def test_step_titles_and_make_help_fit_80_columns() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     assert [title for title, *_ in STEPS if len(title) > 80] == []
@@ -249,14 +249,14 @@ def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
 
 
 @pytest.mark.full
-def test_a_given_zookeeper_is_used(zookeeper_url: str, tmp_path: Path) -> None:
+def test_the_demo_uses_a_given_zookeeper(zookeeper_url: str, tmp_path: Path) -> None:
     done = demo(zookeeper_url, tmp_path, "--no-tables")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(f"store={zookeeper_url} ") == 3
 
 
-def test_without_a_jdk_there_is_one_sentence(tmp_path: Path) -> None:
+def test_the_demo_on_zookeeper_without_a_jdk_fails_with_one_sentence(tmp_path: Path) -> None:
     done = demo("zookeeper", tmp_path, PATH=str(tmp_path), JAVA_HOME="")
 
     sentence = "Kafka and ZooKeeper need a JDK 17 or newer, and no `java` is in JAVA_HOME or on the PATH.\n"

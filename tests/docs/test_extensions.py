@@ -30,7 +30,7 @@ def golden(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_the_bytes_of_the_page_are_those_of_the_codec(name: str) -> None:
+def test_the_bytes_on_the_page_are_those_of_the_codec(name: str) -> None:
     version, message = MESSAGES[name]
     flexible = extensions.is_flexible(name, version)
 
@@ -53,11 +53,11 @@ def frames() -> list[bytes]:
     return [b"".join(bytes.fromhex(line[:26]) for line in text.splitlines()) for text in found]
 
 
-def test_the_frame_of_the_page_is_a_whole_request() -> None:
+def test_the_first_frame_on_the_page_is_a_complete_request() -> None:
     assert frames()[0] == request(BY_NAME["ListConfigChanges"], 0, 7, "tool", ListConfigChangesRequest(41))
 
 
-def test_a_request_that_names_a_revision_and_its_answer_are_whole_frames() -> None:
+def test_the_page_has_complete_frames_of_a_request_with_a_revision_and_its_response() -> None:
     api = BY_NAME["ListConfigResources"]
     asked, answered = frames()[1:]
 
@@ -69,14 +69,14 @@ def test_a_request_that_names_a_revision_and_its_answer_are_whole_frames() -> No
     assert read_response_tags(answered, 8)[0] == tags
 
 
-def test_every_extension_has_its_bytes_on_the_page() -> None:
+def test_every_extension_has_an_example_on_the_page() -> None:
     ours = [api.name for key, api in APIS.items() if key > 1000 and key in HANDLERS]
 
     assert {f"{name}{side}" for name in ours for side in ("Request", "Response")} <= set(BLOCKS)
     assert set(BLOCKS) == set(MESSAGES)
 
 
-def test_every_tag_of_ours_is_on_the_page() -> None:
+def test_every_tag_of_kconf_is_on_the_page() -> None:
     tags = {
         field.tag
         for api in BY_NAME.values()

@@ -10,5 +10,5 @@ TELL = "run: python -m tests.docs"
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_what_the_code_makes(name: str) -> None:
+def test_a_generated_page_is_up_to_date(name: str) -> None:
     assert (REFERENCE / name).read_text("utf-8") == PAGES[name](), TELL

@@ -26,19 +26,19 @@ def _with(*needs: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", _with("server"))
-def test_a_page_with_a_server(name: str) -> None:
+def test_the_commands_of_a_page_work_with_a_server(name: str) -> None:
     with KconfProcess(elr_version=None) as server, reader(PAGES[name], p9092=server.bootstrap) as someone:
         someone.read()
 
 
 @pytest.mark.parametrize("name", _with("nothing"))
-def test_a_page_that_starts_its_own_server(name: str) -> None:
+def test_the_commands_of_a_page_that_starts_its_own_server_work(name: str) -> None:
     with reader(PAGES[name]) as someone:
         someone.read()
 
 
 @pytest.mark.parametrize("name", _with("zookeeper"))
-def test_a_page_with_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
+def test_the_commands_of_a_page_work_with_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
     with reader(PAGES[name], p2181=zookeeper.address) as someone:
         someone.read()
 
@@ -47,7 +47,7 @@ def test_every_page_names_a_known_requirement() -> None:
     assert [page.name for page in PAGES.values() if page.needs not in {"server", "nothing", "kafka", "zookeeper"}] == []
 
 
-def test_a_console_has_commands_outputs_and_statuses() -> None:
+def test_a_console_block_is_parsed_into_commands_outputs_and_statuses() -> None:
     found = list(steps("$ a \\\n  b\n1\n\n2\n$ c  # exit 3\n\n"))
 
     assert [(each.command, each.expected, each.status) for each in found] == [
@@ -70,7 +70,7 @@ def test_a_console_has_commands_outputs_and_statuses() -> None:
         ([], "a", False),
     ],
 )
-def test_what_counts_as_the_same_output(expected: list[str], printed: str, same: bool) -> None:
+def test_an_ellipsis_matches_any_output(expected: list[str], printed: str, same: bool) -> None:
     assert (differences(expected, printed) == []) is same
 
 
@@ -95,13 +95,15 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Page]:
         "<!-- run\nfalse\n-->\n",
     ],
 )
-def test_a_page_that_is_wrong_fails(text: str, write: Callable[[str], Page], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_with_a_wrong_output_or_status_fails(
+    text: str, write: Callable[[str], Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Page, "name", "page.md")
     with reader(write(text)) as someone, pytest.raises(AssertionError, match=r"page\.md:1"):
         someone.read()
 
 
-def test_files_are_written_and_hidden_commands_run(write: Callable[[str], Page]) -> None:
+def test_titled_blocks_are_written_to_files_and_hidden_commands_are_run(write: Callable[[str], Page]) -> None:
     text = '```yaml title="a.yaml"\nx: 1\n```\n<!-- run\ncp a.yaml b.yaml\n-->\n```console\n$ cat b.yaml\nx: 1\n```\n'
     with reader(write(text)) as someone:
         someone.read()

@@ -31,7 +31,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert pages - set(shown) - {"index.html"} == set()
 
 
-def test_the_links_of_the_readme_lead_somewhere() -> None:
+def test_every_link_of_the_readme_has_a_target() -> None:
     links = _links(ROOT / "README.md") | _links(ROOT / "CONTRIBUTING.md")
 
     assert len(links) > 10

@@ -25,7 +25,7 @@ MOVED = 95
 ROUNDS = 200
 
 
-def test_only_the_resource_that_moved_is_refused(admin: Admin, topic: str) -> None:
+def test_only_the_resource_that_changed_is_refused(admin: Admin, topic: str) -> None:
     names = [f"{topic}-{n}" for n in range(4)]
     admin.create(*names)
     seen = revision_of(admin, *((TOPIC, name) for name in names))
@@ -41,7 +41,7 @@ def test_only_the_resource_that_moved_is_refused(admin: Admin, topic: str) -> No
     assert [admin.overrides(name).get("segment.ms") for name in names] == ["5000", "1000", "5000", "5000"]
 
 
-def test_a_revision_is_compared_with_any_change_of_the_resource(admin: Admin, topic: str) -> None:
+def test_any_change_of_a_resource_invalidates_its_expected_revision(admin: Admin, topic: str) -> None:
     """Another key, new partitions and a recreated topic are changes too."""
     admin.create(topic)
     for change in (
@@ -56,7 +56,7 @@ def test_a_revision_is_compared_with_any_change_of_the_resource(admin: Admin, to
     assert set_key(admin, topic, "5", expected=revision_of(admin, (TOPIC, topic))) == 0
 
 
-def test_a_refused_and_an_empty_alteration_change_no_revision(admin: Admin, topic: str) -> None:
+def test_refusals_no_ops_and_dry_runs_do_not_change_the_revision(admin: Admin, topic: str) -> None:
     admin.create(topic, configs={"segment.ms": "5"})
     seen = revision_of(admin, (TOPIC, topic))
     set_key(admin, topic, "0")
@@ -66,7 +66,7 @@ def test_a_refused_and_an_empty_alteration_change_no_revision(admin: Admin, topi
     assert set_key(admin, topic, "6", expected=seen) == 0
 
 
-def test_a_revision_that_is_not_here_yet_is_refused(admin: Admin, topic: str) -> None:
+def test_an_expected_revision_higher_than_the_current_one_is_refused(admin: Admin, topic: str) -> None:
     """It comes from another cluster, or from before a backup was restored."""
     admin.create(topic)
     current = changes(admin, -1).current
@@ -186,7 +186,7 @@ class Guarded(RuleBasedStateMachine):
         self.moves[name] += 1
 
 
-def test_a_remembered_answer_guards_as_well_as_a_fresh_one(own_server: KconfProcess) -> None:
+def test_an_old_revision_is_refused_exactly_if_the_resource_changed_since(own_server: KconfProcess) -> None:
     with Admin(own_server.bootstrap) as admin:
         machine = type("Machine", (Guarded,), {"admin": admin})
         checks = [HealthCheck.too_slow, HealthCheck.data_too_large]

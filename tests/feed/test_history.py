@@ -125,7 +125,7 @@ steps = st.one_of(
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["running", "restarted"])
-def test_at_every_revision_the_answer_is_the_fold_of_the_journal_up_to_it(stored: bool) -> None:
+def test_the_state_at_every_revision_is_the_journal_replayed_up_to_it(stored: bool) -> None:
     """For random histories, on the server that made them and on one that loaded them from its store."""
     with KconfProcess() as server:
         turns = iter(range(10**6))
@@ -233,7 +233,7 @@ def test_refusals_and_dry_runs_of_every_kind_are_attempts_without_values(own_ser
     assert metric(own_server, "kconf_attempts_dropped") == 0
 
 
-def test_a_flood_of_refusals_is_bounded_and_counted(own_server: KconfProcess) -> None:
+def test_many_refusals_are_recorded_up_to_a_limit_and_all_counted(own_server: KconfProcess) -> None:
     with Admin(own_server.bootstrap) as admin:
         for _ in range(30):
             admin.alter_all([((TOPIC, f"none-{n}"), [("segment.ms", SET, "1")]) for n in range(200)])

@@ -47,7 +47,7 @@ def test_a_line_has_the_principal_the_key_both_values_and_the_reason(server: Kco
     assert (first.changes[0].kind, first.changes[0].resource_type) == ("config", TOPIC)
 
 
-def test_every_way_to_change_a_resource_prints_the_result(admin: Admin, topic: str) -> None:
+def test_every_way_to_change_a_resource_records_the_resulting_values(admin: Admin, topic: str) -> None:
     """APPEND and SUBTRACT record the resulting value, a replacement is expanded, and a no-op has no line."""
     admin.create(topic, configs={"cleanup.policy": "compact", "flush.ms": "6"})
     start = changes(admin).current
@@ -111,7 +111,7 @@ def test_a_changed_secret_is_reported_without_its_value(own_server: KconfProcess
     assert from_store.revisions == answer.revisions
 
 
-def test_pages_of_any_size_make_up_the_same_journal(own_server: KconfProcess, own_admin: Admin) -> None:
+def test_pages_of_any_size_contain_the_same_revisions(own_server: KconfProcess, own_admin: Admin) -> None:
     own_admin.create(*(f"t{n}" for n in range(5)), configs={"flush.ms": "6", "segment.ms": "7"})
     for n in range(20):
         set_key(own_admin, f"t{n % 5}", str(1000 + n))
@@ -137,7 +137,7 @@ def test_pages_of_any_size_make_up_the_same_journal(own_server: KconfProcess, ow
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_filters_by_resource_and_by_type(own_server: KconfProcess, own_admin: Admin, stored: bool) -> None:
+def test_changes_are_filtered_by_resource_and_by_type(own_server: KconfProcess, own_admin: Admin, stored: bool) -> None:
     own_admin.create("a", "b")
     set_key(own_admin, "a", "1000")
     own_admin.alter_all([((TOPIC, "a"), [("flush.ms", SET, "1")]), ((TOPIC, "b"), [("flush.ms", SET, "1")])])
@@ -159,14 +159,14 @@ def test_filters_by_resource_and_by_type(own_server: KconfProcess, own_admin: Ad
     assert found((TOPIC, "none")) == found((77, None)) == found((77, "x")) == []
 
 
-def test_more_filters_than_a_reader_may_have_are_refused(admin: Admin) -> None:
+def test_more_than_10_000_filters_are_refused(admin: Admin) -> None:
     many = [ChangeFilter(TOPIC, f"t{n}") for n in range(10_001)]
 
     assert admin.ask("ListConfigChanges", 0, after=0, filters=many).error_code == 42
     assert admin.ask("ListConfigChanges", 0, after=0, filters=many[:10_000]).error_code == 0
 
 
-def test_from_now_on_needs_no_revision(admin: Admin, topic: str) -> None:
+def test_revision_minus_1_starts_after_the_newest_revision(admin: Admin, topic: str) -> None:
     admin.create(topic)
     answer = changes(admin, -1)
 

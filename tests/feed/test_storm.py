@@ -106,7 +106,7 @@ def _kept(revision: Revision) -> Line:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.faults)])
-def test_every_reader_ends_with_the_journals_own_sequence(kills: int) -> None:
+def test_every_reader_sees_the_revisions_of_the_journal_in_order(kills: int) -> None:
     writing_over, reading_over = threading.Event(), threading.Event()
     with KconfProcess() as server:
         with Admin(server.bootstrap) as admin:

@@ -18,7 +18,7 @@ def fill(server: KconfProcess, revisions: int = 20) -> None:
             assert set_key(admin, "t", str(1000 + n)) == 0
 
 
-def test_a_reader_behind_the_oldest_revision_gets_its_number(own_server: KconfProcess) -> None:
+def test_a_reader_behind_the_oldest_revision_gets_an_error_with_that_revision(own_server: KconfProcess) -> None:
     """JournalTrimmed: OFFSET_OUT_OF_RANGE, with the oldest and the current revision."""
     fill(own_server)
     own_server.stop()
@@ -57,7 +57,7 @@ def test_a_server_with_a_retention_trims_its_journal(option: str) -> None:
             assert metric(server, "kconf_revision") == 21
 
 
-def test_without_one_the_journal_is_kept_for_good(own_server: KconfProcess) -> None:
+def test_a_server_without_a_retention_never_trims_its_journal(own_server: KconfProcess) -> None:
     fill(own_server)
     own_server.restart()
 

@@ -102,7 +102,7 @@ def test_an_empty_list_of_names_means_all_keys(admin: Admin, topic: str) -> None
 @pytest.mark.parametrize(
     "place", [(TOPIC, "t"), (BROKER, "1"), (BROKER, ""), (BROKER_LOGGER, "1"), (CLIENT_METRICS, "m"), (GROUP, "g")]
 )
-def test_types_that_have_configuration_can_be_described(admin: Admin, place: tuple[int, str]) -> None:
+def test_every_type_that_has_configs_can_be_described(admin: Admin, place: tuple[int, str]) -> None:
     """Describe 4: topics and brokers; later KIPs added loggers, client metrics and groups."""
     admin.create("t")
 
@@ -171,7 +171,7 @@ def test_describe_errors_are_reported_per_resource(admin: Admin, topic: str) -> 
     ]
 
 
-def test_a_sensitive_value_never_leaves(admin: Admin, server: KconfProcess) -> None:
+def test_a_sensitive_value_is_never_returned(admin: Admin, server: KconfProcess) -> None:
     """DescribeConfigs Response and Rejected Alternatives 1: sensitive data is marked and never returned."""
     for version in range(BY_NAME["DescribeConfigs"].max + 1):
         password = admin.entries((BROKER, "1"), version=version)["ssl.key.password"]
@@ -183,7 +183,7 @@ def test_a_sensitive_value_never_leaves(admin: Admin, server: KconfProcess) -> N
 # -- Alter Configs ---------------------------------------------------------------------------------------------------
 
 
-def test_a_resource_altered_twice_in_a_request_fails_everywhere(admin: Admin, topic: str) -> None:
+def test_a_resource_altered_twice_in_a_request_fails_at_both_places(admin: Admin, topic: str) -> None:
     """Alter 2: a repeated resource is an invalid request. Kafka returns an error for every occurrence."""
     other = f"{topic}-other"
     admin.create(topic, other)
@@ -326,7 +326,7 @@ def judged() -> Iterator[Admin]:
 
 
 @pytest.mark.parametrize("dry", [False, True])
-def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
+def test_a_policy_can_refuse_an_alteration(judged: Admin, dry: bool) -> None:
     """Policy: POLICY_VIOLATION with the policy's message for that resource; others are still processed."""
     names = [f"before-{dry}", f"topic-{dry}.alter.REFUSE", f"after-{dry}"]
     judged.create(*names)
@@ -339,7 +339,7 @@ def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
 
 
 @pytest.mark.parametrize("key", ["alter.config.policy.class.name", "create.topic.policy.class.name"])
-def test_a_policy_that_cannot_be_honored_stops_the_start(key: str) -> None:
+def test_a_policy_that_cannot_be_loaded_prevents_the_start(key: str) -> None:
     """Policy: a server must not start without a configured class that is missing or written in Java."""
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
         pass
@@ -352,7 +352,7 @@ def test_the_kips_spelling_of_the_policy_stops_the_start() -> None:
         pass
 
 
-def test_an_authorizer_that_cannot_be_honored_stops_the_start() -> None:
+def test_an_unknown_authorizer_prevents_the_start() -> None:
     """ACLs: a server must not start without a configured authorizer that kconf does not have."""
     key = "authorizer.class.name"
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):

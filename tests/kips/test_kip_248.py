@@ -62,7 +62,7 @@ def update(admin: Admin, place: tuple[int, str], configs: dict[str, str], **opti
     return code
 
 
-def test_without_the_flag_everything_is_wiped(admin: Admin, topic: str) -> None:
+def test_without_the_flag_all_values_are_replaced(admin: Admin, topic: str) -> None:
     """AlterConfigs 1: the default is false; the sent values replace all stored ones."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
@@ -70,7 +70,7 @@ def test_without_the_flag_everything_is_wiped(admin: Admin, topic: str) -> None:
     assert admin.overrides(topic) == {"retention.ms": "7"}
 
 
-def test_with_the_flag_nothing_is_deleted_by_omission(admin: Admin, topic: str) -> None:
+def test_with_the_flag_values_that_are_not_sent_stay(admin: Admin, topic: str) -> None:
     """AlterConfigs 2: an incremental update keeps other values."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
@@ -78,7 +78,7 @@ def test_with_the_flag_nothing_is_deleted_by_omission(admin: Admin, topic: str) 
     assert admin.overrides(topic) == {"flush.ms": "8", "retention.ms": "7", "segment.ms": "5"}
 
 
-def test_with_the_flag_an_empty_text_deletes(admin: Admin, topic: str) -> None:
+def test_with_the_flag_an_empty_string_deletes_the_key(admin: Admin, topic: str) -> None:
     """AlterConfigs 3: in incremental mode an empty string deletes the key."""
     admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
 
@@ -86,7 +86,7 @@ def test_with_the_flag_an_empty_text_deletes(admin: Admin, topic: str) -> None:
     assert admin.overrides(topic) == {"flush.ms": "6"}
 
 
-def test_the_other_rules_apply_with_the_flag(admin: Admin, topic: str) -> None:
+def test_the_flag_does_not_change_dry_runs_and_errors(admin: Admin, topic: str) -> None:
     """AlterConfigs 4: the other semantics do not change: dry runs, errors, atomicity per resource."""
     admin.create(topic, configs={"flush.ms": "6"})
 
@@ -142,7 +142,7 @@ def test_a_byte_rate_may_have_a_fraction(own_server: KconfProcess, own_admin: Ad
         assert quotas(admin, user("alice")) == {PRODUCER: (100.5, 2), CONSUMER: (0.25, 2)}
 
 
-def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
+def test_an_invalid_quota_does_not_affect_the_others(own_admin: Admin) -> None:
     """AlterQuotas Response: each quota has its own code; an invalid one does not affect the others."""
     parts = [QuotaResource(USER, "alice")]
     wanted = [(PRODUCER, 1024.0), (CONSUMER, -5.0), (9, 1.0), (PERCENTAGE, 10.0), (PERCENTAGE, 20.0)]
@@ -160,7 +160,7 @@ def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
     assert quotas(own_admin, user("alice")) == {PRODUCER: (1024.0, 2)}
 
 
-def test_the_fields_of_the_quota_requests_are_the_kips(own_admin: Admin) -> None:
+def test_the_quota_requests_have_the_fields_of_the_kip(own_admin: Admin) -> None:
     """Requests and responses byte by byte: the KIP's fields in order, with compact lengths and empty tags."""
     alice = b"\x02\x05\x06alice\x00"  # one part: type, name
     producer = b"\x00" + struct.pack(">d", 1024.0)
@@ -192,7 +192,7 @@ def test_no_types_mean_all_quotas(own_admin: Admin) -> None:
     assert set(quotas(own_admin, user("alice"), PRODUCER, PERCENTAGE)) == {PRODUCER, PERCENTAGE}
 
 
-def test_the_eight_sources_in_their_order(own_admin: Admin) -> None:
+def test_the_eight_levels_apply_in_the_order_of_the_kip(own_admin: Admin) -> None:
     """Wire Format Types, QuotaSource: 0 is the highest. Each level applies when the higher ones are removed."""
     levels = [
         client("app", of="alice"),

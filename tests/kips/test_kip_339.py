@@ -74,7 +74,7 @@ def test_null_is_not_a_value(admin: Admin, topic: str, op: int) -> None:
     assert admin.overrides(topic) == {}
 
 
-def test_an_empty_text_is_a_value_where_it_can_be_read(admin: Admin, topic: str) -> None:
+def test_an_empty_string_is_a_value_of_a_list_but_not_of_a_number(admin: Admin, topic: str) -> None:
     """Set: "" is an empty list, but not a valid number. It never means a deletion."""
     admin.create(topic)
 
@@ -128,7 +128,7 @@ def test_append_starts_from_the_default_and_not_from_the_inherited_value(own_adm
     assert own_admin.overrides("orders") == {"cleanup.policy": "delete,compact"}
 
 
-def test_subtract_takes_from_a_list(admin: Admin, topic: str) -> None:
+def test_subtract_removes_items_from_a_list(admin: Admin, topic: str) -> None:
     """Subtract: the items are removed; missing items are ignored."""
     admin.create(topic, configs={LIST: "0:0,1:1,2:2"})
 
@@ -173,7 +173,7 @@ def test_a_resource_is_never_updated_in_part(admin: Admin, topic: str) -> None:
     assert admin.overrides(topic) == {"flush.ms": "6"}
 
 
-def test_the_error_is_the_resources_own(admin: Admin, topic: str) -> None:
+def test_an_error_of_one_resource_does_not_affect_others(admin: Admin, topic: str) -> None:
     """Proposed Changes: the error is reported for the resource; other resources are updated."""
     other = f"{topic}-other"
     admin.create(topic, other)

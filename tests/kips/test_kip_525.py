@@ -111,7 +111,7 @@ def test_each_topic_of_a_request_has_its_own_result(admin: Admin, topic: str) ->
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_older_versions_carry_none_of_it(admin: Admin, topic: str, version: int) -> None:
+def test_older_versions_do_not_have_the_new_fields(admin: Admin, topic: str, version: int) -> None:
     """Compatibility: the new fields begin with version 5."""
     (made,) = admin.create(topic, version=version)
 
@@ -119,7 +119,7 @@ def test_older_versions_carry_none_of_it(admin: Admin, topic: str, version: int)
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_newer_versions_carry_all_of_it(admin: Admin, topic: str, version: int) -> None:
+def test_newer_versions_have_the_new_fields(admin: Admin, topic: str, version: int) -> None:
     """CreateTopicsRequest: version 5 does not change the request; later versions keep the fields."""
     (made,) = admin.create(topic, version=version)
 
@@ -127,7 +127,7 @@ def test_newer_versions_carry_all_of_it(admin: Admin, topic: str, version: int) 
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_policies_judge_the_defaults_that_would_be_used_and_a_dry_run_too(dry: bool) -> None:
+def test_policies_get_the_defaults_of_a_creation_and_of_its_dry_run(dry: bool) -> None:
     """Motivation: a dry run shows the result of the real request, so it is refused in the same cases."""
     names = ("alter.config.policy.class.name", "create.topic.policy.class.name")
     properties = {"num.partitions": "4", **dict.fromkeys(names, f"{recorder.__file__}:Both")}

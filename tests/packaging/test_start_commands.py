@@ -62,7 +62,7 @@ def test_a_systemd_unit_starts_kconf(unit: Path) -> None:
     assert parse_arguments(arguments).run
 
 
-def test_the_services_can_run_on_one_machine() -> None:
+def test_the_systemd_units_use_different_metrics_addresses() -> None:
     addresses = [parse_arguments(command_of(each)[1:]).metrics for each in UNITS]
 
     assert len(addresses) >= 3

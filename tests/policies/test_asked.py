@@ -30,7 +30,9 @@ def said(question: dict[str, Any]) -> tuple[Any, ...]:
     return question["changed"], question["previous"], question["resulting"]
 
 
-def test_an_increment_shows_resulting_values_of_changed_keys_only(admin: Admin, asked: Asked, topic: str) -> None:
+def test_an_incremental_change_shows_the_resulting_values_of_changed_keys_only(
+    admin: Admin, asked: Asked, topic: str
+) -> None:
     """3.21: resulting values, DELETE as null, unchanged and untouched keys left out."""
     admin.create(topic, configs={"retention.ms": "5000", "flush.ms": "7", "segment.ms": "9", "max.message.bytes": "8"})
     asked()
@@ -59,7 +61,7 @@ def test_an_increment_shows_resulting_values_of_changed_keys_only(admin: Admin, 
     assert question["validate_only"] is False
 
 
-def test_a_list_that_loses_everything_is_shown_empty(admin: Admin, asked: Asked, topic: str) -> None:
+def test_a_list_without_any_item_left_is_shown_as_empty(admin: Admin, asked: Asked, topic: str) -> None:
     admin.create(topic, configs={"cleanup.policy": "compact"})
     asked()
 
@@ -97,7 +99,7 @@ def test_a_change_without_effect_is_passed_to_policies_with_an_empty_map(
 
 
 @pytest.mark.parametrize("name", ["1", ""])
-def test_a_broker_value_that_stays_is_shown(admin: Admin, asked: Asked, name: str) -> None:
+def test_an_unchanged_broker_value_is_shown(admin: Admin, asked: Asked, name: str) -> None:
     """3.21: on a BROKER with the unchanged value; KAFKA-14136, brokers reload then."""
     for _ in range(2):
         assert admin.alter((BROKER, name), ("log.cleaner.backoff.ms", SET, "111")).error_code == 0
@@ -191,7 +193,7 @@ def test_without_configs_only_the_create_policy_is_called(admin: Admin, asked: A
     assert question["configs"] == {}
 
 
-def test_with_assignments_there_are_no_counts(admin: Admin, asked: Asked, topic: str) -> None:
+def test_a_topic_with_assignments_is_shown_without_counts(admin: Admin, asked: Asked, topic: str) -> None:
     assignments = [CreatableReplicaAssignment(index, [1]) for index in (1, 0)]
     requested = CreatableTopic(topic, -1, -1, assignments, [CreatableTopicConfig("flush.ms", "8")])
 
@@ -203,7 +205,7 @@ def test_with_assignments_there_are_no_counts(admin: Admin, asked: Asked, topic:
     assert question["configs"] == {"flush.ms": "8"}
 
 
-def test_a_topic_that_metadata_creates_is_passed_to_policies() -> None:
+def test_a_topic_created_by_a_metadata_request_is_passed_to_policies() -> None:
     with classes(None, "Create", **{"auto.create.topics.enable": "true"}) as server, Admin(server.bootstrap) as admin:
         asked = Asked(server)
         names = [MetadataRequestTopic(name=name) for name in ("auto.create.REFUSE", "auto-fine")]
@@ -214,8 +216,8 @@ def test_a_topic_that_metadata_creates_is_passed_to_policies() -> None:
         assert admin.describe((TOPIC, "auto.create.REFUSE"))[0].error_code == 3
 
 
-def test_more_partitions_are_shown_to_a_class_that_wants_to_see_them() -> None:
-    """Kafka calls no policy for this; kconf calls only classes with check_growth."""
+def test_added_partitions_are_passed_only_to_a_class_with_check_growth() -> None:
+    """Kafka calls no policy for this."""
     with classes(None, "Growth") as server, Admin(server.bootstrap) as admin:
         asked = Asked(server)
         admin.create_topics([new_topic("orders", 2, 1)])

@@ -70,7 +70,7 @@ def test_check_lists_every_error_with_line_and_column(rules: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["check", "test"])
-def test_a_missing_file(verb: str) -> None:
+def test_a_missing_policy_file_is_reported_in_one_line(verb: str) -> None:
     more = ["-b", "127.0.0.1:1"] if verb == "test" else []
 
     done = kconf(verb, "/no/such.yaml", *more)
@@ -183,7 +183,7 @@ def test_a_command_without_a_required_argument_is_a_usage_error(words: list[str]
     assert kconf(*words).returncode == 2
 
 
-def test_test_judges_what_topics_inherit_and_the_risks_that_they_have(server: KconfProcess, rules: Path) -> None:
+def test_test_checks_inherited_values_and_the_risks_of_topics(server: KconfProcess, rules: Path) -> None:
     rules.write_text(
         "rules:\n"
         "  - {id: jitter, selector: {type: topic, except: ['long', 'mine.*']}, key: segment.jitter.ms,"

@@ -133,7 +133,7 @@ def test_a_refused_topic_is_not_created_and_the_others_are(admin: Admin, topic: 
     assert codes(admin.describe(*[(TOPIC, name) for name in names])) == made
 
 
-def test_configs_that_the_alter_policy_refuses_are_not_shown_to_the_create_policy(
+def test_the_create_policy_is_not_called_if_the_alter_policy_refuses_the_configs(
     admin: Admin, asked: Asked, topic: str
 ) -> None:
     name = f"{topic}.{REFUSED}"
@@ -164,7 +164,7 @@ def test_creation_is_checked_by_policies_after_validation(admin: Admin, asked: A
     assert asked() == []
 
 
-def test_a_bad_count_is_found_between_the_two_policies(admin: Admin, asked: Asked, topic: str) -> None:
+def test_counts_are_checked_between_the_two_policies(admin: Admin, asked: Asked, topic: str) -> None:
     """As in Kafka: the alter policy checks the configs before the replication factor is checked."""
     assert codes(admin.create_topics([new_topic(topic, 1, 2, {"flush.ms": "8"})])) == [38]
     assert [each["kind"] for each in asked()] == ["alter"]
@@ -200,7 +200,7 @@ def test_concurrent_writers_of_one_topic_are_never_refused(server: KconfProcess,
     assert admin.overrides("contested") == dict.fromkeys(keys, "1039")
 
 
-def test_broker_levels_that_move_refuse_no_topic(server: KconfProcess, admin: Admin) -> None:
+def test_concurrent_changes_of_broker_configs_refuse_no_topic_change(server: KconfProcess, admin: Admin) -> None:
     """Inherited values are part of the policy's input, so the policy is called again."""
     names = [f"inheriting-{number}" for number in range(4)]
     admin.create(*names)

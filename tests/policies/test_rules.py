@@ -221,7 +221,7 @@ def test_a_file_with_mistakes_stops_the_start_with_all_of_them(rules: Path) -> N
     assert "Traceback" not in str(stopped.value)
 
 
-def test_rules_for_alterations_and_a_class_for_creations(rules: Path) -> None:
+def test_rules_can_check_alterations_while_a_class_checks_creations(rules: Path) -> None:
     from tests.policies import recorder
 
     rules.write_text(LIMIT.format("10s"))
@@ -251,7 +251,7 @@ def test_a_cluster_default_is_checked_by_the_rules_for_topics_that_inherit_it(ad
     assert admin.alter(place, ("log.segment.bytes", SET, "2097152"), dry=True).error_code == 0
 
 
-def test_a_rule_about_some_topics_binds_the_default_while_they_inherit_it(admin: Admin, topic: str) -> None:
+def test_a_rule_about_a_topic_restricts_the_default_while_the_topic_inherits_it(admin: Admin, topic: str) -> None:
     name = f"gold.{topic.lower()}"
     default = ("min.insync.replicas", SET, "2")
     assert admin.alter((BROKER, ""), default, dry=True).error_code == 0

@@ -61,7 +61,7 @@ def _agrees_with_kio(message: Message, value: Any) -> None:
 
 
 @pytest.mark.parametrize("message", JUDGED, ids=str)
-def test_our_bytes_are_kios_bytes(message: Message) -> None:
+def test_messages_have_the_same_bytes_as_in_kio(message: Message) -> None:
     _agrees_with_kio(message, fullest(message.cls, message.version))
     if not _is_drawn(message):
         return
@@ -86,7 +86,7 @@ def test_messages_that_kio_lacks_round_trip(message: Message) -> None:
     holds()
 
 
-def test_every_message_of_kafkas_has_its_judge() -> None:
+def test_every_message_of_kafka_is_compared_with_kio_except_listed_ones() -> None:
     """Fails if a row of `protocol/apis.py` is not compared with kio, or if kio adds a missing version."""
     assert len({(message.api.name, message.version, message.side) for message in MESSAGES}) == 2 * sum(
         api.max - api.min + 1 for api in APIS.values()
@@ -97,7 +97,7 @@ def test_every_message_of_kafkas_has_its_judge() -> None:
 
 
 @pytest.mark.parametrize("message", [each for each in JUDGED if each.version == each.api.flexible], ids=str)
-def test_flexibility_begins_where_kio_says(message: Message) -> None:
+def test_flexible_versions_begin_at_the_same_version_as_in_kio(message: Message) -> None:
     assert kio_judge.schema(message).__flexible__
     before = message._replace(version=message.version - 1)
     assert before not in JUDGED or not kio_judge.schema(before).__flexible__

@@ -50,7 +50,9 @@ def delay(connection: QuotaAdmin) -> int:
     return told
 
 
-def test_a_throttled_client_is_answered_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_no_request_is_read_from_a_throttled_client_until_its_throttle_time_ends(
+    admin: QuotaAdmin, slow: QuotaAdmin
+) -> None:
     """A quota change affects open connections, in both directions."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
@@ -118,7 +120,7 @@ def test_every_response_with_the_field_has_the_throttle_time(server: KconfProces
         assert getattr(answer, "error_code", 0) == 0
 
 
-def test_the_fast_path_of_a_describe_returns_it_too(server: KconfProcess, admin: QuotaAdmin) -> None:
+def test_the_fast_path_of_a_describe_returns_the_throttle_time(server: KconfProcess, admin: QuotaAdmin) -> None:
     admin.create("orders")
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
 
@@ -239,8 +241,10 @@ def test_metrics_show_who_was_throttled(server: KconfProcess, admin: QuotaAdmin,
     assert "kconf_quota_entities 1.0" in text
 
 
-def test_a_real_client_sees_it(server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture) -> None:
-    """kafka-python itself waits for the throttle time, and logs it."""
+def test_kafka_python_honors_the_throttle_time(
+    server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It waits, and logs that the broker throttled it."""
     admin.set_quotas({"client-id": "python"}, request_percentage=NEXT_TO_NOTHING)
 
     with caplog.at_level(logging.WARNING, "kafka"):

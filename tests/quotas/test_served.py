@@ -88,13 +88,13 @@ def test_kip_248_an_empty_name_is_the_default(admin: QuotaAdmin) -> None:
     assert admin.resolve((USER, "")).quotas == []
 
 
-def test_kip_248_only_the_requested_types(admin: QuotaAdmin) -> None:
+def test_kip_248_only_the_requested_types_are_returned(admin: QuotaAdmin) -> None:
     admin.set_quotas(ALICE, producer_byte_rate=1.0, consumer_byte_rate=2.0, request_percentage=3.0)
 
     assert [each.quota_type for each in admin.resolve((USER, "alice"), types=(2, 1)).quotas] == [1, 2]
 
 
-def test_kip_248_nan_removes_and_the_rest_stays(admin: QuotaAdmin) -> None:
+def test_kip_248_nan_removes_a_quota_and_others_stay(admin: QuotaAdmin) -> None:
     admin.alter_248((USER, "alice"), q0=1.0, q1=2.0)
 
     answer = admin.alter_248((USER, "alice"), q0=None)

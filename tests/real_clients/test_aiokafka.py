@@ -147,7 +147,7 @@ def test_each_topic_of_a_request_has_its_own_outcome(admin: Admin, topic: str) -
     }
 
 
-def test_an_unknown_topic_is_described_as_such(admin: Admin, topic: str) -> None:
+def test_describing_an_unknown_topic_returns_its_error(admin: Admin, topic: str) -> None:
     (missing,) = admin.describe_topics([topic])
 
     assert (missing["error_code"], missing["partitions"]) == (3, [])
@@ -182,7 +182,7 @@ def test_only_the_requested_keys_are_returned(admin: Admin, topic: str) -> None:
     assert list(said[topic][1]) == ["segment.ms"]
 
 
-def test_a_brokers_entries_hide_what_is_sensitive(admin: Admin) -> None:
+def test_sensitive_values_of_a_broker_are_hidden(admin: Admin) -> None:
     found = entries(admin, BROKER, "1")
 
     assert len(found) == 340
@@ -199,7 +199,7 @@ def test_describing_an_unknown_topic_fails_that_topic_only(admin: Admin, topic: 
     assert (said[topic][0], said[f"{topic}-missing"]) == (0, (3, {}))
 
 
-def test_the_older_alter_replaces_everything(admin: Admin, topic: str) -> None:
+def test_alter_configs_replaces_all_overrides(admin: Admin, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1, topic_configs={"retention.ms": "1", "segment.ms": "2"}))
 
     assert alter(admin, ConfigResource(TOPIC, topic, {"segment.ms": "3"})) == {topic: 0}
@@ -222,7 +222,7 @@ def test_an_error_of_one_resource_affects_no_other(admin: Admin, topic: str) -> 
     assert (chosen(admin, topic), chosen(admin, other)) == ({}, {"flush.ms": "7"})
 
 
-def test_a_brokers_value_reaches_topics(own_admin: Admin, topic: str) -> None:
+def test_topics_inherit_a_broker_config(own_admin: Admin, topic: str) -> None:
     create(own_admin, NewTopic(topic, 1, 1))
 
     assert alter(own_admin, ConfigResource(BROKER, "1", {"log.retention.ms": "60000"})) == {"1": 0}
@@ -233,7 +233,7 @@ def test_a_brokers_value_reaches_topics(own_admin: Admin, topic: str) -> None:
     assert (retention["config_value"], retention["config_source"]) == ("3600000", 4)
 
 
-def test_partitions_can_be_added_but_not_taken_away(admin: Admin, topic: str) -> None:
+def test_partitions_can_be_added_but_not_removed(admin: Admin, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     admin.create_partitions({topic: NewPartitions(3)})
@@ -245,7 +245,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: Admin, topic: str) ->
         admin.create_partitions({f"{topic}-missing": NewPartitions(2)})
 
 
-def test_topics_are_deleted_and_unknown_ones_refused(admin: Admin, topic: str) -> None:
+def test_topics_are_deleted_and_deleting_unknown_ones_fails(admin: Admin, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     answer = admin.delete_topics([topic, f"{topic}-missing"])

@@ -158,7 +158,7 @@ def test_a_topics_entries_have_values_sources_and_synonyms(admin: Any, topic: st
     assert found["segment.bytes"].source == ConfigSource.DEFAULT_CONFIG.value
 
 
-def test_a_brokers_entries_hide_what_is_sensitive(admin: Any) -> None:
+def test_sensitive_values_of_a_broker_are_hidden(admin: Any) -> None:
     found = entries(admin, "broker", "1")
 
     assert len(found) == 340
@@ -178,7 +178,7 @@ def test_describing_an_unknown_topic_fails_that_topic_only(admin: Any, topic: st
     assert said == {topic: 0, f"{topic}-missing": 3}
 
 
-def test_set_append_subtract_and_delete_change_only_what_they_name(admin: Any, topic: str) -> None:
+def test_set_append_subtract_and_delete_change_only_the_named_keys(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1, config={"retention.ms": "1", "segment.ms": "2"}))
     first = altered(
         "topic", topic, ("cleanup.policy", "compact", APPEND), ("retention.ms", None, DELETE), ("flush.ms", "7", SET)
@@ -192,7 +192,7 @@ def test_set_append_subtract_and_delete_change_only_what_they_name(admin: Any, t
 
 
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
-def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
+def test_alter_configs_replaces_all_overrides(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1, config={"retention.ms": "1", "segment.ms": "2"}))
 
     said = outcomes(admin.alter_configs([ConfigResource("topic", topic, set_config={"segment.ms": "3"})]))
@@ -218,7 +218,7 @@ def test_an_error_of_one_resource_affects_no_other(admin: Any, topic: str) -> No
     assert (chosen(admin, topic), chosen(admin, f"{topic}-other")) == ({}, {"flush.ms": "7"})
 
 
-def test_a_dry_run_prints_the_same_and_changes_nothing(admin: Any, topic: str) -> None:
+def test_a_dry_run_is_validated_and_changes_nothing(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
     good, bad = ("flush.ms", "7", SET), ("flush.ms", "-1", SET)
 
@@ -227,7 +227,7 @@ def test_a_dry_run_prints_the_same_and_changes_nothing(admin: Any, topic: str) -
     assert chosen(admin, topic) == {}
 
 
-def test_a_brokers_value_reaches_topics_until_it_is_deleted(own_admin: Any, topic: str) -> None:
+def test_topics_inherit_a_broker_config_until_it_is_deleted(own_admin: Any, topic: str) -> None:
     create(own_admin, NewTopic(topic, 1, 1))
     change = altered("broker", "1", ("log.retention.ms", "60000", SET))
     undo = altered("broker", "1", ("log.retention.ms", None, DELETE))
@@ -254,7 +254,7 @@ def test_groups_are_altered_and_described(admin: Any) -> None:
     assert (session.value, session.source) == ("50000", ConfigSource.GROUP_CONFIG.value)
 
 
-def test_partitions_can_be_added_but_not_taken_away(admin: Any, topic: str) -> None:
+def test_partitions_can_be_added_but_not_removed(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1), NewTopic(f"{topic}-same", 2, 1))
 
     said = outcomes(
@@ -267,7 +267,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: Any, topic: str) -> N
     assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 3
 
 
-def test_topics_are_deleted_and_unknown_ones_refused(admin: Any, topic: str) -> None:
+def test_topics_are_deleted_and_deleting_unknown_ones_fails(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1))
 
     said = outcomes(admin.delete_topics([topic, f"{topic}-missing"]))

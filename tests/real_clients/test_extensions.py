@@ -65,7 +65,7 @@ def test_a_describe_response_has_its_revision(admin: Admin, topic: str) -> None:
     assert describe(admin, topic, version=3).revision == -1
 
 
-def test_a_change_is_refused_when_the_resource_has_moved(admin: Admin, topic: str) -> None:
+def test_a_change_is_refused_if_the_resource_changed_since_it_was_described(admin: Admin, topic: str) -> None:
     """Tag 40001 of IncrementalAlterConfigs v1: compare and set."""
     admin.create(topic)
     seen = describe(admin, topic).revision
@@ -76,7 +76,7 @@ def test_a_change_is_refused_when_the_resource_has_moved(admin: Admin, topic: st
     assert alter(admin, topic, "6", expected=describe(admin, topic).revision) == 0
 
 
-def test_changes_of_others_do_not_refuse_mine(admin: Admin, topic: str) -> None:
+def test_a_change_of_another_resource_does_not_invalidate_the_revision(admin: Admin, topic: str) -> None:
     admin.create(topic, f"{topic}-other")
     seen = describe(admin, topic).revision
     alter(admin, f"{topic}-other", "5")
@@ -140,7 +140,7 @@ def test_a_topic_with_too_long_a_reason_is_not_created(admin: Admin, topic: str)
     assert changes(admin, topic) == []
 
 
-def test_a_reader_of_changes_continues_where_it_was(admin: Admin, topic: str) -> None:
+def test_a_reader_of_changes_continues_where_it_stopped(admin: Admin, topic: str) -> None:
     admin.create(topic)
     first = admin.ask("ListConfigChanges", 0, after=0)
     alter(admin, topic, "5")
@@ -151,7 +151,7 @@ def test_a_reader_of_changes_continues_where_it_was(admin: Admin, topic: str) ->
     assert second.next_after == second.current == first.current + 1
 
 
-def test_a_reader_of_changes_may_wait_for_the_next_one(server: KconfProcess, topic: str) -> None:
+def test_a_reader_of_changes_can_wait_for_the_next_one(server: KconfProcess, topic: str) -> None:
     with Admin(server.bootstrap) as reader, Admin(server.bootstrap) as writer:
         writer.create(topic)
         current = reader.ask("ListConfigChanges", 0, after=0).current
@@ -162,7 +162,7 @@ def test_a_reader_of_changes_may_wait_for_the_next_one(server: KconfProcess, top
         assert reader.ask("ListConfigChanges", 0, after=current, max_wait_ms=20_000).revisions
 
 
-def test_a_resource_is_described_as_it_was(admin: Admin, topic: str) -> None:
+def test_a_resource_is_described_as_of_a_revision(admin: Admin, topic: str) -> None:
     """DescribeConfigsAt."""
     admin.create(topic, configs={"flush.ms": "1"})
     made = describe(admin, topic).revision

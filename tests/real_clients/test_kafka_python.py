@@ -139,7 +139,7 @@ def test_topics_are_listed_and_described_by_name_and_by_id(admin: Any, topic: st
     assert not by_name["is_internal"]
 
 
-def test_an_unknown_topic_is_described_as_such(admin: Any, topic: str) -> None:
+def test_describing_an_unknown_topic_returns_its_error(admin: Any, topic: str) -> None:
     (missing,) = admin.describe_topics([topic])
 
     assert (missing["name"], missing["error_code"], missing["partitions"]) == (topic, 3, [])
@@ -170,7 +170,7 @@ def test_only_the_requested_keys_are_returned(admin: Any, topic: str) -> None:
     assert set(found) == {"segment.ms", "segment.bytes"}
 
 
-def test_a_brokers_entries_hide_what_is_sensitive(admin: Any) -> None:
+def test_sensitive_values_of_a_broker_are_hidden(admin: Any) -> None:
     found = admin.describe_configs([ConfigResource("broker", "1")], include_synonyms=True, config_filter="all")
     entries = found["broker"]["1"]
 
@@ -184,7 +184,7 @@ def test_a_brokers_entries_hide_what_is_sensitive(admin: Any) -> None:
     assert not entries["log.retention.ms"]["read_only"]
 
 
-def test_set_append_subtract_and_delete_change_only_what_they_name(admin: Any, topic: str) -> None:
+def test_set_append_subtract_and_delete_change_only_the_named_keys(admin: Any, topic: str) -> None:
     admin.create_topics({topic: {"configs": {"retention.ms": "1", "segment.ms": "2"}}})
     requests = {
         "cleanup.policy": ("append", "compact"),
@@ -202,7 +202,7 @@ def test_set_append_subtract_and_delete_change_only_what_they_name(admin: Any, t
     assert chosen(admin, topic)["cleanup.policy"] == "compact"
 
 
-def test_reset_configs_brings_the_default_back(admin: Any, topic: str) -> None:
+def test_reset_configs_restores_the_default(admin: Any, topic: str) -> None:
     admin.create_topics({topic: {"configs": {"segment.ms": "2"}}})
 
     admin.reset_configs([ConfigResource("topic", topic, ["segment.ms"])])
@@ -211,7 +211,7 @@ def test_reset_configs_brings_the_default_back(admin: Any, topic: str) -> None:
     assert topic_entries(admin, topic)["segment.ms"]["value"] == "604800000"
 
 
-def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
+def test_alter_configs_replaces_all_overrides(admin: Any, topic: str) -> None:
     """kafka-python itself repeats the other overrides, so the replacing request is sent directly."""
     admin.create_topics({topic: {"configs": {"retention.ms": "1", "segment.ms": "2"}}})
     requested = [ConfigResource("topic", topic, {"segment.ms": "3"})]
@@ -240,7 +240,7 @@ def test_an_error_of_one_resource_affects_no_other(admin: Any, topic: str) -> No
     assert (chosen(admin, topic), chosen(admin, other)) == ({}, {"compression.type": "gzip"})
 
 
-def test_a_dry_run_prints_the_same_and_changes_nothing(admin: Any, topic: str) -> None:
+def test_a_dry_run_is_validated_and_changes_nothing(admin: Any, topic: str) -> None:
     admin.create_topics([topic])
     good, bad = {"segment.ms": "5"}, {"segment.ms": "0"}
 
@@ -252,7 +252,7 @@ def test_a_dry_run_prints_the_same_and_changes_nothing(admin: Any, topic: str) -
     assert chosen(admin, topic) == {}
 
 
-def test_a_brokers_value_reaches_topics_until_it_is_deleted(own_admin: Any, topic: str) -> None:
+def test_topics_inherit_a_broker_config_until_it_is_deleted(own_admin: Any, topic: str) -> None:
     own_admin.create_topics([topic])
     broker = {"log.retention.ms": "60000"}
 
@@ -300,7 +300,7 @@ def test_logger_levels_are_described_and_set(admin: Any) -> None:
     assert after["kconf.service"]["config_source"] == "DYNAMIC_BROKER_LOGGER_CONFIG"
 
 
-def test_partitions_can_be_added_but_not_taken_away(admin: Any, topic: str) -> None:
+def test_partitions_can_be_added_but_not_removed(admin: Any, topic: str) -> None:
     admin.create_topics([topic])
 
     admin.create_partitions({topic: 3})
@@ -324,7 +324,7 @@ def test_topics_are_deleted_with_their_configs(admin: Any, topic: str) -> None:
     assert chosen(admin, topic) == {}
 
 
-def test_topics_are_deleted_by_id_and_unknown_ones_refused(admin: Any, topic: str) -> None:
+def test_topics_are_deleted_by_id_and_deleting_unknown_ones_fails(admin: Any, topic: str) -> None:
     (made,) = admin.create_topics([topic])["topics"]
 
     (gone,) = admin.delete_topics([uuid.UUID(made["topic_id"])])["topics"]

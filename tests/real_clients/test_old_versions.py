@@ -102,14 +102,14 @@ def test_a_producer_is_refused_or_loses_its_connection(admin: Admin, topic: str,
     assert [each.error_code for each in answer.responses[0].partition_responses] == [42]
 
 
-def test_a_broker_shows_the_listener_that_was_opened(admin: Admin, server: KconfProcess) -> None:
+def test_a_broker_shows_the_listener_on_which_it_listens(admin: Admin, server: KconfProcess) -> None:
     entries = admin.entries((BROKER, "1"))
 
     for key in ("listeners", "advertised.listeners"):
         assert (entries[key].value, entries[key].config_source) == (f"PLAINTEXT://{server.bootstrap}", 4)
 
 
-def test_a_dry_run_has_a_topic_id_that_no_topic_gets(admin: Admin, topic: str) -> None:
+def test_a_dry_run_returns_a_topic_id_that_no_topic_gets(admin: Admin, topic: str) -> None:
     (planned,) = admin.create(topic, dry=True)
     (made,) = admin.create(topic)
 
@@ -224,7 +224,7 @@ def test_incremental_alter_configs_keeps_the_rest_in_every_version(admin: Admin,
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_create_partitions_in_every_version(admin: Admin, topic: str, version: int) -> None:
+def test_create_partitions_works_in_every_version(admin: Admin, topic: str, version: int) -> None:
     admin.create(topic)
 
     assert admin.grow(topic, 3, version=version).error_code == 0
@@ -232,7 +232,7 @@ def test_create_partitions_in_every_version(admin: Admin, topic: str, version: i
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_delete_topics_in_every_version(admin: Admin, topic: str, version: int) -> None:
+def test_delete_topics_works_in_every_version(admin: Admin, topic: str, version: int) -> None:
     admin.create(topic)
 
     said = admin.delete(topic, "missing", version=version)
@@ -240,7 +240,7 @@ def test_delete_topics_in_every_version(admin: Admin, topic: str, version: int) 
     assert {each.name: each.error_code for each in said} == {topic: 0, "missing": 3}
 
 
-def test_disabled_deletion_has_an_older_code_before_v3() -> None:
+def test_deleting_topics_while_deletion_is_disabled_has_an_older_code_before_v3() -> None:
     with KconfProcess(properties={"delete.topic.enable": "false"}) as server, Admin(server.bootstrap) as admin:
         admin.create("kept")
 
@@ -260,6 +260,6 @@ def test_list_config_resources_v0_lists_client_metrics_only(admin: Admin, topic:
     assert listed >= {(TOPIC, topic), (CLIENT_METRICS, "slow"), (GROUP, "payments"), (BROKER, "1")}
 
 
-def test_a_client_id_may_be_missing(server: KconfProcess) -> None:
+def test_a_request_without_a_client_id_is_answered(server: KconfProcess) -> None:
     with Admin(server.bootstrap, client_id=None) as admin:
         assert admin.ask("Metadata", 0, topics=[]).brokers[0].node_id == 1

@@ -63,7 +63,7 @@ def aiokafka(bootstrap: str, topic: str) -> str | None:
 
 
 @pytest.mark.parametrize("client", [kafka_python, librdkafka, aiokafka])
-def test_a_client_that_does_not_know_them_skips_keys_and_tags(
+def test_other_clients_ignore_the_api_keys_and_tags_of_kconf(
     client: Callable[[str, str], str | None], server: KconfProcess, topic: str
 ) -> None:
     with Admin(server.bootstrap) as admin:

@@ -50,7 +50,7 @@ def may_describe(admin: SyncAdminClient, topic: str = "seen") -> bool:
     return True
 
 
-def test_without_acls_only_super_users_see_anything(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_without_acls_only_super_users_see_resources(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     assert set(root.list_topics()) >= {"seen", "hidden"}
     assert alice.list_topics() == {}
     assert not may_describe(alice)
@@ -84,7 +84,7 @@ def test_topics_without_describe_permission_are_not_listed(root: SyncAdminClient
             described[name]
 
 
-def test_a_deny_wins(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_a_deny_takes_precedence_over_an_allow(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     everything = AclBinding(AclType.TOPIC, "*", ME, Operation.ALL)
     never = AclBinding(
         AclType.TOPIC, "hid", "User:*", Operation.DESCRIBE_CONFIGS, Permission.DENY, PatternType.PREFIXED
@@ -113,7 +113,7 @@ def test_acls_are_described_as_they_were_created(root: SyncAdminClient) -> None:
     assert sorted(root.describe_acls()) == sorted(made[2:])
 
 
-def test_an_acl_that_makes_no_sense_is_refused_alone(root: SyncAdminClient) -> None:
+def test_an_invalid_acl_is_refused_and_others_are_created(root: SyncAdminClient) -> None:
     bad = AclBinding(AclType.CLUSTER, "another", ME, Operation.DESCRIBE)
     results = root.create_acls([READ, bad])
     assert results[READ] is None
@@ -138,7 +138,7 @@ def test_everything_is_in_the_journal_and_refusals_in_the_attempts(
     assert (attempt.caller.principal, attempt.caller.api, attempt.code) == (ME, "CreateAcls", 31)
 
 
-def test_acls_outlive_a_restart(secured: Secured, root: SyncAdminClient) -> None:
+def test_acls_survive_a_restart(secured: Secured, root: SyncAdminClient) -> None:
     root.create_acls([CONFIGS]).raise_for_failures()
     secured.server.restart()
     with SyncAdminClient.from_properties(secured.java("SASL_SSL", "SCRAM-SHA-512")) as alice:

@@ -143,7 +143,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_every_altering_api_has_a_row() -> None:
+def test_every_altering_api_is_tested() -> None:
     own = HANDLERS.keys() - DATA_PLANE.keys()  # a server without messages has nothing to alter there
     altering = {APIS[key].name for key in own if APIS[key].name.startswith(("Alter", "Create", "Delete"))}
     assert {row.api for row in ROWS} == altering | {"IncrementalAlterConfigs"}
@@ -217,35 +217,35 @@ def refused(server: KconfProcess, row: Row, fields: Fields, user: User, code: in
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_refusals_for_missing_rights(server: KconfProcess, row: Row) -> None:
+def test_refusals_for_missing_rights_are_recorded_as_attempts(server: KconfProcess, row: Row) -> None:
     refused(server, row, row.good, ALICE, row.unauthorised)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_refusals_for_invalid_content(server: KconfProcess, row: Row) -> None:
+def test_refusals_of_invalid_requests_are_recorded_as_attempts(server: KconfProcess, row: Row) -> None:
     refused(server, row, row.bad.fields, ROOT, row.bad.code)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.policy], ids=lambda row: row.name)
-def test_what_is_refused_by_a_policy(server: KconfProcess, row: Row) -> None:
+def test_refusals_by_a_policy_are_recorded_as_attempts(server: KconfProcess, row: Row) -> None:
     assert row.policy is not None
     refused(server, row, row.policy, ROOT, POLICY_VIOLATION)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.dry], ids=lambda row: row.name)
-def test_a_dry_run_that_would_be_done(server: KconfProcess, row: Row) -> None:
+def test_a_dry_run_that_succeeds_is_recorded_as_an_attempt(server: KconfProcess, row: Row) -> None:
     good = create("audit.dry") if row.api == "CreateTopics" else row.good
     good = grow(GROWING, 4) if row.api == "CreatePartitions" else good
     refused(server, row, good, ROOT, 0, dry=True)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.dry], ids=lambda row: row.name)
-def test_a_dry_run_that_would_be_refused(server: KconfProcess, row: Row) -> None:
+def test_a_dry_run_that_is_refused_is_recorded_as_an_attempt(server: KconfProcess, row: Row) -> None:
     refused(server, row, row.good, ALICE, row.unauthorised, dry=True)
     refused(server, row, row.bad.fields, ROOT, row.bad.code, dry=True)
 
 
-def test_a_reason_that_is_too_long_is_refused_and_noted(server: KconfProcess) -> None:
+def test_a_reason_that_is_too_long_is_refused_and_recorded(server: KconfProcess) -> None:
     for api, fields in (
         ("IncrementalAlterConfigs", alter(TOPIC, ORDERS, "flush.ms", "9")),
         ("AlterQuotas", quota_248(5, 1)),

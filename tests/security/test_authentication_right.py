@@ -98,7 +98,7 @@ def test_others_can_neither_remove_nor_guess_what_a_super_user_set(tmp_path: Pat
     played(tmp_path, scenario)
 
 
-def test_a_setting_restores_the_rule_of_kafka(tmp_path: Path) -> None:
+def test_a_setting_allows_everyone_who_may_alter_the_cluster_as_in_kafka(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         assert await change(server, ALICE, set_to(JAAS, VALUE)) is None
         assert code(await change(server, BOB, set_to(JAAS, VALUE))) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -132,7 +132,7 @@ def test_a_caller_without_rights_learns_nothing_about_values(
     played(tmp_path, scenario)
 
 
-def test_forms_of_the_keys() -> None:
+def test_authentication_keys_are_recognized_with_listener_and_mechanism_prefixes() -> None:
     for key in AUTHENTICATION:
         assert is_authentication_key(key)
         assert is_authentication_key(f"listener.name.x.{key}")

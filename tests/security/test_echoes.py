@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_used_is_not_quoted(server: KconfProcess, home: Pa
     assert "Traceback" not in done.stderr
 
 
-def test_nothing_that_was_written_by_anyone_has_a_secret(server: KconfProcess, home: Path) -> None:
+def test_no_file_written_by_the_server_or_the_commands_has_a_secret(server: KconfProcess, home: Path) -> None:
     """Searches the store, the log, the archive, a backup, and all files of the commands that ran before."""
     backup = server.directory / "backup.db"
     done = run(home, "backup", "--store", server.store, str(backup))

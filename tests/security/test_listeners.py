@@ -12,7 +12,7 @@ from tests.support.process import HOST, KconfProcess, free_port
 MAP = "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT"
 
 
-def test_listeners_of_the_file_and_their_advertised_addresses() -> None:
+def test_each_listener_of_the_file_has_its_own_advertised_address() -> None:
     inside, outside, controller = (free_port() for _ in range(3))
     properties = {
         "listeners": f"INSIDE://{HOST}:{inside},OUTSIDE://127.0.0.2:{outside},CONTROLLER://{HOST}:{controller}",
@@ -43,7 +43,7 @@ def test_the_log_warns_about_a_plaintext_listener_that_others_can_reach() -> Non
         assert "level=WARN" in warnings[0]
 
 
-def test_both_kinds_of_loopback() -> None:
+def test_an_ipv6_loopback_listener_is_not_warned_about() -> None:
     with KconfProcess(
         args=["--listen", "SIX://[::1]:0"], properties={"listener.security.protocol.map": "SIX:PLAINTEXT"}
     ) as server:

@@ -24,14 +24,14 @@ LOGINS = [(listener, each) for listener in SASL_LISTENERS for each in MECHANISMS
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
-def test_our_client(secured: Secured, listener: str, mechanism: str) -> None:
+def test_the_client_of_kconf_logs_in(secured: Secured, listener: str, mechanism: str) -> None:
     with SyncAdminClient.from_properties(secured.java(listener, mechanism)) as admin:
         (node,) = admin.describe_cluster().nodes.values()
         assert f"{node.host}:{node.port}" == secured.server.address(listener)
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
-def test_confluent_kafka(secured: Secured, listener: str, mechanism: str) -> None:
+def test_confluent_kafka_logs_in(secured: Secured, listener: str, mechanism: str) -> None:
     admin = RdKafkaAdmin({**secured.librdkafka(listener, mechanism)})
     found = admin.list_topics(timeout=60)
     (broker,) = found.brokers.values()
@@ -39,7 +39,7 @@ def test_confluent_kafka(secured: Secured, listener: str, mechanism: str) -> Non
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
-def test_kafka_python(secured: Secured, listener: str, mechanism: str) -> None:
+def test_kafka_python_logs_in(secured: Secured, listener: str, mechanism: str) -> None:
     admin = KafkaAdminClient(**secured.python(listener, mechanism))
     try:
         assert admin.describe_cluster()
@@ -48,7 +48,7 @@ def test_kafka_python(secured: Secured, listener: str, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
-def test_aiokafka(secured: Secured, listener: str, mechanism: str) -> None:
+def test_aiokafka_logs_in(secured: Secured, listener: str, mechanism: str) -> None:
     async def scenario() -> None:
         admin = AIOKafkaAdminClient(**_aiokafka(secured, listener, mechanism, ALICE))
         await admin.start()
@@ -73,7 +73,7 @@ def test_a_wrong_password_never_logs_in(secured: Secured, listener: str, mechani
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_other_clients_get_the_same_error(secured: Secured, mechanism: str) -> None:
+def test_other_clients_get_an_error_for_a_wrong_password(secured: Secured, mechanism: str) -> None:
     with pytest.raises(KafkaPythonError):
         KafkaAdminClient(
             **secured.python("SASL_PLAINTEXT", mechanism, WRONG),

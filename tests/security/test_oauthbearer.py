@@ -69,7 +69,7 @@ def properties(server: KconfProcess, provider: TokenServer, certificates: Certif
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_our_client_logs_in_with_a_token_of_the_provider(
+def test_the_client_of_kconf_logs_in_with_a_token_of_the_provider(
     server: KconfProcess,
     provider: TokenServer,
     certificates: Certificates,
@@ -157,7 +157,7 @@ def test_a_new_key_of_the_provider_is_found(
     assert provider.fetched == 2
 
 
-def test_a_server_starts_while_the_provider_is_unreachable_and_unsecured_tokens_are_a_choice(
+def test_a_server_starts_without_the_provider_and_accepts_unsecured_tokens_only_on_request(
     certificates: Certificates,
 ) -> None:
     enabled = {"sasl.enabled.mechanisms": "OAUTHBEARER"}

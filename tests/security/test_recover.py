@@ -95,7 +95,7 @@ def test_a_change_in_recovery_is_checked_against_what_the_next_start_reads(broke
         assert "sasl.enabled.mechanisms (default: GSSAPI) contains NOPE" in str(failures[BROKER])
 
 
-def test_a_config_is_removed_offline_and_journaled(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_config_that_is_removed_offline_is_in_the_journal(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "unset", "broker:1", JAAS, REAUTH, "--store", broken]) == 0
     out = capsys.readouterr().out
     assert "abc" in out
@@ -119,7 +119,7 @@ def test_removing_what_is_not_set_changes_nothing(broken: str, capsys: pytest.Ca
         assert REAUTH in store.load().overrides(BROKER)
 
 
-def test_no_store_is_created_to_remove_something_from(tmp_path: Path) -> None:
+def test_removing_a_config_from_a_missing_store_does_not_create_it(tmp_path: Path) -> None:
     assert main(["store", "unset", "broker:1", "x", "--store", f"sqlite:///{tmp_path / 'new.db'}"]) == 2
     assert list(tmp_path.iterdir()) == []
 

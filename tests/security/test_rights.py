@@ -216,7 +216,7 @@ FREE = {
 }
 
 
-def test_every_api_has_a_row() -> None:
+def test_every_api_is_tested_or_free_of_rights() -> None:
     assert {APIS[key].name for key in HANDLERS} == {row.api for row in ROWS} | FREE
 
 
@@ -315,7 +315,7 @@ class World:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}{' ' + row.what if row.what else ''}")
-def test_rights(row: Row) -> None:
+def test_an_api_needs_exactly_the_rights_of_its_row(row: Row) -> None:
     async def scenario() -> None:
         world = World()
         await world.start()
@@ -334,7 +334,7 @@ def test_rights(row: Row) -> None:
     asyncio.run(scenario())
 
 
-def test_a_refusal_is_noted_with_its_code() -> None:
+def test_a_refusal_is_recorded_with_its_code() -> None:
     async def scenario() -> None:
         world = World()
         await world.start()

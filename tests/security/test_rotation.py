@@ -60,7 +60,7 @@ def locked(server: KconfProcess) -> set[bytes]:
     return set(re.findall(rb'\["[0-9a-f]{12}",\s*"([A-Za-z0-9+/=]+)"\]', data))
 
 
-def test_a_secret_is_replaced_with_the_help_of_the_old_one(server: KconfProcess, certificates: Certificates) -> None:
+def test_a_secret_is_replaced_if_the_old_one_is_given(server: KconfProcess, certificates: Certificates) -> None:
     server.stop()
     before = locked(server)
     assert before

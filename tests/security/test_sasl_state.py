@@ -88,7 +88,7 @@ def lasting(server: KconfProcess) -> Iterator[Line]:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_a_login_by_plain(line: Line, version: int) -> None:
+def test_a_client_logs_in_with_plain(line: Line, version: int) -> None:
     shaken = line.shake()
     assert (shaken.error_code, list(shaken.mechanisms)) == (0, ["PLAIN", "SCRAM-SHA-256"])
     answer = line.token(GOOD, version)
@@ -109,7 +109,7 @@ def test_anything_else_before_a_login_closes_the_connection_without_a_response(l
     assert line.is_closed()
 
 
-def test_a_mechanism_that_is_not_enabled(line: Line) -> None:
+def test_a_mechanism_that_is_not_enabled_is_refused(line: Line) -> None:
     shaken = line.shake("SCRAM-SHA-512")
     assert (shaken.error_code, list(shaken.mechanisms)) == (UNSUPPORTED, ["PLAIN", "SCRAM-SHA-256"])
     assert line.is_closed()
@@ -147,7 +147,7 @@ TOKENS = {
 
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS.keys())
-def test_plain_tokens_that_do_not_get_in(line: Line, token: bytes) -> None:
+def test_an_invalid_plain_token_is_refused(line: Line, token: bytes) -> None:
     line.shake()
     answer = line.token(token)
     assert answer.error_code == FAILED
@@ -155,7 +155,7 @@ def test_plain_tokens_that_do_not_get_in(line: Line, token: bytes) -> None:
     assert line.is_closed()
 
 
-def test_an_authorization_id_that_is_the_user(line: Line) -> None:
+def test_an_authorization_id_equal_to_the_user_is_accepted(line: Line) -> None:
     line.shake()
     assert line.token(b"alice\0alice\0alice-secret").error_code == 0
 
@@ -169,7 +169,7 @@ def test_an_unknown_user_and_a_wrong_password_get_the_same_message(server: Kconf
     assert said[0] == said[1]
 
 
-def test_another_request_in_the_middle_of_a_login(line: Line) -> None:
+def test_another_request_in_the_middle_of_a_login_is_refused(line: Line) -> None:
     line.shake()
     answer = line.ask("Metadata", 9, topics=[_topic("t")])
     assert [each.error_code for each in answer.topics] == [ILLEGAL]
@@ -182,7 +182,7 @@ def _topic(name: str) -> Any:
     return MetadataRequestTopic(name=name)
 
 
-def test_a_second_handshake_in_the_middle_of_a_login(line: Line) -> None:
+def test_a_second_handshake_in_the_middle_of_a_login_is_refused(line: Line) -> None:
     line.shake()
     assert line.shake().error_code == ILLEGAL
     assert line.is_closed()
@@ -196,20 +196,20 @@ def test_a_client_may_not_authenticate_again_if_sessions_do_not_expire(line: Lin
     assert line.metadata().brokers, "and the connection stays"
 
 
-def test_a_plain_listener_has_no_logins(server: KconfProcess) -> None:
+def test_a_login_on_a_plaintext_listener_is_refused(server: KconfProcess) -> None:
     with Line(server.address("PLAINTEXT")) as line:
         assert line.shake().error_code == ILLEGAL
         assert line.token(GOOD).error_code == ILLEGAL
         assert line.metadata().brokers
 
 
-def test_version_0_carries_bare_tokens(line: Line) -> None:
+def test_after_a_handshake_of_version_0_tokens_are_sent_without_a_header(line: Line) -> None:
     assert line.shake(version=0).error_code == 0
     assert line.bare(GOOD) == b""
     assert line.metadata().brokers
 
 
-def test_version_0_and_requests_right_after_the_token(line: Line) -> None:
+def test_requests_sent_right_after_a_token_of_version_0_are_answered(line: Line) -> None:
     """Like kafka-python 2.0: ApiVersions and Metadata version 0 without waiting."""
     line.shake(version=0)
     line.send(LENGTH.pack(len(GOOD)) + GOOD + struct.pack(">ihhih", 10, 18, 0, 1, -1))
@@ -219,7 +219,7 @@ def test_version_0_and_requests_right_after_the_token(line: Line) -> None:
     assert line.receive()[:4] == LENGTH.pack(2)
 
 
-def test_version_0_closes_on_failure_after_the_pause(line: Line) -> None:
+def test_a_failed_login_of_version_0_closes_the_connection_after_a_pause(line: Line) -> None:
     line.shake(version=0)
     began = time.monotonic()
     line.send(LENGTH.pack(len(BAD)) + BAD)
@@ -228,7 +228,7 @@ def test_version_0_closes_on_failure_after_the_pause(line: Line) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_login_by_scram(line: Line, version: int) -> None:
+def test_a_client_logs_in_with_scram(line: Line, version: int) -> None:
     client = ScramClient(Mechanism.SCRAM_SHA_256, ALICE.name, ALICE.password, "nonce")
     line.shake("SCRAM-SHA-256", version)
 
@@ -243,7 +243,7 @@ def test_a_login_by_scram(line: Line, version: int) -> None:
     assert line.metadata().brokers
 
 
-def test_scram_leads_an_unknown_user_through_the_same_steps(server: KconfProcess) -> None:
+def test_an_unknown_user_gets_the_same_scram_steps(server: KconfProcess) -> None:
     salts = []
     for name in ("alice", "nobody", "nobody"):
         with Line(server.address("SASL")) as line:
@@ -269,7 +269,9 @@ def challenge(server: KconfProcess, name: str) -> tuple[bytes, int]:
 
 
 @pytest.mark.parametrize(("salt", "iterations"), [(bytes(32), 8192), (b"1qmhuw5r3o7iwmcs6ee7e0u5tn", 4096)])
-def test_an_unknown_user_is_shown_what_real_ones_have(server: KconfProcess, salt: bytes, iterations: int) -> None:
+def test_an_unknown_user_gets_a_salt_and_iterations_like_those_of_real_users(
+    server: KconfProcess, salt: bytes, iterations: int
+) -> None:
     keep(server, salt=salt, iterations=iterations)
     real, decoy = challenge(server, ALICE.name), challenge(server, "nobody")
     assert real == (salt, iterations)
@@ -288,25 +290,25 @@ def keep(server: KconfProcess, **how: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [-1, 7, 524289, 2**31 - 1])
-def test_frames_of_a_wrong_size_before_a_login(line: Line, size: int) -> None:
+def test_a_frame_of_an_invalid_size_before_a_login_closes_the_connection(line: Line, size: int) -> None:
     line.send(LENGTH.pack(size))
     assert line.is_closed()
 
 
-def test_a_token_of_the_maximum_size(line: Line) -> None:
+def test_an_invalid_token_of_the_maximum_size_closes_the_connection(line: Line) -> None:
     line.shake(version=0)
     line.send(LENGTH.pack(524288) + b"x" * 524288)
     assert line.is_closed()
 
 
-def test_a_token_that_arrives_byte_by_byte(line: Line) -> None:
+def test_a_token_that_arrives_byte_by_byte_is_accepted(line: Line) -> None:
     line.shake(version=0)
     for byte in LENGTH.pack(len(GOOD)) + GOOD:
         line.send(bytes([byte]))
     assert line.receive() == b""
 
 
-def test_after_the_login_frames_may_be_larger(line: Line) -> None:
+def test_larger_frames_are_accepted_after_a_login(line: Line) -> None:
     line.shake()
     line.token(GOOD)
     assert line.ask("Metadata", 9, topics=[_topic("t" * 200) for _ in range(4000)]).topics
@@ -367,7 +369,7 @@ def test_a_renewal_may_not_change_the_mechanism(lasting: Line) -> None:
     assert lasting.is_closed()
 
 
-def test_a_renewal_among_other_requests(lasting: Line) -> None:
+def test_a_renewal_between_other_requests_is_answered_in_order(lasting: Line) -> None:
     """Requests sent right after it are answered after it, in order."""
     lasting.shake()
     lasting.token(GOOD)

@@ -45,7 +45,7 @@ def gets_in(server: KconfProcess, user: str, mechanism: str = "SCRAM-SHA-512", p
         return False
 
 
-def test_the_first_user_of_a_new_store(store: str, tmp_path: Path) -> None:
+def test_users_created_in_a_new_store_can_log_in(store: str, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(PASSWORD + "\n")
     assert scram(store, "set", "--user", "admin", "--password-file", str(file)).returncode == 0

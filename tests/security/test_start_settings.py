@@ -274,7 +274,9 @@ def test_two_changes_of_one_request_are_checked_together(certificates: Certifica
     asyncio.run(tried())
 
 
-def test_a_fifo_a_device_and_other_paths_get_the_same_refusal(certificates: Certificates, tmp_path: Path) -> None:
+def test_unreadable_paths_are_refused_and_those_outside_get_the_same_message(
+    certificates: Certificates, tmp_path: Path
+) -> None:
     """They are read by another process, as in a running server."""
     given = settings(certificates, tmp_path / "kconf.db")
     fifo, secret, link = (certificates.directory / each for each in ("fifo", "secret", "link"))

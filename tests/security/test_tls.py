@@ -74,7 +74,7 @@ def serial(line: ssl.SSLSocket) -> str:
 
 
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS", "inline"])
-def test_the_stores_that_kafka_has(certificates: Certificates, kind: str) -> None:
+def test_every_store_type_of_kafka_is_accepted(certificates: Certificates, kind: str) -> None:
     if kind == "PEM":
         properties = pem(certificates, ssl_client_auth="required")
     elif kind == "inline":
@@ -151,7 +151,7 @@ def last_author(server: KconfProcess) -> str:
         ("RULED", True, "User:CLIENT-OF-OURS"),
     ],
 )
-def test_the_principal_of_a_certificate(
+def test_the_principal_of_a_client_comes_from_its_certificate(
     mutual: KconfProcess, certificates: Certificates, listener: str, certified: bool, principal: str
 ) -> None:
     me = (str(certificates.certificate("client")), str(certificates.key("client"))) if certified else (None, None)
@@ -292,7 +292,7 @@ def test_a_client_that_disconnects_during_the_handshake_does_not_count_as_failed
     assert counted(mutual, "failed_handshakes") == before
 
 
-def test_a_handshake_under_way_counts_as_a_connection(certificates: Certificates) -> None:
+def test_an_unfinished_handshake_counts_as_a_connection(certificates: Certificates) -> None:
     """An idle connection to a TLS port cannot bypass the limits."""
     properties = pem(certificates) | {"max.connections.per.ip": "2"}
     with KconfProcess(properties=properties, listeners=["SSL"]) as server:
@@ -317,7 +317,9 @@ def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates
     assert "Traceback" not in mutual.log()
 
 
-def test_certificates_change_under_open_connections(certificates: Certificates, tmp_path: Path) -> None:
+def test_certificates_are_replaced_without_affecting_open_connections(
+    certificates: Certificates, tmp_path: Path
+) -> None:
     """A new key store by IncrementalAlterConfigs: new connections use it, old ones continue, none is refused."""
     other = Certificates(tmp_path)
     properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
@@ -382,7 +384,7 @@ def test_a_changed_truststore_rejects_clients_that_are_no_longer_trusted(
         _until(refused)
 
 
-def test_connections_arrive_all_through_a_renewal(certificates: Certificates) -> None:
+def test_new_connections_are_accepted_while_certificates_are_renewed(certificates: Certificates) -> None:
     key = "listener.name.ssl.ssl.keystore.location"
     properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
     with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SSL"]) as server:
@@ -412,7 +414,7 @@ are allowed. tests/conformance/test_listeners.py holds a real broker to the same
 
 
 @pytest.mark.parametrize(("what", "subject", "names", "strictly", "freely"), REPLACEMENTS)
-def test_a_new_certificate_has_the_names_of_the_old_one(
+def test_a_new_certificate_must_have_the_names_of_the_old_one(
     certificates: Certificates, tmp_path: Path, what: str, subject: str, names: str, strictly: bool, freely: bool
 ) -> None:
     other = Certificates(tmp_path)
@@ -538,5 +540,5 @@ DN = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
         ("RULE:^.*O=Sun Micro(.*?),.*$/a\\/b$1/", DN, "a/bsystems"),
     ],
 )
-def test_mapping_rules(rules: str, name: str, expected: str | None) -> None:
+def test_a_mapping_rule_determines_the_principal(rules: str, name: str, expected: str | None) -> None:
     assert PrincipalRules.parse(rules).apply(name) == expected

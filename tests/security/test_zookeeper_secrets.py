@@ -16,7 +16,7 @@ KEYSTORE = "listener.name.internal.ssl.keystore.password"
 
 
 @pytest.mark.parametrize("properties", [{}, {"password.encoder.secret": "the-encoders-own"}])
-def test_a_secret_is_decrypted_and_is_in_no_znode(
+def test_a_secret_is_decrypted_after_a_restart_and_is_in_no_znode(
     zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]
 ) -> None:
     requests = [
@@ -41,7 +41,7 @@ def test_a_secret_is_decrypted_and_is_in_no_znode(
     assert "cannot be" not in said  # unlocked, it would go on, after the restart
 
 
-def test_with_a_secret_the_key_of_the_seals_is_readable_for_kconf_alone(zookeeper: ZooKeeper, chroot: str) -> None:
+def test_with_an_encoder_secret_only_kconf_can_read_the_seal_key(zookeeper: ZooKeeper, chroot: str) -> None:
     with KconfProcess(store=zookeeper.url(chroot), properties={"password.encoder.secret": "the-encoders-own"}):
         client = KazooClient(hosts=zookeeper.address)
         client.start(timeout=120)

@@ -14,12 +14,12 @@ from tests.support.process import KconfProcess
 
 OF_KCONF = (
     "test_logger_levels_are_described_and_set",  # the loggers have other names
-    "test_a_reader_of_changes_continues_where_it_was",  # revisions are offsets, with gaps
-    "test_a_resource_is_described_as_it_was",
+    "test_a_reader_of_changes_continues_where_it_stopped",  # revisions are offsets, with gaps
+    "test_a_resource_is_described_as_of_a_revision",
     "test_aiokafka_finds_the_server_again",  # the cluster has other topics
 )
 OF_43 = (
-    "test_a_brokers_entries_hide_what_is_sensitive",
+    "test_sensitive_values_of_a_broker_are_hidden",
     "test_a_created_topic_is_answered_with_its_id_and_its_whole_configuration",
     "test_a_topics_entries_have_values_sources_and_synonyms",
     "test_a_topics_entries_have_values_sources_types_and_synonyms",
