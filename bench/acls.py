@@ -84,7 +84,7 @@ class Line(Wire):
     def login(self) -> None:
         self.ask("SaslHandshake", 1, mechanism="PLAIN")
         if self.ask("SaslAuthenticate", 1, auth_bytes=b"\0alice\0secret").error_code:
-            raise BenchError("The login was refused.")
+            raise BenchError("The login failed.")
 
     def describe(self, times: int) -> list[float]:
         """The seconds of each request, one after the other."""
@@ -129,7 +129,7 @@ def crowd(server: KconfProcess, rounds: int) -> dict[str, Sequence[float]]:
             stack.enter_context(socket.create_connection((HOST, port), 30, source_address=source))
         line.describe(100)
         beside = line.describe(2_000 * rounds)
-    return {"alone": _figures(alone), f"beside {IDLE:,} idle": _figures(beside)}
+    return {"alone": _figures(alone), f"with {IDLE:,} idle connections": _figures(beside)}
 
 
 def _figures(taken: Sequence[float]) -> Sequence[float]:
@@ -143,7 +143,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     for count in (100, ACLS, ACLS * 10):
         first, again = decide(count, rounds)
-        print(f"one decision among {count:,} ACLs: {first:.2f} µs, asked again {again:.2f} µs")
+        print(f"one decision among {count:,} ACLs: {first:.2f} µs, repeated {again:.2f} µs")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with KconfProcess(properties=PROPERTIES, listeners=("PLAINTEXT", "SASL_PLAINTEXT")) as server:
@@ -154,7 +154,7 @@ def main() -> None:
         for name, micros in as_user(server, rounds).items():
             print(f"describe one topic, {name}, {ACLS:,} ACLs: {micros:.1f} µs of the server's processor")
         for name, (middle, late) in crowd(server, rounds).items():
-            print(f"one busy connection {name}: p50 {middle:.0f} µs, p99 {late:.0f} µs")
+            print(f"one busy connection, {name}: p50 {middle:.0f} µs, p99 {late:.0f} µs")
 
 
 if __name__ == "__main__":

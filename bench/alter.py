@@ -102,7 +102,7 @@ def check_left_behind(peer: Peer, expected: dict[str, str]) -> float:
         if not wrong:
             return time.monotonic() - began
         if time.monotonic() - began > peer.shows_writes_within:
-            raise BenchError(f"{peer.name}: {len(wrong)} topics do not have the value set last, like {wrong[0]}.")
+            raise BenchError(f"{peer.name}: {len(wrong)} topics do not have their last value, such as {wrong[0]}.")
         time.sleep(0.05)
 
 

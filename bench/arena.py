@@ -178,13 +178,13 @@ Benchmark = Callable[[Arena], Iterator[Row]]
 
 def main(*benchmarks: Benchmark) -> None:
     """Run benchmarks as a command."""
-    parser = argparse.ArgumentParser(description="Measure kconf beside a real Kafka broker.")
-    parser.add_argument("--quick", action="store_true", help="one short round: to see that it works, not to quote")
-    parser.add_argument("--only", choices=sorted(MAKERS), help="measure one of the two alone")
-    parser.add_argument("--rounds", type=int, help="rounds to take the median of")
-    parser.add_argument("--seconds", type=float, help="measured seconds in a round")
+    parser = argparse.ArgumentParser(description="Measure kconf and a real Kafka broker.")
+    parser.add_argument("--quick", action="store_true", help="one short round, as a check; do not publish its figures")
+    parser.add_argument("--only", choices=sorted(MAKERS), help="measure only one of the two")
+    parser.add_argument("--rounds", type=int, help="number of rounds; the median is reported")
+    parser.add_argument("--seconds", type=float, help="measured seconds per round")
     parser.add_argument(
-        "--kafka-property", action="append", default=[], metavar="KEY=VALUE", help="a setting of Kafka; may be repeated"
+        "--kafka-property", action="append", default=[], metavar="KEY=VALUE", help="a Kafka broker config; repeatable"
     )
     asked = parser.parse_args()
     settings = Settings.quick(asked.only) if asked.quick else Settings(only=asked.only)
@@ -204,7 +204,7 @@ def _measure(settings: Settings, benchmarks: Iterable[Benchmark]) -> bool:
         f"Kafka {KAFKA_VERSION} and kconf at {_commit()}; {machine.describe()}",
         f"{settings}; load average {_load_average()}",
         *(f"Kafka has {key}={value}." for key, value in settings.kafka_properties.items()),
-        "The ratio is turned so that more is better.",
+        "A higher ratio is better for kconf.",
     ]
     print("\n".join(about), "\n\n" + heading(), flush=True)
     rows: list[Row] = []
@@ -214,7 +214,7 @@ def _measure(settings: Settings, benchmarks: Iterable[Benchmark]) -> bool:
                 rows.append(row)
                 print(row, flush=True)
     short = [row for row in rows if row.verdict.startswith("short")]
-    print(f"\n{len(rows)} rows, {len(short)} short of their goal; {(datetime.now(UTC) - began).seconds} s in all.")
+    print(f"\n{len(rows)} rows, {len(short)} below their goal; {(datetime.now(UTC) - began).seconds} s in total.")
     _keep(began, about, rows)
     return bool(rows)
 
@@ -224,7 +224,7 @@ def _keep(began: datetime, about: Sequence[str], rows: Sequence[Row]) -> None:
     path = RESULTS / f"{began:%Y-%m-%dT%H%M%S}.json"
     kept = {"began": began.isoformat(), "about": list(about), "rows": [row.record() for row in rows]}
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    print(f"Every round is in {path.relative_to(ROOT)}.")
+    print(f"All rounds are saved in {path.relative_to(ROOT)}.")
 
 
 def _commit() -> str:

@@ -63,7 +63,7 @@ def _described(arena: Arena, goals: list[Goal], *, numbered: bool = False) -> Ro
         return run
 
     work = f"describe 2,000 topics, {IN_A_REQUEST:,} in a request"
-    return _row(arena, measure, work + (", none twice" if numbered else ""), goals)
+    return _row(arena, measure, work + (", no request twice" if numbered else ""), goals)
 
 
 def _row(arena: Arena, measure: Callable[[Peer], Run], work: str, goals: list[Goal]) -> Row:

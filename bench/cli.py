@@ -55,7 +55,7 @@ def timed(tool: Tool, *args: str, **more: Any) -> tuple[float, str]:
     done = tool(*args, timeout=600.0, **more)
     spent = time.perf_counter() - began
     if done.returncode:
-        raise BenchError(f"{' '.join(args)} left with {done.returncode}: {done.stderr}")
+        raise BenchError(f"{' '.join(args)} exited with {done.returncode}: {done.stderr}")
     return spent, done.stdout
 
 
@@ -85,7 +85,7 @@ def _row(work: str, address: str, args: Sequence[str], rounds: int, *goals: Goal
             seconds[name].append(spent)
             printed[name] = sorted(out.splitlines())
         if printed["kafka"] != printed["kconf"]:
-            raise BenchError(f"{work}: the two tools do not say the same.")
+            raise BenchError(f"{work}: the outputs of the two tools differ.")
     return Row(work, "s", seconds, goals, less_is_better=True)
 
 

@@ -110,7 +110,7 @@ def kafka_python(address: str, topics: Sequence[str]) -> float:
 
 def _check(topics: Sequence[str], count: int, found: str | None) -> None:
     if count != len(topics) or found != retention(len(topics) - 1):
-        raise BenchError(f"{count} of {len(topics)} topics were described, the last with {found}.")
+        raise BenchError(f"{count} of {len(topics)} topics were described; retention.ms of the last is {found}.")
 
 
 CLIENTS: dict[str, Describe] = {
@@ -143,7 +143,7 @@ def _describe(arena: Arena) -> Iterator[Row]:
                 seconds[name].append(describe(address, topics))
     slower = max(OURS, key=lambda name: statistics.median(seconds[name]))
     for name, times in GOALS.items():
-        work = f"describe {len(topics):,} topics of a real broker, beside {name}"
+        work = f"describe {len(topics):,} topics of a real broker, compared with {name}"
         series = {"kafka": seconds[name], "kconf": seconds[slower]}
         goal = Goal("part", times, f"≥ {times:g}× faster")
         # The broker's work counts as other load: it is not a server of the arena.
@@ -163,7 +163,7 @@ def _alter(arena: Arena) -> Row:
                 admin.incremental_alter_configs(alterations).raise_for_failures()
                 seconds.append(time.perf_counter() - began)
     goal = Goal("most", 1.0, "≤ 1 s")
-    return Row(f"alter {arena.settings.topics:,} topics by one call", "s", {"kconf": seconds}, [goal], True)
+    return Row(f"alter {arena.settings.topics:,} topics with one call", "s", {"kconf": seconds}, [goal], True)
 
 
 if __name__ == "__main__":

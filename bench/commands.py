@@ -79,7 +79,7 @@ def _whole_cluster(address: str, count: int, rounds: int) -> Iterator[Row]:
         for _ in range(rounds):
             spent, out = timed(run, "kconf", "plan", "-f", f"{place}/files", "-b", address, "-o", "json")
             if '"items": [],' not in out:
-                raise BenchError("kconf plan found differences in what was exported a moment ago.")
+                raise BenchError("kconf plan found differences right after an export.")
             plans.append(spent)
             snapshots.append(timed(run, "kconf", "snapshot", "--out", f"{place}/snapshots", "-b", address)[0])
     work = f"kconf plan of {count:,} topics, nothing to change"

@@ -156,7 +156,7 @@ def _live(bootstrap: str, port: int, context: str) -> Iterator[Row]:
                 pass
             delays.append(time.perf_counter() - answered)
     yield Row(
-        "console: a change reaches the page after its answer, p95",
+        "console: a change reaches the page after its response, p95",
         "s",
         {"kconf": [sorted(delays)[int(CHANGES * 0.95) - 1]]},
         [Goal("most", 0.2, "≤ 200 ms")],

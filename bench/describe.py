@@ -41,7 +41,7 @@ def _row(arena: Arena, shape: Shape, goals: list[Goal], *, details: bool = False
     notes = {
         "p50": made.series(lambda run: run.p50),
         "p99": made.series(lambda run: run.p99),
-        "answer bytes": made.series(lambda run: run.body_sizes[1]),
+        "response bytes": made.series(lambda run: run.body_sizes[1]),
         "load generator µs per request": made.series(lambda run: run.cpu_seconds / sum(run.sent) * 1e6),
     }
     rates = made.series(lambda run: run.rate)

@@ -74,11 +74,11 @@ def rows(arena: Arena) -> Iterator[Row]:
 
 
 def _rows(name: str, alone: Bystanders, beside: Bystanders, answered: int) -> Iterator[Row]:
-    notes, others = {"answers to the caller": answered}, beside.others
+    notes, others = {"responses to the caller": answered}, beside.others
     p99, longest, part = ({"kconf": [each]} for each in (beside.p99, beside.longest, beside.writes / alone.writes))
     yield Row(f"{name}: reader's wait, p99", "ms", p99, [P99], less_is_better=True, others=others, notes=notes)
     yield Row("… its longest wait", "ms", longest, [MAX], less_is_better=True, others=others)
-    yield Row("… writer, as a part of it alone", "×", part, [PART], others=others)
+    yield Row("… writer, as a fraction of the writer alone", "×", part, [PART], others=others)
 
 
 # -- other clients

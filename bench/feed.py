@@ -59,16 +59,16 @@ def rows(arena: Arena) -> Iterator[Row]:
         made = arena.rounds(measure, [peer])
         others = made.others
         yield Row(f"alter one key, {SHAPE}, no readers", "/s", made.series(lambda one: one.alone.rate), others=others)
-        name = f"… beside {READERS:,} readers that wait for something else"
+        name = f"… with {READERS:,} readers that wait for something else"
         yield Row(name, "/s", made.series(lambda one: one.elsewhere.rate), others=others)
         part = made.series(lambda one: one.elsewhere.rate / one.alone.rate)
-        yield Row("… as a part of it alone", "×", part, [Goal("least", 0.9, "≥ 0.9")], others=others)
-        name = f"… beside {READERS:,} readers that are told of every one"
+        yield Row("… as a fraction of it without readers", "×", part, [Goal("least", 0.9, "≥ 0.9")], others=others)
+        name = f"… with {READERS:,} readers that receive every change"
         notes = {"cores of the server": made.series(lambda one: one.busy)}
         yield Row(name, "/s", made.series(lambda one: one.everything.rate), others=others, notes=notes)
         part = made.series(lambda one: one.everything.rate / one.alone.rate)
-        yield Row("… as a part of it alone", "×", part, [Goal("least", 0.5, "≥ 0.5")], others=others)
-        yield Row("… answers to them meanwhile", "/s", made.series(lambda one: one.delivered), others=others)
+        yield Row("… as a fraction of it without readers", "×", part, [Goal("least", 0.5, "≥ 0.5")], others=others)
+        yield Row("… responses to them meanwhile", "/s", made.series(lambda one: one.delivered), others=others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ def _waiting(peer: Kconf) -> Iterator[Row]:
         time.sleep(IDLE)
         used = (machine.cpu_seconds(peer.pid) - cpu) / IDLE * 100
     kib = {"kconf": [(waiting - before) / READERS / 1024]}
-    name = f"{READERS:,} readers wait: memory (RSS) of each, its connection included"
+    name = f"{READERS:,} waiting readers: memory (RSS) of each, including its connection"
     yield Row(name, "KiB", kib, [Goal("most", 32, "≤ 32 KiB")], less_is_better=True)
     goal = Goal("most", 1, "≤ 1 % of a core")
-    yield Row(f"{READERS:,} readers wait: processor", "%", {"kconf": [max(used, 0.01)]}, [goal], less_is_better=True)
+    yield Row(f"{READERS:,} waiting readers: CPU", "%", {"kconf": [max(used, 0.01)]}, [goal], less_is_better=True)
 
 
 class Readers:
@@ -107,7 +107,7 @@ class Readers:
     def __enter__(self) -> Self:
         self._thread.start()
         if not self._ready.wait(60):
-            raise BenchError(f"{self._count} readers could not connect in a minute.")
+            raise BenchError(f"{self._count} readers could not connect within a minute.")
         time.sleep(0.5)  # for the last of them to be read
         return self
 
@@ -116,7 +116,7 @@ class Readers:
         self._thread.join()
         self._loop.close()
         if self.errors:
-            raise BenchError(f"{self.errors} answers to readers had an error.")
+            raise BenchError(f"{self.errors} responses to readers had an error.")
 
     async def _run(self) -> None:
         self._over = asyncio.Event()

@@ -75,7 +75,7 @@ def _latency(name: str, bootstrap: str, controllers: str, p50: float, p99: float
         shown = max(found, 0.001)  # a `most` goal needs a number above 0
         notes = {"ms": found}
         yield Row(
-            f"change seen after its answer, {name}, {what}",
+            f"change seen after its response, {name}, {what}",
             "s",
             {"kconf": [shown / 1000]},
             [Goal("most", goal / 1000, f"≤ {goal:g} ms")],
@@ -102,7 +102,7 @@ def _idle(bootstrap: str, controllers: str, what: str) -> Iterator[Row]:
                 process.terminate()
                 process.wait(60)
     core, memory = [Goal("most", 0.01, "≤ 1 %")], [Goal("most", 60, "≤ 60 MB")]
-    yield Row(f"kconf follow, {what}, waiting: of a core", "×", {"kconf": [share]}, core, less_is_better=True)
+    yield Row(f"kconf follow, {what}, waiting: fraction of a core", "×", {"kconf": [share]}, core, less_is_better=True)
     yield Row(f"kconf follow, {what}, waiting: memory (RSS)", "MiB", {"kconf": [held]}, memory, less_is_better=True)
 
 

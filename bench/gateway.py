@@ -104,7 +104,7 @@ def _feed(kconf: Kconf) -> Row:
     p99 = max(delays[int(len(delays) * 0.99)], 1e-6)
     goals = [Goal("most", 0.020, "≤ 20 ms")]
     notes = {"p50 ms": statistics.median(delays) * 1000}
-    return Row("change in the feed after its answer, p99", "s", {"kconf": [p99]}, goals, True, notes=notes)
+    return Row("change in the feed after its response, p99", "s", {"kconf": [p99]}, goals, True, notes=notes)
 
 
 def _start(arena: Arena, kconf: Kconf) -> Iterator[Row]:

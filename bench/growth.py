@@ -39,7 +39,7 @@ def rows(arena: Arena) -> Iterator[Row]:
             yield Row(work, "/s", {"kconf": rates[peer.name]}, others=made.others)
         against = [b / a for a, b in zip(rates[few.name], rates[many.name], strict=True)]
         goal = Goal("least", 0.9, "≥ 0.9")
-        work = f"describe rate with {MANY:,} topics against {FEW}"
+        work = f"describe rate with {MANY:,} topics compared with {FEW}"
         yield Row(work, "×", {"kconf": against}, [goal], others=made.others)
         yield Row(f"memory (RSS) with {MANY:,} topics", "MiB", {"kconf": [machine.rss_bytes(many.pid) / 2**20]})
 
@@ -67,7 +67,9 @@ class _Grown(Kconf):
         for answer in run.first:
             requests.check_described(requests.read("DescribeConfigs", answer))
         if run.body_sizes[0] != run.body_sizes[1]:
-            raise BenchError(f"{self.name}: answers of {run.body_sizes[0]} to {run.body_sizes[1]} bytes.")
+            raise BenchError(
+                f"{self.name}: the responses have different sizes, {run.body_sizes[0]} to {run.body_sizes[1]} bytes."
+            )
 
 
 def _frames(peer: object) -> Sequence[bytes]:

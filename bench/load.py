@@ -105,7 +105,7 @@ def _start(address: str, frames: Sequence[bytes], shape: Shape, options: Sequenc
 
 def _run(said: dict[str, Any]) -> Run:
     if said["errors"]:
-        raise BenchError(f"The load generator saw {said['errors']} wrong answers; the first: {said['first_error']}.")
+        raise BenchError(f"The load generator saw {said['errors']} wrong responses; the first: {said['first_error']}.")
     return Run(
         requests=said["requests"],
         seconds=said["seconds"],

@@ -23,7 +23,7 @@ def rows(arena: Arena) -> Iterator[Row]:
     for peer in arena.peers:
         _work(peer)
     held = {peer.name: [machine.rss_bytes(peer.pid) / 2**20] for peer in arena.peers}
-    yield Row("memory (RSS) after all that, 10,000 topics", "MiB", held, [SIX], less_is_better=True)
+    yield Row("memory (RSS) after all benchmarks, 10,000 topics", "MiB", held, [SIX], less_is_better=True)
 
 
 def _work(peer: Peer) -> None:

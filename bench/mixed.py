@@ -42,21 +42,21 @@ def rows(arena: Arena) -> Iterator[Row]:
         for answer in [*quiet.first, *busy.first, *busy.last]:
             requests.check_described(requests.read("DescribeConfigs", answer))
         if busy.body_sizes != quiet.body_sizes:
-            raise BenchError(f"{peer.name}: describes have other sizes while alters run.")
+            raise BenchError(f"{peer.name}: the responses to describes have different sizes while alters run.")
         check_alters(peer, alters, mixed.alters)
         return mixed
 
     made = arena.rounds(measure)
     notes = {
         "describes/s alone": made.series(lambda each: each.quiet.rate),
-        "describes/s beside alters": made.series(lambda each: each.busy.rate),
+        "describes/s during alters": made.series(lambda each: each.busy.rate),
         "alters/s": made.series(lambda each: each.alters.rate),
     }
     quiet, busy = made.series(lambda each: each.quiet.p99), made.series(lambda each: each.busy.p99)
     yield Row("describes 8×1 alone, p99", "ms", quiet, less_is_better=True, others=made.others)
     yield Row("describes 8×1 while alters run 8×1, p99", "ms", busy, less_is_better=True, others=made.others)
     times, goals = made.series(lambda each: each.busy.p99 / each.quiet.p99), [Goal("most", 3, "kconf ≤ 3×")]
-    yield Row("… as a multiple of it alone", "×", times, goals, less_is_better=True, others=made.others, notes=notes)
+    yield Row("… as a multiple of p99 alone", "×", times, goals, less_is_better=True, others=made.others, notes=notes)
     yield Row("… alters meanwhile", "/s", made.series(lambda each: each.alters.rate), others=made.others)
     yield Row("… describes meanwhile", "/s", made.series(lambda each: each.busy.rate), others=made.others)
 

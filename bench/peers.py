@@ -214,9 +214,9 @@ def _first_answer(address: str, began: float, patience: float, process: subproce
     """Seconds from `began` until the first response to ApiVersions."""
     while not requests.answers_api_versions(address):
         if process is not None and process.poll() is not None:
-            raise BenchError(f"The server ended with {process.returncode} before it answered.")
+            raise BenchError(f"The server exited with {process.returncode} before its first response.")
         if time.monotonic() - began > patience:
-            raise BenchError(f"{address} gave no answer in {patience:.0f} s.")
+            raise BenchError(f"{address} did not respond within {patience:.0f} s.")
         time.sleep(0.003)
     return time.monotonic() - began
 

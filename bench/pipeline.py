@@ -150,7 +150,7 @@ def tables(there: Place, more: list[int]) -> None:
     sources = Sources([str(there.home / "archive")])
     run(there.lake, sources, Inputs(), lambda _: None)
     for again in ("", " again"):
-        there.spark_does(f"nothing new{again}", lambda: run(there.lake, sources, Inputs(), lambda _: None))
+        there.spark_does(f"no new input{again}", lambda: run(there.lake, sources, Inputs(), lambda _: None))
 
 
 def _update(there: Place, inputs: Inputs) -> None:
@@ -171,7 +171,7 @@ def rules(there: Place) -> None:
         there.spark_does(what, lambda: gold.write(there.lake, inputs, lambda _: None))
         found = there.lake.read(VIOLATIONS).count()
         if bool(there.lake.note(VIOLATIONS)["kept"]) is not bool(turn):
-            raise RuntimeError("rows were to be taken over, or not to be")
+            raise RuntimeError(f"previous violations were {'not ' if turn else ''}reused")
         print(f"{'':>45}  {found:,} violations", flush=True)
 
 
@@ -203,8 +203,8 @@ def integrity(there: Place) -> None:
     there.spark_does("warm", ours, there.duck_does("DuckDB again", theirs))
     counted = there.lake.read(INTEGRITY).where("kind = 'differs'").count()
     if counted != found:
-        raise RuntimeError(f"the differences differ: {counted} and {found}")
-    print(f"{'':>45}  {found:,} differences by both", flush=True)
+        raise RuntimeError(f"Spark found {counted} differences, DuckDB {found}")
+    print(f"{'':>45}  {found:,} differences found by both", flush=True)
 
 
 def _others(pid: int) -> float:
@@ -237,7 +237,7 @@ def measure(there: Place, count: int, parts: Sequence[str], more: list[int]) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The pipeline beside DuckDB.")
+    parser = argparse.ArgumentParser(description="Compare the pipeline with DuckDB.")
     parser.add_argument("--events", type=int, nargs="*", default=[1_000_000, 3_000_000, 10_000_000])
     parser.add_argument("--batches", type=int, nargs="*", default=[*[1_000] * 6, 95_000, 95_000])
     parser.add_argument("--parts", nargs="*", choices=_PARTS, default=_PARTS)

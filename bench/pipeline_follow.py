@@ -98,7 +98,7 @@ def lags(lake: Path, since: float) -> list[float]:
 def wait_for_run(lake: Path, running: subprocess.Popen[bytes]) -> None:
     while not (lake / RUNS.path / "_delta_log").is_dir():
         if running.poll() is not None:
-            raise SystemExit("the follower ended")
+            raise SystemExit("kconf pipeline follow has exited")
         time.sleep(0.5)
 
 
@@ -112,7 +112,7 @@ def seconds(count: int) -> Iterator[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=int, default=100, help="changes a second")
+    parser.add_argument("--rate", type=int, default=100, help="changes per second")
     parser.add_argument("--seconds", type=int, default=180)
     parser.add_argument("--topics", type=int, default=1000)
     options = parser.parse_args()

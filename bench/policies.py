@@ -57,7 +57,7 @@ def alter_alone(admin: Admin) -> None:
 
 def _check(said: Sequence[object]) -> None:
     if any(getattr(each, "error_code", -1) for each in said):
-        raise BenchError(f"Something was refused: {said[:3]}")
+        raise BenchError(f"An alteration was refused: {said[:3]}")
 
 
 def main() -> None:
@@ -72,8 +72,8 @@ def main() -> None:
             _check(admin.create(*TOPICS, partitions=1, factor=1))
             sides[name] = Side(server, admin)
         for title, work, times in (
-            ("1,000 topics in a request, wet and dry", alter_together, 2_000),
-            ("one topic in a request", alter_alone, 200),
+            ("1,000 topics per request, with and without validate_only", alter_together, 2_000),
+            ("one topic per request", alter_alone, 200),
         ):
             made: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
             for _ in range(rounds):
@@ -89,7 +89,7 @@ def _show(title: str, made: Mapping[str, Sequence[tuple[float, float]]], times: 
         used = statistics.median(each for each, _ in figures)
         clock = statistics.median(each for _, each in figures)
         each = [figure / times * 1e6 for figure in (used, clock)]
-        print(f"  {name:6} {each[0]:8.1f} of the processor  {each[1]:8.1f} on the clock  {used / base:5.2f}×")
+        print(f"  {name:6} {each[0]:8.1f} processor time  {each[1]:8.1f} elapsed  {used / base:5.2f}×")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def _resolve(arena: Arena) -> Row:
             or found.source is not QuotaSource.CLIENT_IN_USER
             or len(found.overridden) != len(PRECEDENCE) - 1
         ):
-            raise BenchError(f"The wrong quota was found: {found}.")
+            raise BenchError(f"A wrong quota was returned: {found}.")
     micros = {"kconf": [each * 1e6 for each in seconds]}
     return Row(
         f"resolve one of {INDEXED:,} quotas, all {len(PRECEDENCE)} levels", "µs", micros, [Goal("most", 5.0)], True
@@ -177,7 +177,7 @@ def _set(arena: Arena) -> Row:
             for answer in answers:
                 told = _read("AlterClientQuotas", answer).entries
                 if len(told) != AT_ONCE or any(each.error_code for each in told):
-                    raise BenchError(f"{peer.name} did not set the quotas.")
+                    raise BenchError(f"{peer.name} refused to set quotas.")
             _wait(peer, line)
     return Row(f"set {ENTITIES:,} quotas, {AT_ONCE:,} in a request: quotas", "/s", made)
 
@@ -233,7 +233,7 @@ def _find(arena: Arena) -> Row:
             seconds = time.perf_counter() - began
         (entry,) = _read("DescribeClientQuotas", answer).entries
         if entry.entity[0].entity_name != names[-1] or entry.values[0].value != 1024.0:
-            raise BenchError(f"{peer.name} described another quota.")
+            raise BenchError(f"{peer.name} returned another quota than the requested one.")
         return seconds / len(names)
 
     made = arena.rounds(measure)

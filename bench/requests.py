@@ -78,7 +78,7 @@ def ask(address: str, name: str, question: bytes, *, timeout: float = 60.0) -> A
         size = int.from_bytes(answers.read(4), "big")
         answer = answers.read(size)
     if size == 0 or len(answer) < size:
-        raise BenchError(f"{address} closed the connection instead of answering {name}.")
+        raise BenchError(f"{address} closed the connection without a response to {name}.")
     return read(name, answer)
 
 
@@ -89,7 +89,7 @@ def create_topics(address: str, names: Sequence[str], overrides: Mapping[str, st
     until = time.monotonic() + 60.0
     while len(values(address, [names[-1]], "retention.ms")) == 0:  # a broker learns of them after the controller
         if time.monotonic() > until:
-            raise BenchError(f"{address} does not show the topic {names[-1]}, a minute after it was created.")
+            raise BenchError(f"{address} does not show the topic {names[-1]} a minute after its creation.")
         time.sleep(0.05)
 
 
@@ -100,19 +100,19 @@ def batches(names: Sequence[str], size: int) -> list[Sequence[str]]:
 def check_created(body: Any, count: int) -> None:
     codes = {each.error_code for each in body.topics}
     if len(body.topics) != count or codes != {0}:
-        raise BenchError(f"CreateTopics of {count} was answered with {len(body.topics)} results, codes {codes}.")
+        raise BenchError(f"CreateTopics of {count} topics returned {len(body.topics)} results with codes {codes}.")
 
 
 def check_altered(body: Any, count: int) -> None:
     codes = {each.error_code for each in body.responses}
     if len(body.responses) != count or codes != {0}:
-        raise BenchError(f"An alter of {count} was answered with {len(body.responses)} results, codes {codes}.")
+        raise BenchError(f"An alter of {count} topics returned {len(body.responses)} results with codes {codes}.")
 
 
 def check_described(body: Any, count: int = 1, *, details: bool = False) -> None:
     """Check that every topic has every key once, with synonyms and documentation only if requested."""
     if len(body.results) != count:
-        raise BenchError(f"A describe of {count} topics was answered with {len(body.results)} results.")
+        raise BenchError(f"A describe of {count} topics returned {len(body.results)} results.")
     for result in body.results:
         names = {entry.name for entry in result.configs}
         if result.error_code != 0 or len(names) != TOPIC_KEYS or len(result.configs) != TOPIC_KEYS:

@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--new", type=int, default=100_000)
-    parser.add_argument("--rules", action="store_true", help="finally check six rules too")
+    parser.add_argument("--rules", action="store_true", help="also check six rules at the end")
     parser.add_argument("--worker-memory", default="2560m")
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting of Spark")

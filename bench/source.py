@@ -46,7 +46,7 @@ def source(spark: SparkSession, address: str, topics: int) -> tuple[float, Facts
     frame = spark.read.format("kconf").option("bootstrap.servers", address).load().cache()
     try:
         if frame.where("kind = 'topic'").count() != topics:
-            raise RuntimeError("the source did not show every topic")
+            raise RuntimeError("the source did not return all topics")
         spent = time.perf_counter() - began
         rows = frame.where("kind = 'config' AND resource_type = 'topic'").select("resource_name", "key", "value")
         return spent, {(row[0], row[1], row[2]) for row in rows.collect()}
@@ -70,7 +70,7 @@ def main() -> None:
             alone, expected = bare(broker.bootstrap)
             through, found = source(spark, broker.bootstrap, asked.topics)
             if found != expected:
-                raise RuntimeError(f"{len(found ^ expected)} facts differ")
+                raise RuntimeError(f"{len(found ^ expected)} values differ")
             seconds["bare AdminClient"].append(alone)
             seconds["Spark source"].append(through)
     session.stop(spark)

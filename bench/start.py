@@ -39,7 +39,7 @@ def _check_there(peer: Peer) -> None:
     """Check that the topics exist after the start."""
     for key, value in requests.OVERRIDES.items():
         if requests.values(peer.address, [TOPICS[0], TOPICS[-1]], key) != {TOPICS[0]: value, TOPICS[-1]: value}:
-            raise BenchError(f"{peer.name} lost {key} of its topics in a restart.")
+            raise BenchError(f"{peer.name} lost {key} of its topics during a restart.")
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _await(fleet: Sequence[Kconf], topic: str) -> None:
     until = time.monotonic() + CATCH_UP
     while not all(requests.values(peer.address, [topic], KEY) for peer in fleet):
         if time.monotonic() > until:
-            raise BenchError(f"Not every server shows {topic}, {CATCH_UP:.0f} s after it was made.")
+            raise BenchError(f"Some servers do not show {topic} {CATCH_UP:.0f} s after its creation.")
         time.sleep(0.01)
 
 
@@ -105,7 +105,7 @@ def _seen(arena: Arena, fleet: Sequence[Kconf], watched: Sequence[Peer]) -> Iter
                     _notify(fleet, notified, alive)
                 delays += _delays(fleet)
         p50, *_, p99 = statistics.quantiles(delays, n=100, method="inclusive")[49:99]
-        label = f"ZooKeeper, 3 servers: answered to seen by all, after {alive:,} others"
+        label = f"ZooKeeper, 3 servers: from response until all servers have it, with {alive:,} notifications"
         notes = {"changes": len(delays), "max": max(delays)}
         for name, figure, goal in (
             ("p50", p50, Goal("most", 0.010, "≤ 10 ms")),

@@ -34,18 +34,18 @@ async def _make(admin: AdminClient) -> None:
     try:
         made.raise_for_failures()
     except* TopicExists:
-        print("orders is there already")
+        print("the topic orders already exists")
 
 
 async def _change_if_unchanged(admin: AdminClient, value: str | None, seen: int) -> None:
     alteration = {ORDERS: [AlterConfigOp(OpType.SET, "segment.ms", "3600000" if value != "3600000" else "7200000")]}
-    first = await admin.incremental_alter_configs(alteration, expected={ORDERS: seen}, reason="seen and changed")
+    first = await admin.incremental_alter_configs(alteration, expected={ORDERS: seen}, reason="compare-and-set")
     first.raise_for_failures()
     second = await admin.incremental_alter_configs(alteration, expected={ORDERS: seen})
     try:
         second.raise_for_failures()
     except* InvalidUpdateVersion:
-        print("who still believes the old revision is refused")
+        print("a change with an outdated revision is refused")
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def _invite(servers: Servers) -> None:
     many = len(servers.addresses) > 1
     print(
         f"""
-{"The servers are running, and each serves all state" if many else "The server is running"}. In another terminal:
+{"The servers are running, and each has the whole state" if many else "The server is running"}. In another terminal:
 
   export PATH=$PWD/.venv/bin:$PATH KCONF_CONFIG=$PWD/.run/kconf.yaml
   kconf watch
@@ -115,7 +115,7 @@ and with Kafka's own tools, or anything that speaks its protocol:
   kafka-configs.sh --bootstrap-server {last} --describe --topic orders
   kafka-topics.sh --bootstrap-server {address} --list
 
-Ctrl-C stops {"them" if many else "it"}; `make run` again finds everything as it was.{_console_line(servers)}""",
+Ctrl-C stops {"them" if many else "it"}; `make run` again continues with the same state.{_console_line(servers)}""",
         flush=True,
     )
 

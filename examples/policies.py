@@ -22,9 +22,9 @@ class OfficeHours:
             return
         before = proposal.previous.get("retention.ms")
         if after == "-1":
-            yield f"{proposal.resource} will be kept for ever"
+            yield f"{proposal.resource}: records will be kept forever"
         elif before is not None and int(after) < int(before) and not proposal.principal.startswith("User:op-"):
-            raise PolicyViolation(f"only operators shorten the retention of {proposal.resource}: data would be lost")
+            raise PolicyViolation(f"only operators may shorten the retention of {proposal.resource}: it deletes data")
 
 
 class TeamNames:
@@ -36,9 +36,9 @@ class TeamNames:
     def check_create(self, proposal: TopicProposal) -> None:
         team, dot, _ = proposal.name.partition(".")
         if not dot or team not in self._teams:
-            raise PolicyViolation(f"{proposal.name} must begin with a team and a dot; teams: {', '.join(self._teams)}")
+            raise PolicyViolation(
+                f"the name {proposal.name} must begin with a team and a dot; teams: {', '.join(self._teams)}"
+            )
         partitions, _ = proposal.shape
         if partitions is not None and partitions > 12:
-            raise PolicyViolation(
-                f"{proposal.name} asks for {partitions} partitions, and a team's topic has 12 at most"
-            )
+            raise PolicyViolation(f"{proposal.name} may have at most 12 partitions, but {partitions} are requested")

@@ -1,6 +1,6 @@
 """The servers that `make run` starts: one on SQLite, or three on a ZooKeeper, which is started unless one is given.
 
-`zookeeper` without an address starts a ZooKeeper from the jars in PySpark; its data are in .run/zookeeper.
+`zookeeper` without an address starts a ZooKeeper from the jars in PySpark; its data is in .run/zookeeper.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NotStarted(Exception):
     """A server exited before it was ready and printed why. `status` is its exit code."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(f"a server ended with {status}")
+        super().__init__(f"a server exited with {status}")
         self.status = status
 
 
@@ -56,7 +56,7 @@ class Servers:
         ready = process.stdout.readline()
         if not ready:
             if is_taken(listen):
-                print("make run LISTEN=127.0.0.1:0 takes a free port", file=sys.stderr)
+                print("make run LISTEN=127.0.0.1:0 picks a free port", file=sys.stderr)
             raise NotStarted(process.wait())
         print(ready, end="")
         self.addresses.append(ready.partition("listening on ")[2].split()[0])
@@ -101,9 +101,10 @@ def _zookeeper() -> Iterator[str]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sys.exit(f"Another `make run` has {data} open; stop it first.")
+            sys.exit(f"Another `make run` is using {data}; stop it first.")
         with ZooKeeper(data=data.absolute()) as zookeeper:
-            print(f"ZooKeeper serves at {zookeeper.address}; its data are in {data}, its log is {zookeeper.log_path}")
+            address, log = zookeeper.address, zookeeper.log_path
+            print(f"ZooKeeper is listening on {address}; its data is in {data}, its log in {log}")
             yield zookeeper.url("/kconf-demo")
             zookeeper.stop()
 
@@ -131,5 +132,5 @@ def is_taken(listen: str) -> bool:
 def _addresses(listen: str, count: int) -> Sequence[str]:
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal():
-        sys.exit(f"LISTEN={listen} is not an address; write HOST:PORT, such as 127.0.0.1:9092")
+        sys.exit(f"LISTEN={listen} is not an address; use HOST:PORT, such as 127.0.0.1:9092")
     return [f"{host}:{int(port) + place if int(port) else 0}" for place in range(count)]

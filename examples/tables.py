@@ -39,9 +39,9 @@ def show_tables(printer: DemoPrinter) -> None:
 
 
 def _missing() -> str | None:
-    """What must be installed, as a sentence; None if nothing."""
+    """A sentence with what must be installed, or None if nothing is missing."""
     if find_spec("pyspark") is None or find_spec("deltalake") is None:
-        return "It needs Spark and Delta Lake, and they a JDK 17 or newer: install one, then `make run` again."
+        return "The pipeline needs a JDK 17 or newer and `pip install 'kconf[spark]'`. Install both and run it again."
     from kconf.spark.session import SparkUnavailable, check_java
 
     try:

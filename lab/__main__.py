@@ -33,7 +33,7 @@ def _serve(version: str, properties: dict[str, str], elr_version: int) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: done.set())
     with KafkaBroker(version, properties=properties, elr_version=elr_version) as broker:
-        print(f"Kafka {version} serves at {broker.bootstrap} after {broker.start_seconds:.1f} s; pid {broker.pid}.")
+        print(f"Kafka {version} is ready at {broker.bootstrap} after {broker.start_seconds:.1f} s; pid {broker.pid}.")
         print(f"log         {broker.log_path}")
         print(f"properties  {broker.properties_path}", flush=True)
         done.wait()

@@ -83,7 +83,7 @@ class AdminProbe:
         deadline = time.monotonic() + timeout
         while not until(answer := self.call(method, args)):
             if time.monotonic() > deadline:
-                raise LabError(f"{method} still answers {answer} after {timeout:.0f} s.")
+                raise LabError(f"{method} still returns {answer} after {timeout:.0f} s.")
             time.sleep(0.02)
         return answer
 

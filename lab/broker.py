@@ -108,7 +108,7 @@ class KafkaBroker(JavaServer):
 
     def _format(self) -> None:
         # Eligible leader replicas were added in 4.0; since 4.1 a new cluster has them, and they change what
-        # min.insync.replicas means. 3.9 knows no such feature.
+        # min.insync.replicas means. 3.9 does not have the feature.
         features: list[str] = []
         if not self.version.startswith("3."):
             features = ["--feature", f"eligible.leader.replicas.version={self._elr_version}"]

@@ -44,7 +44,7 @@ def browser() -> str:
     """The browser; raises an error that says what to install."""
     path = found()
     if path is None:
-        raise LabError(f"The report is tried in a real browser, and there is none: install the package {PACKAGES[0]}.")
+        raise LabError(f"The tests need a real browser, and none was found: install the package {PACKAGES[0]}.")
     return path
 
 
@@ -55,8 +55,8 @@ def install() -> None:
         command = ["apt-get", "--quiet", "-o", "Acquire::Retries=5", *words]
         done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
         if done.returncode != 0:
-            told = (done.stderr.strip() or done.stdout.strip() or "it does not say why").splitlines()[-1]
-            raise LabError(f"apt-get could not install {PACKAGES[0]}, in which the report is tried: {told}")
+            told = (done.stderr.strip() or done.stdout.strip() or "no error message").splitlines()[-1]
+            raise LabError(f"apt-get could not install {PACKAGES[0]}, which the tests need: {told}")
 
 
 class Browser:
@@ -103,7 +103,7 @@ class Browser:
         while (answer := self.next()).get("id") != number:
             self.events.append(answer)
         if "error" in answer:
-            raise LabError(f"The browser does not {method}: {answer['error']['message']}")
+            raise LabError(f"The browser refused {method}: {answer['error']['message']}")
         result: dict[str, Any] = answer["result"]
         return result
 
@@ -114,10 +114,10 @@ class Browser:
             ready.register(self._in, selectors.EVENT_READ)
             while b"\0" not in self._rest:
                 if not ready.select(max(end - time.monotonic(), 0)):
-                    raise LabError(f"The browser said nothing for {PATIENCE:.0f} s.")
+                    raise LabError(f"The browser sent no message for {PATIENCE:.0f} s.")
                 some = os.read(self._in, 1 << 16)
                 if not some:
-                    raise LabError(f"The browser ended, with {self._process.wait()}.")
+                    raise LabError(f"The browser exited with {self._process.wait()}.")
                 self._rest += some
         message, _, self._rest = self._rest.partition(b"\0")
         told: dict[str, Any] = json.loads(message)
@@ -165,7 +165,7 @@ class Tab:
         """Evaluate an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         if "exceptionDetails" in answer:
-            raise LabError(f"The page cannot say {script}: {answer['exceptionDetails']}")
+            raise LabError(f"The page cannot evaluate {script}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def picture(self, file: Path) -> None:
@@ -175,7 +175,7 @@ class Tab:
 
 
 def main() -> int:
-    """`python -m lab.browser`: install a browser, or say in one sentence what is missing."""
+    """`python -m lab.browser`: install a browser, or print in one sentence what is missing."""
     try:
         if found() is None and os.geteuid() == 0 and shutil.which("apt-get"):
             install()

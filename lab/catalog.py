@@ -141,7 +141,7 @@ def facts(version: str, found: Dump) -> dict[str, Any]:
         _accepted(admin.create_topics([NewTopic("catalog", 1, 1)]).failures)
         wrong = [*_compare(admin, broker, found)]
         if wrong:
-            raise LabError(f"Kafka {version} describes what its classes do not define: {'; '.join(wrong)}")
+            raise LabError(f"Kafka {version}: DescribeConfigs differs from the classes: {'; '.join(wrong)}")
         features = admin.describe_features()
         return {
             "metadata_version": features.supported["metadata.version"][1],

@@ -73,7 +73,7 @@ class KafkaCluster:
 
 
 class _Controller(KafkaBroker):
-    """A controller that is no broker."""
+    """A controller that is not a broker."""
 
     def _role(self) -> dict[str, str]:
         return {**super()._role(), "process.roles": "controller"}
@@ -90,7 +90,7 @@ class _Controller(KafkaBroker):
 
 
 class _Broker(KafkaBroker):
-    """A broker that is no controller."""
+    """A broker that is not a controller."""
 
     def __init__(self, controller: _Controller) -> None:
         super().__init__(controller.version, node_id=controller.node_id + 1)

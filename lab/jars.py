@@ -41,7 +41,7 @@ def classpath(version: str) -> str:
 
 def jar_dir(version: str) -> Path:
     if version not in _LOGGING:
-        raise LabError(f"The lab knows Kafka {', '.join(_LOGGING)}, not {version}.")
+        raise LabError(f"The lab supports Kafka {', '.join(_LOGGING)}, not {version}.")
     names = ("kafka-clients", "kafka-server-common") if version == CLIENT_VERSION else ("kafka_2.13", "kafka-tools")
     wanted = [*(f"org.apache.kafka:{name}:{version}" for name in names), _LOGGING[version]]
     return _fetched(f"kafka-{version}", version, wanted)
@@ -50,7 +50,7 @@ def jar_dir(version: str) -> Path:
 def client_classpath(version: str) -> str:
     """The class path of a release's Java client, which logs nothing; downloads it the first time."""
     if version not in CLIENTS:
-        raise LabError(f"The lab knows the clients {', '.join(CLIENTS)}, not {version}.")
+        raise LabError(f"The lab supports the clients {', '.join(CLIENTS)}, not {version}.")
     wanted = [f"org.apache.kafka:kafka-clients:{version}", "org.slf4j:slf4j-nop:1.7.36"]
     return f"{_fetched(f'kafka-clients-{version}', version, wanted)}/*"
 

@@ -1,6 +1,6 @@
 """Finds the Java tools, and compiles the lab's own Java files.
 
-If a tool is missing or too old, a `LabError` says in one sentence what to install. Compiled classes are in the cache,
+If a tool is missing or too old, a `LabError` has one sentence with what to install. Compiled classes are in the cache,
 under the hash of their sources and the Kafka release.
 """
 
@@ -22,7 +22,7 @@ SOURCES = Path(__file__).parent / "java"
 
 
 class LabError(Exception):
-    """The lab cannot continue; the message says in one sentence why, and what to do."""
+    """The lab cannot continue. The message has the reason and what to do, in one sentence."""
 
 
 def cache_dir() -> Path:
@@ -105,12 +105,12 @@ def _release(tool: str) -> int:
     # `openjdk version "17.0.1"` from java, `javac 17.0.1` from javac; Java 8 called itself 1.8.
     match = re.search(r"(?:version \"|javac )(?:1\.)?(\d+)", done.stderr + done.stdout)
     if match is None:
-        raise LabError(f"{tool} does not say its version.")
+        raise LabError(f"{tool} did not print its version.")
     return int(match[1])
 
 
 def main() -> int:
-    """`python -m lab.java`: say in one sentence what is missing, before anything is built."""
+    """`python -m lab.java`: print in one sentence what is missing, before anything is built."""
     try:
         java()
         javac()

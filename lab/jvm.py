@@ -54,9 +54,9 @@ class JsonJvm:
                 line = self._answers.get(timeout=timeout)
             except queue.Empty:
                 tail = self._end()
-                raise LabError(f"{self._main} gave no answer in {timeout:.0f} s to {question}.\n{tail}") from None
+                raise LabError(f"{self._main} did not respond within {timeout:.0f} s to {question}.\n{tail}") from None
             if not line:
-                raise LabError(f"{self._main} ended without an answer to {question}.\n{self._end()}")
+                raise LabError(f"{self._main} exited without a response to {question}.\n{self._end()}")
             return json.loads(line)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """A server in its own JVM that can be started, stopped, killed, paused and restarted.
 
-It has its own directory, which is removed at the end. It ends itself if the process that started it has ended
+It has its own directory, which is removed at the end. It exits if the process that started it has ended
 (lab/java/Lifeline.java). Subclasses define the command, and when the server is ready.
 """
 
@@ -76,7 +76,7 @@ class JavaServer(abc.ABC):
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
-        raise LabError(f"{self.title} with pid {self.pid} has no memory: it has ended.")
+        raise LabError(f"{self.title} with pid {self.pid} uses no memory: it has exited.")
 
     def start(self) -> None:
         """Prepare a new directory if there is none, start, and wait until the server is ready."""
@@ -88,7 +88,7 @@ class JavaServer(abc.ABC):
     def launch(self) -> None:
         """Start without waiting."""
         if self._process is not None:
-            raise LabError(f"{self.title} is running already.")
+            raise LabError(f"{self.title} is already running.")
         atexit.register(self.close)
         try:
             if self._directory is None:
@@ -114,9 +114,9 @@ class JavaServer(abc.ABC):
             while not self._serves():
                 if self._process is None or self._process.poll() is not None:
                     status = "nothing" if self._process is None else self._process.returncode
-                    raise LabError(f"{self.title} ended with {status}.\n{self._log_tail()}")
+                    raise LabError(f"{self.title} exited with {status}.\n{self._log_tail()}")
                 if time.monotonic() - began > self._timeout:
-                    raise LabError(f"{self.title} did not serve in {self._timeout:.0f} s.\n{self._log_tail()}")
+                    raise LabError(f"{self.title} was not ready within {self._timeout:.0f} s.\n{self._log_tail()}")
                 time.sleep(0.05)
         except BaseException:
             self.close()

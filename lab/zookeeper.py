@@ -190,18 +190,18 @@ def expire(address: str, session: int) -> None:
         if not taken:
             raise LabError(f"There is no session 0x{session:x}.")
         was_taken = True
-    raise LabError(f"Session 0x{session:x} does not let itself be taken.")
+    raise LabError(f"Session 0x{session:x} could not be taken over.")
 
 
 def _jars() -> Sequence[Path]:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise LabError("ZooKeeper comes from PySpark's jars, and PySpark is not installed: pip install 'kconf[spark]'.")
+        raise LabError("ZooKeeper needs PySpark's jars, and PySpark is not installed: pip install 'kconf[spark]'.")
     shipped = Path(spec.origin).parent / "jars"
     found = []
     for name in (*_JARS, *_LOG_JARS):
         jars = sorted(shipped.glob(f"{name}-[0-9]*.jar"))
         if not jars:
-            raise LabError(f"PySpark ships no {name} in {shipped}, and ZooKeeper needs it.")
+            raise LabError(f"ZooKeeper needs {name}, which is not among PySpark's jars in {shipped}.")
         found.append(jars[0])
     return found

@@ -90,7 +90,7 @@ func (l *line) talk() error {
 		}
 		n, err := l.conn.Read(l.in[have:])
 		if err != nil {
-			return fmt.Errorf("after %d answers: %w", l.answered, err)
+			return fmt.Errorf("after %d responses: %w", l.answered, err)
 		}
 		have += n
 		now = time.Now()
@@ -104,7 +104,7 @@ func (l *line) take(have int, now time.Time) int {
 	for have-at >= 4 {
 		size := int(binary.BigEndian.Uint32(l.in[at:]))
 		if size > largest {
-			l.fail(fmt.Sprintf("an answer claims to be %d bytes long", size))
+			l.fail(fmt.Sprintf("a response has an invalid length: %d bytes", size))
 			size = 0
 		}
 		if have-at < 4+size {
@@ -148,7 +148,7 @@ func (l *line) put(now time.Time) {
 func (l *line) answer(answer []byte, now time.Time) {
 	card := l.cards[l.answered%uint64(len(l.cards))]
 	if len(answer) < 4 || binary.BigEndian.Uint32(answer) != uint32(l.answered) {
-		l.fail(fmt.Sprintf("answer %d does not carry its correlation id", l.answered))
+		l.fail(fmt.Sprintf("response %d has another correlation ID than its request", l.answered))
 	} else if !card.matches(answer[4:], l.checkSize) {
 		l.fail(card.difference(answer))
 	}
@@ -177,11 +177,11 @@ func (c *card) matches(body []byte, sizeOnly bool) bool {
 }
 
 func (c *card) difference(answer []byte) string {
-	said := fmt.Sprintf("frame %d, answered with %d bytes before, got %d", c.place, c.size, len(answer)-4)
+	said := fmt.Sprintf("frame %d: the first response had %d bytes, this one has %d", c.place, c.size, len(answer)-4)
 	for i := 4; i < min(len(c.first), len(answer)); i++ {
 		if c.first[i] != answer[i] {
 			end := min(i+40, len(c.first), len(answer))
-			return said + fmt.Sprintf(", from byte %d on %q where there was %q", i, answer[i:end], c.first[i:end])
+			return said + fmt.Sprintf("; from byte %d on it has %q instead of %q", i, answer[i:end], c.first[i:end])
 		}
 	}
 	return said

@@ -62,8 +62,8 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "measured time")
 	flag.BoolVar(&o.once, "once", false, "send every frame exactly once, and measure all of it")
 	flag.BoolVar(&o.numbered, "numbered", false, "write a new number over the last four bytes of every request")
-	flag.IntVar(&o.samples, "samples", 16, "how many first answers to give back")
-	check := flag.String("check", "body", "what must be equal to the first answer to a frame: body or size")
+	flag.IntVar(&o.samples, "samples", 16, "number of first responses to return")
+	check := flag.String("check", "body", "what must be equal to the first response to a frame: body or size")
 	threads := flag.Int("threads", 1, "threads that run Go code")
 	flag.Parse()
 	o.checkSize = *check == "size"
@@ -112,7 +112,7 @@ func readFrames(in io.Reader) ([][]byte, error) {
 	var frames [][]byte
 	for len(data) > 0 {
 		if len(data) < 4 || len(data)-4 < int(binary.BigEndian.Uint32(data)) {
-			return nil, errors.New("the last frame on standard input is cut off")
+			return nil, errors.New("the last frame on standard input is truncated")
 		}
 		size := 4 + int(binary.BigEndian.Uint32(data))
 		if size < 12 {

@@ -73,7 +73,7 @@ def said(process: subprocess.Popen[str], until: str) -> str:
 
 def ports(text: str) -> list[tuple[str, int]]:
     """The ports of the servers, from the output of the demo."""
-    return [(host, int(port)) for host, port in re.findall(r"(?:serves at|listening on) (\S+):(\d+)", text)]
+    return [(host, int(port)) for host, port in re.findall(r"listening on (\S+):(\d+)", text)]
 
 
 def is_closed(address: tuple[str, int]) -> bool:
@@ -169,7 +169,7 @@ def test_sigterm_to_make_in_the_middle_of_the_scenario_stops_the_server(tmp_path
 @pytest.mark.full
 def test_sigterm_before_a_server_is_ready_stops_all_that_was_started(tmp_path: Path) -> None:
     with started([*COMMAND, "zookeeper", "--no-tables"], tmp_path) as process:
-        (zookeeper,) = ports(said(process, until="ZooKeeper serves at"))
+        (zookeeper,) = ports(said(process, until="ZooKeeper is listening on"))
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=200)
 
@@ -208,7 +208,7 @@ def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -
         second = demo("zookeeper", tmp_path, "--no-tables")
 
     assert second.returncode == 1
-    assert second.stderr == "Another `make run` has .run/zookeeper open; stop it first.\n"
+    assert second.stderr == "Another `make run` is using .run/zookeeper; stop it first.\n"
 
 
 def test_a_port_in_use_is_reported_with_a_solution(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_port_in_use_is_reported_with_a_solution(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
         f"kconf: cannot listen on 127.0.0.1:{port}: Address already in use; use --listen HOST:0 to pick a free port",
-        "make run LISTEN=127.0.0.1:0 takes a free port",
+        "make run LISTEN=127.0.0.1:0 picks a free port",
     ]
 
 
@@ -227,7 +227,7 @@ def test_a_port_in_use_is_reported_with_a_solution(tmp_path: Path) -> None:
 def test_an_invalid_address_is_reported(listen: str, tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
 
-    sentence = f"LISTEN={listen} is not an address; write HOST:PORT, such as 127.0.0.1:9092\n"
+    sentence = f"LISTEN={listen} is not an address; use HOST:PORT, such as 127.0.0.1:9092\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
 
 

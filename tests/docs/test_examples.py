@@ -50,7 +50,7 @@ def test_asyncio_sends_requests_concurrently_and_uses_compare_and_set(server: Kc
         told = run(sys.executable, "-m", "examples.asyncio_admin", server.bootstrap)
 
         assert "1 topics, 0 entities with quotas" in told
-        assert "who still believes the old revision is refused" in told
+        assert "a change with an outdated revision is refused" in told
 
 
 def test_a_thousand_quotas_are_loaded_by_one_command(server: KconfProcess) -> None:

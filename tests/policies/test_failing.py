@@ -14,7 +14,7 @@ from tests.support.admin import BROKER_LOGGER, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 
 LOUD = ("flush.ms", SET, "8")
-UNABLE = "the policy could not be evaluated"
+UNABLE = "the policy could not be evaluated; see the server's log"
 
 
 @pytest.mark.parametrize("deed", ["RAISE", "EXIT", "OTHER", "NONSENSE"])

@@ -94,7 +94,7 @@ class BaseAdminClient(ABC):
 
     @property
     def required_revision(self) -> int:
-        """The revision that a kconf server must have reached before it answers this client: of its last change.
+        """The revision of this client's last change, which a kconf server must have reached before it answers.
 
         Set it to the value of another client to read the other client's changes on every server.
         """

@@ -38,7 +38,7 @@ def test_a_missing_browser_is_reported_with_the_package_to_install(
 ) -> None:
     assert browser.main() == 1
     assert capsys.readouterr().err == (
-        "The report is tried in a real browser, and there is none: install the package chromium.\n"
+        "The tests need a real browser, and none was found: install the package chromium.\n"
     )
 
 
@@ -54,17 +54,17 @@ def test_a_browser_that_exits_at_once_is_reported(path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", f"{path}:/bin:/usr/bin")
     before = set(os.listdir("/dev/fd"))
 
-    with pytest.raises(LabError, match="The browser ended, with 7"), Browser():
+    with pytest.raises(LabError, match="The browser exited with 7"), Browser():
         pass
     assert set(os.listdir("/dev/fd")) == before
 
 
 def test_an_impossible_step_is_reported_and_the_rest_continues() -> None:
     with Browser() as real:
-        with pytest.raises(LabError, match=r"The browser does not Page\.fly: "):
+        with pytest.raises(LabError, match=r"The browser refused Page\.fly: "):
             real.call("Page.fly")
         tab = real.open("data:text/html,<p>words</p>", width=300)
 
         assert tab.ask("document.querySelector('p').textContent") == "words"
-        with pytest.raises(LabError, match="The page cannot say nothing"):
+        with pytest.raises(LabError, match="The page cannot evaluate nothing"):
             tab.ask("nothing.at.all")

@@ -25,7 +25,7 @@ from kconf.model.resource import Resource
 
 
 class Grant(NamedTuple):
-    """A principal that may do it, and from where.
+    """A principal that may perform the operation, and the host from which it may.
 
     `exceptions` are hosts, or principals with or without a host, for which a DENY decides. `through` are the ACLs that
     allow it.

@@ -150,10 +150,15 @@ def _with_refusals(
 
 
 def _check_expected(snapshot: Snapshot, resource: Resource, expected: int, first: int) -> None:
-    """Compare and set. An expected revision that does not exist yet fails as well: it may stem from before a backup
-    was restored, or from another store, like those before the first one."""
+    """Compare and set.
+
+    An expected revision that is below the first one or does not exist yet fails too: it is from another store, or from
+    before a backup was restored.
+    """
     if 0 < expected < first:
-        raise InvalidUpdateVersion(f"revision {expected} is not of this server, whose revisions begin at {first}")
+        raise InvalidUpdateVersion(
+            f"revision {expected} is from another store: the revisions of this server begin at {first}"
+        )
     last = snapshot.changed.get(resource, 0)
     if last > expected:
         raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after {expected}")
@@ -162,7 +167,7 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int, first
 
 
 def repeated_resources(requests: Sequence[ResourceAlterations]) -> set[Resource]:
-    """KIP-133, as shipped: a resource may occur once in a request, or every occurrence fails. "01" is broker 1."""
+    """KIP-133, as shipped: if a resource occurs more than once, every occurrence fails. "01" is broker 1."""
     if len(requests) == 1:
         return set()
     if len({_canonical(request.resource) for request in in_slices(requests)}) == len(requests):

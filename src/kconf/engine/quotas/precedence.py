@@ -74,7 +74,7 @@ def level(entity: QuotaEntity, user: Name, client_id: Name) -> QuotaSource | Non
 
 
 def who(entity: QuotaEntity) -> tuple[Name, Name]:
-    """The user and the client id that an entity is, "" for what it does not have."""
+    """The user and the client id of an entity, "" for a part that it does not have."""
     parts = dict(entity.parts)
     return parts.get(USER, ""), parts.get(CLIENT_ID, "")
 

@@ -35,7 +35,8 @@ log = getLogger(__name__)
 
 T = TypeVar("T")
 
-NOT_EVALUATED = "the policy could not be evaluated"
+NOT_EVALUATED = "the policy could not be evaluated; see the server's log"
+KEEPS_CHANGING = "the policy could not be evaluated, because {} keeps changing; try again later"
 _MAX_ROUNDS = 20  # rounds, for a resource that keeps changing
 
 Proposal = AlterProposal | TopicProposal | GrowthProposal
@@ -75,7 +76,7 @@ class _KnownVerdicts:
                     raise PolicyViolation(verdict.refusal)
                 return verdict.warnings
         if self.last_round:
-            raise PolicyViolation(f"{NOT_EVALUATED}: {proposal.resource} keeps changing")
+            raise PolicyViolation(KEEPS_CHANGING.format(proposal.resource))
         self.open.append(proposal)
         raise PolicyViolation(NOT_EVALUATED)  # refused for now, so that no other policy and no quota processes it
 

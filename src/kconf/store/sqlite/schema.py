@@ -1,7 +1,7 @@
 """The tables of a SQLite store, and the migrations of older files.
 
-    meta        metadata of the file: schema, cluster_id, epoch (unless it is 1), the kconf that wrote it, folded,
-                eligible.leader.replicas.version if it was chosen
+    meta        metadata of the file: schema, cluster_id, epoch (unless it is 1), the version of kconf that wrote it,
+                folded, eligible.leader.replicas.version if it was chosen
     journal     one row per committed plan: its number and its record, a JSON array that includes the changes
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
     topics      one row per topic: its id and replicas, as in the journal

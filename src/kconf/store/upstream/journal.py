@@ -59,7 +59,7 @@ _TABLES: Final = (
 _MAX_INTENTS: Final = 100_000
 _MAX_TRIMMED: Final = 10_000
 _PAGE: Final = 1000
-_COUNTED: Final = 10**9  # revisions of a gateway that polls, before they look like those of another one
+_COUNTED: Final = 10**9  # revisions that a gateway can count before it reaches the range of another one
 _FIRSTS: Final = 90_000
 
 
@@ -160,7 +160,7 @@ class GatewayJournal:
             raise StoreMismatch(f"{self._path} {_NUMBERED[numbering]}; use a separate file")
 
     def _first_counted(self) -> int:
-        """The first revision that is counted here. Other gateways have different ones, so that theirs are recognized.
+        """The first revision that is counted here. It differs for each gateway, so that their revisions differ.
 
         A file of an earlier release continues at this number. It is below 2^53, which any JSON reader can represent.
         """

@@ -66,7 +66,7 @@ class CommitFairness:
         """The name of the server that has the turn."""
         found = self._session.get(TURN, watch)
         if found is None:
-            raise StoreUnavailable(f"{TURN} has been deleted from ZooKeeper")
+            raise StoreUnavailable(f"the znode {TURN} is missing from ZooKeeper; create it again, without data")
         self._version = found[1].version
         return found[0]
 

@@ -29,7 +29,7 @@ from kconf.model.plan import Plan
 from kconf.model.resource import Resource, Topic
 from kconf.server.policy.loader import load_policies
 from kconf.server.policy.manager import PolicyManager
-from kconf.server.policy.policy_check import NOT_EVALUATED, PolicyCheck
+from kconf.server.policy.policy_check import KEEPS_CHANGING, NOT_EVALUATED, PolicyCheck
 from kconf.service import Planner, Service, State
 from kconf.store.memory import MemoryStore
 
@@ -566,7 +566,7 @@ class Meddler:
 
 
 @pytest.mark.parametrize(
-    ("times", "outcome"), [(1, None), (3, None), (99, refused(f"{NOT_EVALUATED}: topic:orders keeps changing"))]
+    ("times", "outcome"), [(1, None), (3, None), (99, refused(KEEPS_CHANGING.format("topic:orders")))]
 )
 def test_a_policy_result_is_used_only_for_the_same_call(times: int, outcome: ApiError | None) -> None:
     async def scene() -> None:
@@ -623,12 +623,12 @@ def test_the_example_classes_judge() -> None:
     with pytest.raises(PolicyViolation, match="only operators"):
         list(OfficeHours().check_alter(AlterProposal(orders, {"retention.ms": "1"}, {}, {"retention.ms": "2"})))
     assert list(OfficeHours().check_alter(AlterProposal(orders, {"retention.ms": "-1"}, {}, {}))) == [
-        "topic:orders will be kept for ever"
+        "topic:orders: records will be kept forever"
     ]
     teams = TeamNames()
     teams.configure({"team.names": "payments, search"})
     teams.check_create(TopicProposal("payments.in", 3, 1, None, {}))
     with pytest.raises(PolicyViolation, match="teams: payments, search"):
         teams.check_create(TopicProposal("other.in", 3, 1, None, {}))
-    with pytest.raises(PolicyViolation, match="12 at most"):
+    with pytest.raises(PolicyViolation, match="at most 12"):
         teams.check_create(TopicProposal("search.in", None, None, dict.fromkeys(range(13), (1,)), {}))

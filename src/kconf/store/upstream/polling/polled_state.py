@@ -50,7 +50,9 @@ def changes_to(snapshot: Snapshot, reading: Reading, held: KeysInFlight = NOTHIN
 
 
 def _without(held: KeysInFlight, changes: Iterable[Change]) -> list[Change]:
-    """The changes that are not held. A topic that is created, extended or deleted is held with all its configs."""
+    """The changes that are not held back. If the creation, extension or deletion of a topic is held back, so are all
+    changes of its configs.
+    """
     found = list(changes)
     whole = {each.resource for each in found if each.kind is ChangeKind.TOPIC and held.concern(each)}
     return [each for each in found if each.resource not in whole and not held.concern(each)]
