@@ -114,7 +114,7 @@ def comparable(rows: Iterable[Row], names: Sequence[str], *, skewed: set[str]) -
 
 
 @pytest.mark.parametrize(("count", "ids"), one_of((6, FEW), [(40, None)]), ids=["few rules", "all rules"])
-def test_random_journals_break_what_the_policy_itself_finds_broken(
+def test_a_backtest_of_random_journals_finds_what_the_policy_itself_finds(
     spark: SparkSession, tmp_path: Path, rules: Rules, count: int, ids: set[str] | None
 ) -> None:
     if ids is not None:

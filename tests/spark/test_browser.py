@@ -85,7 +85,7 @@ def test_the_page_loads_nothing_else_and_causes_no_console_errors(shown: Tab, re
     assert shown.ask("document.title") == "Kafka configuration report"
 
 
-def test_every_plot_has_a_place_and_bars_in_it(shown: Tab) -> None:
+def test_every_plot_is_visible_and_has_bars_inside_it(shown: Tab) -> None:
     plots = shown.ask(BOXES)
 
     assert len([each for each in plots if "per day" in each["label"]]) == 1
@@ -123,7 +123,7 @@ def test_text_is_large_enough_to_read(shown: Tab) -> None:
     assert min(heights) >= 12
 
 
-def test_a_picture_is_left_of_each(shown: Tab, report: Path, scheme: str) -> None:
+def test_a_screenshot_of_each_page_is_saved(shown: Tab, report: Path, scheme: str) -> None:
     taken = report.with_name(f"{shown.ask('innerWidth')}-{scheme}.png").read_bytes()
 
     assert taken.startswith(b"\x89PNG\r\n")

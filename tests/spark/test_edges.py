@@ -1,5 +1,5 @@
-"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner. And a ledger of
-files that is read in another time zone."""
+"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner. And the list of read
+files in another time zone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_first_matching_line_of_the_owners_file_counts(spark: SparkSession) 
     assert found == {"orders.old": "old", "orders.eu": "shop", "payments": "nobody", "x": "nobody"}
 
 
-def test_a_value_of_a_file_is_known_while_something_is_set_above_it(spark: SparkSession) -> None:
+def test_a_file_value_stays_known_while_a_dynamic_value_overrides_it(spark: SparkSession) -> None:
     def fact(broker: str, value: str, source: str, hour: int, *, gone: bool = False) -> dict[str, Any]:
         named = {"cluster": "c", "kind": "config", "resource_type": "broker", "resource_name": broker}
         told = {"key": "log.segment.bytes", "value": value, "source": source, "sensitive": False, "gone": gone}
@@ -77,7 +77,7 @@ def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("in_tokyo")
 @pytest.mark.parametrize("small", [SMALL, 0], ids=["deltalake", "spark"])
-def test_a_file_of_the_ledger_is_known_in_every_time_zone(spark: SparkSession, tmp_path: Path, small: int) -> None:
+def test_a_file_that_was_read_is_recognized_in_every_time_zone(spark: SparkSession, tmp_path: Path, small: int) -> None:
     lake, file = Lake(str(tmp_path), spark, small=small), files.Listed("/archive/1.jsonl", 7, 1_700_000_000_123)
 
     files.record(lake, "archive", [file], {}, 1)

@@ -186,7 +186,7 @@ def together(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_facto
     return followed(Lake(str(place / "lake"), spark, little=True), place, count, batches)
 
 
-def test_random_followed_clusters(together: Followed) -> None:
+def test_the_lake_has_every_change_of_random_followed_clusters_once(together: Followed) -> None:
     made = together.clusters
     history = [row for each in made for row in together.of(each.cluster.name)]
 
@@ -286,8 +286,8 @@ def author(entry: HistoryEntry) -> tuple[str, str | None]:
 
 
 @pytest.mark.full
-def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_path: Path) -> None:
-    """The other follower's file arrives one run later. In the same run: `test_random_followed_clusters`."""
+def test_a_line_with_an_author_replaces_the_same_line_without_one(lake: Lake, tmp_path: Path) -> None:
+    """The other follower's file arrives one run later. In the same run: `test_the_lake_has_every_change_of_random_followed_clusters_once`."""
     made = case(1)
     known = Follower(made.cluster, [(0, made.cluster.end, False)], names_authors=True)
     plain = Follower(made.cluster, [(0, made.cluster.end, False)])
@@ -309,12 +309,14 @@ def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_pa
     assert lake.read(FILES).where("end_offset IS NOT NULL").count() == 2
 
 
-def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(together: Followed) -> None:
+def test_records_that_a_later_leader_truncated_are_not_in_the_history(together: Followed) -> None:
     assert [(row["value"], row["open"]) for row in together.of("tail")] == [("1", False), ("2", True)]
 
 
 @pytest.mark.full
-def test_a_tail_that_was_cut_off_after_it_was_read_leaves_the_history(lake: Lake, tmp_path: Path) -> None:
+def test_records_that_were_truncated_after_they_were_read_are_removed_from_the_history(
+    lake: Lake, tmp_path: Path
+) -> None:
     write_tail(tmp_path)
     for name in ("first", "second"):
         bronze.read_archive(lake, str(tmp_path / name), silver.next_round(lake), bronze.Read())
@@ -324,14 +326,14 @@ def test_a_tail_that_was_cut_off_after_it_was_read_leaves_the_history(lake: Lake
     assert [(row["value"], row["open"]) for row in history] == [("1", False), ("2", True)]
 
 
-def test_the_metadata_directory_of_a_controller(together: Followed) -> None:
+def test_a_metadata_directory_of_a_controller_becomes_history_with_its_gap(together: Followed) -> None:
     _directory_is_in_the_history(together.directory, together.of("abc"))
     gaps = [row for row in together.findings if row["cluster"] == "abc" and row["kind"] == "gap"]
     assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]
 
 
 @pytest.mark.full
-def test_a_metadata_directory_whose_changes_arrive_in_several_runs(lake: Lake, tmp_path: Path) -> None:
+def test_a_metadata_directory_read_in_several_runs_becomes_the_same_history(lake: Lake, tmp_path: Path) -> None:
     result = read_directory(lake, tmp_path, each_time=True)
 
     _directory_is_in_the_history(result, rows(lake.read(HISTORY).orderBy("epoch", "revision", "line")))
@@ -351,12 +353,12 @@ def _directory_is_in_the_history(result: list[tuple[int, int]], history: list[Ro
     assert not any(row["returned"] for row in history)  # a broker key that is written again does not flap
 
 
-def test_each_change_that_several_gateways_archived_is_there_once_with_its_author(together: Followed) -> None:
+def test_a_change_archived_by_several_gateways_is_stored_once_with_its_author(together: Followed) -> None:
     _gateways_are_true(together.lake, together.gold, together.findings)
 
 
 @pytest.mark.full
-def test_archives_of_gateways_that_arrive_in_two_runs(lake: Lake, tmp_path: Path) -> None:
+def test_a_change_archived_by_several_gateways_is_stored_once_over_two_runs(lake: Lake, tmp_path: Path) -> None:
     gateways.archive_all(tmp_path / "first", tmp_path / "second")
     for each in ("first", "second"):
         bronze.read_archive(lake, str(tmp_path / each), silver.next_round(lake), bronze.Read())

@@ -62,11 +62,11 @@ def history(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factor
     return History(found, rows(intervals(journal_events(journal_of(spark, place, lines)))))
 
 
-def test_random_journals_equal_the_fold(history: History) -> None:
+def test_the_history_of_random_journals_equals_a_plain_replay(history: History) -> None:
     assert comparable(history.made) == comparable(fold(history.lines))
 
 
-def test_intervals_of_a_key_never_overlap_and_leave_no_row_out(history: History) -> None:
+def test_intervals_of_a_key_never_overlap_and_none_is_missing(history: History) -> None:
     by_key: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in history.made:
         by_key.setdefault(tuple(row[each] for each in ("cluster", "resource_type", "resource_name", "key")), []).append(
@@ -80,7 +80,7 @@ def test_intervals_of_a_key_never_overlap_and_leave_no_row_out(history: History)
     assert len(history.made) == sum(line["after"] is not None for line in history.lines)
 
 
-def test_as_of_equals_a_replay_up_to_that_time(history: History) -> None:
+def test_the_state_at_a_time_equals_a_replay_up_to_it(history: History) -> None:
     steady = {each.cluster for each in history.journals if not each.skewed}
     lines = [line for line in history.lines if line["cluster"] in steady]
     made = [row for row in history.made if row["cluster"] in steady]
@@ -92,7 +92,7 @@ def test_as_of_equals_a_replay_up_to_that_time(history: History) -> None:
 
 
 @pytest.mark.parametrize(("batches", "little"), one_of((2, False), [(3, True), (3, False)]))
-def test_any_split_into_batches_equals_the_fold_and_the_rebuild(
+def test_history_built_in_any_batches_equals_a_plain_replay_and_a_rebuild(
     spark: SparkSession, tmp_path: Path, batches: int, little: bool
 ) -> None:
     """Files arrive late, twice and out of order."""

@@ -54,7 +54,7 @@ def texts(given: Iterable[Line]) -> list[str]:
     return [each if isinstance(each, str) else json.dumps(each) for each in given]
 
 
-def test_lines_are_counted_as_by_spark(spark: SparkSession) -> None:
+def test_counts_of_lines_in_memory_equal_those_of_spark(spark: SparkSession) -> None:
     made = [line for each in journals(3, 20) for line in each.lines]
     named = {**made[0], **LOG, "revision": 1}
     bare = {**made[0], **LOG, "revision": 2, "principal": "", "reason": None}
@@ -73,7 +73,7 @@ def test_lines_are_counted_as_by_spark(spark: SparkSession) -> None:
         assert counted | {"cluster": cluster} == row | bounds
 
 
-def test_new_lines_are_summarized_as_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_summaries_of_new_lines_in_memory_equal_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), spark)
     followed: dict[str, Line] = {
         "c000": {"origin": "log"},
@@ -93,7 +93,7 @@ def test_new_lines_are_summarized_as_by_spark(spark: SparkSession, tmp_path: Pat
         assert len(summaries) == clusters
 
 
-def test_a_part_has_the_same_rows_in_memory(spark: SparkSession) -> None:
+def test_a_part_selects_the_same_rows_in_memory_and_in_spark(spark: SparkSession) -> None:
     schema = pa.schema([(name, pa.string()) for name in RESOURCE])
     values = [
         {"cluster": cluster, "resource_type": kind, "resource_name": name}
@@ -110,7 +110,7 @@ def test_a_part_has_the_same_rows_in_memory(spark: SparkSession) -> None:
         assert shown(spark.createDataFrame(in_memory)) == shown(by_spark)
 
 
-def test_counts_of_activity_are_added_as_by_spark(spark: SparkSession) -> None:
+def test_activity_counts_added_in_memory_equal_those_of_spark(spark: SparkSession) -> None:
     days = [{"first": f"2026-11-0{day}T00:00:00Z", "last": f"2026-11-0{day}T12:00:00Z"} for day in (1, 2)]
     same: Line = {"cluster": "c", "kind": "changes", "day": "2026-11-01", "principal": "User:a", "origin": "kconf"}
     given = [
@@ -133,7 +133,7 @@ def test_counts_of_activity_are_added_as_by_spark(spark: SparkSession) -> None:
     ("numbers", "count"),
     [([(1, 1), (1, 2), (2, 1)], 1), ([(1, 2)], 1), ([(1, 1), (1, 3)], 1), ([(1, 1), (1, 2)], 2), ([], 1)],
 )
-def test_a_count_in_memory_shows_that_no_line_is_missing(
+def test_counts_in_memory_find_the_same_missing_lines_as_spark(
     spark: SparkSession, numbers: list[tuple[int, int]], count: int
 ) -> None:
     place = {"cluster": "c", "time": "2026-11-01T00:00:00Z", "origin": "kconf", "line": 0, "lines": count}

@@ -125,7 +125,7 @@ def look(minute: int, threads: str, retention: str) -> tuple[int, list[dict[str,
 
 
 @pytest.mark.full
-def test_random_batches_leave_what_computing_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
+def test_tables_after_random_batches_equal_a_full_computation(spark: SparkSession, tmp_path: Path) -> None:
     world, random = World(spark, tmp_path), Random(3)
     everything = [line for each in journals(6, 30, seed=3, values=VALUES) for line in each.lines]
     jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(6))
@@ -171,9 +171,7 @@ def test_random_batches_leave_what_computing_everything_gives(spark: SparkSessio
 
 
 @pytest.mark.full
-def test_tables_have_the_same_rows_whether_spark_or_deltalake_reads_and_writes_them(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_spark_and_deltalake_write_tables_with_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     """The second run gets late changes of one topic and a cluster of its own: rows are updated, added and removed."""
     made = Journal("one", Random(1), time=START)
     first = [*made.create("t1", **{"retention.ms": "100"}), *made.create("t2", **{"retention.ms": "100"})]
@@ -198,7 +196,7 @@ def test_tables_have_the_same_rows_whether_spark_or_deltalake_reads_and_writes_t
     assert by_spark == by_deltalake
 
 
-def test_only_what_changed_is_computed_again_also_after_a_run_that_died_between_tables(
+def test_only_affected_rows_are_computed_again_even_after_a_killed_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_FILTERED", "_LITERAL"):  # two names are joined, and not part of the text of a query

@@ -92,7 +92,7 @@ def without_values(line: str) -> str:
     return re.sub(r'"(before|after)": "(\\.|[^"\\])*"?', r'"\1": "[hidden]"', line)
 
 
-def test_texts_mean_in_spark_what_they_mean_to_kafka(spark: SparkSession) -> None:
+def test_values_are_normalized_in_spark_as_by_kafka(spark: SparkSession) -> None:
     """Every key with every text, compared with the output of describe."""
     texts = [
         "",

@@ -31,7 +31,7 @@ PATTERNS = [
 WHOLE = ["pay|v1", r"(\w+\.?)*", "(a|aa)+", "é.*", "", ".*a.*b.*"]
 
 
-def test_a_column_matches_what_the_policy_matches(spark: SparkSession) -> None:
+def test_a_pattern_matches_the_same_names_in_a_column_and_in_a_policy(spark: SparkSession) -> None:
     rows = local(spark, [{"name": each} for each in [*NAMES, None]], "name string")
     name = F.col("name")
     columns = [matches_pattern(name, NamePattern(each)).alias(each) for each in PATTERNS]

@@ -175,7 +175,7 @@ def test_look_ups_of_a_later_version_read_a_lake_that_is_not_migrated_yet(world:
     assert [each["value"] for each in json.loads(done.stdout)["items"] if each["key"] == "retention.ms"] == ["1000"]
 
 
-def test_look_ups_name_columns_that_are_not_there_yet(world: World) -> None:
+def test_look_ups_of_columns_that_do_not_exist_yet_return_null(world: World) -> None:
     later = with_columns(HISTORY, *HISTORY.columns, Column("added_later", "string", "the address of the client"))
 
     found = LakeTables(world.lake.uri).rows(
@@ -207,7 +207,7 @@ def test_every_table_of_an_older_lake_gets_its_new_columns(world: World) -> None
 
 
 @pytest.mark.full
-def test_upkeep_of_an_older_lake_does_not_need_a_migration(world: World) -> None:
+def test_an_older_lake_can_be_compacted_without_a_migration(world: World) -> None:
     world.define(RUNS, *(each for each in RUNS.columns if each.name != "facts"))
 
     runner.compact(world.lake, lambda _: None)
@@ -234,7 +234,7 @@ def test_a_column_of_another_type_is_refused_until_a_rebuild(world: World) -> No
     assert world.run().number is None
 
 
-def test_tables_that_spark_writes_are_as_they_are_defined(world: World) -> None:
+def test_tables_that_spark_writes_have_the_defined_columns_and_types(world: World) -> None:
     """Types must match exactly, otherwise every run would find a difference."""
     found = {table: world.lake.difference(table) for table in TABLES.values()}
 

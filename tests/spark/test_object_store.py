@@ -110,7 +110,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield Store(tmp_path, environment)
 
 
-def test_a_lake_and_an_archive_on_s3(store: Store) -> None:
+def test_an_archive_on_s3_is_read_into_a_lake_on_s3(store: Store) -> None:
     journal = Journal("c1", Random(7))
     store.put("c1/one [1] %41.jsonl", journal, 30)
 
@@ -125,7 +125,7 @@ def test_a_lake_and_an_archive_on_s3(store: Store) -> None:
 
 
 @pytest.mark.full
-def test_runs_on_s3_are_kept_apart_and_incremental(store: Store) -> None:
+def test_runs_on_s3_exclude_each_other_and_are_incremental(store: Store) -> None:
     journal = Journal("c1", Random(7))
     store.put("c1/one.jsonl", journal, 30)
     both = [store.start("run", "--archive", ARCHIVE) for _ in range(2)]

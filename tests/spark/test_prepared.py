@@ -157,7 +157,7 @@ def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_fil
 
 
 @pytest.mark.full
-def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
+def test_preparing_again_keeps_the_class_archive(cache: Path) -> None:
     file = archive(cache)
     made = file.stat()
 

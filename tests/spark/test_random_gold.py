@@ -64,7 +64,7 @@ class RandomWorld(World):
 
 @pytest.mark.full
 @pytest.mark.parametrize(("size", "seed", "rules"), MATRIX)
-def test_random_batches_leave_what_a_rebuild_gives(
+def test_tables_after_random_batches_equal_a_rebuild(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: Size, seed: str, rules: str
 ) -> None:
     """A smaller one with fixed changes: tests/spark/test_incremental_gold.py."""

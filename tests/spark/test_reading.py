@@ -51,7 +51,7 @@ def items(place: Path, *words: str, status: int = 0) -> list[dict[str, Any]]:
 # -- the reader ------------------------------------------------------------------------------------------------------
 
 
-def test_history_is_in_order_and_in_its_span(tables: LakeTables) -> None:
+def test_history_is_ordered_and_limited_to_its_time_span(tables: LakeTables) -> None:
     about = LookupFilter([ONE], [ORDERS], "retention.ms")
 
     assert [row["value"] for row in tables.history(about)] == ["60000", "120000", "180000"]
@@ -65,7 +65,7 @@ def test_history_is_in_order_and_in_its_span(tables: LakeTables) -> None:
 @pytest.mark.parametrize(
     ("hours", "value"), [(0.5, None), (1, "60000"), (1.99, "60000"), (2, "120000"), (5, "180000"), (99, "180000")]
 )
-def test_state_at_a_time_is_what_held_then(tables: LakeTables, hours: float, value: str | None) -> None:
+def test_the_state_at_a_time_has_the_value_of_that_time(tables: LakeTables, hours: float, value: str | None) -> None:
     found = tables.state(LookupFilter([ONE], [ORDERS], "retention.ms"), at(hours))
 
     assert [row["value"] for row in found] == ([] if value is None else [value])
@@ -122,14 +122,14 @@ def test_history_shows_principal_and_reason(place: Path) -> None:
     assert "partitions=3 replicas=2" in table[1]
 
 
-def test_changes_between_two_times(place: Path) -> None:
+def test_history_between_two_times_shows_the_value_of_that_interval(place: Path) -> None:
     words = ("history", "topic:orders", "--key", "retention.ms", "--cluster", ONE)
     found = items(place, *words, "--between", "2026-11-01T03:00", "2026-11-01T04:00")
 
     assert [each["value"] for each in found] == ["120000"]
 
 
-def test_as_of_and_blame(place: Path) -> None:
+def test_as_of_shows_values_at_a_time_and_blame_their_authors(place: Path) -> None:
     before = items(place, "as-of", "2026-11-01T01:30Z", "topic:orders", "--cluster", ONE)
     now = items(place, "blame", "topic:ord*", "--cluster", ONE)
 

@@ -68,7 +68,7 @@ def test_the_page_is_well_formed_for_browsers_and_for_xml(page: str) -> None:
     assert tree(page).tag == "html"
 
 
-def test_nothing_is_loaded_and_nothing_runs(page: str) -> None:
+def test_the_page_loads_nothing_and_has_no_script(page: str) -> None:
     parser = Strict()
     parser.feed(page)
 
@@ -82,7 +82,7 @@ def test_nothing_is_loaded_and_nothing_runs(page: str) -> None:
     assert "@import" not in page
 
 
-def test_it_supports_light_and_dark_mode(page: str) -> None:
+def test_the_page_supports_light_and_dark_mode(page: str) -> None:
     style = tree(page).findtext("./head/style") or ""
     light, dark = style.split("@media (prefers-color-scheme: dark)")
     names = set(re.findall(r"(--\w+):", light))
@@ -111,7 +111,7 @@ def test_the_figures_are_those_of_the_tables(page: str) -> None:
     assert "User:eve: 9 refusals" in titles
 
 
-def test_bars_are_as_long_as_their_figures_and_inside_the_plot(page: str) -> None:
+def test_bars_are_proportional_to_their_values_and_inside_the_plot(page: str) -> None:
     for plot in tree(page).iter(f"{SVG}svg"):
         _, _, width, height = map(float, plot.attrib["viewBox"].split())
         for bar in plot.iter(f"{SVG}rect"):
@@ -146,7 +146,7 @@ def test_an_empty_lake_has_a_report_too(spark: SparkSession, tmp_path: Path) -> 
     assert empty in [each.text for each in root.iter("p")]
 
 
-def test_it_can_go_to_stdout(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_report_can_be_written_to_stdout(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), spark)
     put(lake, HISTORY, INTERVALS[:1])
     finish(lake, [HISTORY])

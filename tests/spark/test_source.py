@@ -105,7 +105,7 @@ def test_a_snapshot_has_every_kind_of_fact(read: list[dict[str, Any]], cluster: 
     assert len({(each["started"], each["taken"]) for each in read}) == 1
 
 
-def test_topics_have_their_shape_and_what_they_set(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
+def test_topics_have_partitions_replication_and_overrides(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
     with SyncAdminClient(cluster.address("PLAINTEXT")) as admin:
         listed = admin.list_topics()
     shapes = {each["name"]: (each["partitions"], each["replication"]) for each in read if each["kind"] == "topic"}
@@ -122,7 +122,9 @@ def test_topics_have_their_shape_and_what_they_set(read: list[dict[str, Any]], c
     }
 
 
-def test_brokers_have_every_key_and_the_default_what_it_sets(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
+def test_brokers_have_every_key_and_the_cluster_default_its_overrides(
+    read: list[dict[str, Any]], cluster: KconfProcess
+) -> None:
     with SyncAdminClient(cluster.address("PLAINTEXT")) as admin:
         described = admin.describe_configs([Resource.broker(1), Resource.brokers()])
         expected = {
@@ -139,7 +141,7 @@ def test_brokers_have_every_key_and_the_default_what_it_sets(read: list[dict[str
     assert {(value, hidden) for _, key, value, hidden, _ in told if key == SECRET} == {(None, True)}
 
 
-def test_everything_else_is_copied_too(read: list[dict[str, Any]]) -> None:
+def test_quotas_credentials_acls_and_other_resources_are_read(read: list[dict[str, Any]]) -> None:
     by_kind = {kind: [each for each in read if each["kind"] == kind] for kind in ("quota", "scram", "acl")}
     quotas = {(tuple(sorted(each["entity"])), each["key"], each["value"]) for each in by_kind["quota"]}
     assert quotas == {
@@ -154,7 +156,7 @@ def test_everything_else_is_copied_too(read: list[dict[str, Any]]) -> None:
     assert others == {"topic", "broker", "group", "client-metrics"}
 
 
-def test_topics_are_shared_out_and_each_broker_has_a_part(cluster: KconfProcess) -> None:
+def test_topics_are_divided_into_partitions_and_each_broker_has_its_own(cluster: KconfProcess) -> None:
     parts = SnapshotReader(SourceOptions(cluster.address("PLAINTEXT")), 4, None).partitions()
 
     assert all(isinstance(each, ClusterPartition) for each in parts)
@@ -269,7 +271,7 @@ def test_errors_are_one_sentence(spark: SparkSession, options: Mapping[str, str]
     assert PASSWORD not in told
 
 
-def test_a_wrong_password_is_an_outage_and_not_a_refusal(
+def test_a_wrong_password_fails_the_job_without_showing_it(
     spark: SparkSession, cluster: KconfProcess, tmp_path: Path
 ) -> None:
     file = properties_file(tmp_path, cluster)

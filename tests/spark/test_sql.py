@@ -50,6 +50,6 @@ def test_registered_tables_and_views_show_the_rows_of_the_lake(
             spark.sql(f"DROP DATABASE IF EXISTS {database} CASCADE")
 
 
-def test_a_database_has_a_plain_name(filled: Path) -> None:
+def test_a_database_name_with_special_characters_is_refused(filled: Path) -> None:
     with pytest.raises(ConfigurationError, match="consists of letters, digits and _"):
         list(statements(LakeTables(str(filled)), "x`; DROP", views=False))

@@ -101,7 +101,7 @@ def test_every_change_arrives_once_in_delta_across_a_crash_and_restarts(
     assert PASSWORD.encode() not in plan.encode() + written
 
 
-def test_the_example_of_the_page_joins_changes_with_a_file(
+def test_the_example_in_the_docs_joins_changes_with_a_file(
     spark: SparkSession, cluster: KconfProcess, properties: Path, tmp_path: Path
 ) -> None:
     (code,) = [each.text for each in read_page(ROOT / "docs/how-to/stream-changes.md").blocks if "join(" in each.text]

@@ -132,7 +132,7 @@ def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
             yield World(lake, admin, inputs, server.bootstrap, directory)
 
 
-def test_effective_config_is_what_the_server_describes(world: World) -> None:
+def test_effective_config_equals_what_the_server_describes(world: World) -> None:
     told = {
         (row["resource_type"], row["resource_name"], row["key"]): row["value"] for row in world.rows("effective_config")
     }
@@ -147,7 +147,7 @@ def test_effective_config_is_what_the_server_describes(world: World) -> None:
     assert {key[1] for key in told if key[0] == "topic"} == set(names)
 
 
-def test_the_ladder_names_every_level_and_the_winner(world: World) -> None:
+def test_the_ladder_has_every_level_in_order_of_precedence(world: World) -> None:
     (row,) = world.rows("effective_config", "resource_name = 'payments' AND key = 'segment.bytes'")
 
     assert row["source"] == "DYNAMIC_TOPIC_CONFIG"
@@ -337,7 +337,7 @@ def test_planted_secrets_are_in_no_file(world: World) -> None:
     assert_nowhere(world.directory / "lake", [SECRET])
 
 
-def test_the_run_row_names_the_version_of_every_table(world: World) -> None:
+def test_the_row_of_a_run_has_the_version_of_every_table(world: World) -> None:
     (row,) = world.rows("runs")
 
     assert row["versions"] == {name: world.lake.version(TABLES[name]) for name in row["versions"]}

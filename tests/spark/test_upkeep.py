@@ -226,7 +226,7 @@ def kconf(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.full
-def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_rehearsal_of_a_run_writes_rows_to_almost_every_table(spark: SparkSession, tmp_path: Path) -> None:
     """Otherwise classes that real runs load would be missing from the class archive."""
     warmup.rehearse(tmp_path, spark, lambda _: None)
 

@@ -78,7 +78,7 @@ def rows(table: DataFrame) -> list[str]:
 
 
 @pytest.mark.full
-def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
+def test_violations_after_random_batches_equal_a_full_evaluation(spark: SparkSession, tmp_path: Path) -> None:
     """Late and unordered input, snapshots of a changing file, a run that died before the violations, other rules."""
     world, random = World(spark, tmp_path), Random(5)
     everything = [line for each in journals(14, 30, seed=5, values=VALUES) for line in each.lines]

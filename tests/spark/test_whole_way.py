@@ -148,7 +148,7 @@ def test_the_tables_contain_the_changes(way: Way) -> None:
     assert {each["key"]: each["value"] for each in blame} == {KEYSTORE: "(sensitive)", "my.own.token": "(sensitive)"}
 
 
-def test_the_report_shows_it_too(way: Way) -> None:
+def test_the_report_shows_the_changes(way: Way) -> None:
     page = (way.place / "report.html").read_text()
 
     assert "User:ANONYMOUS" in page
@@ -160,7 +160,7 @@ def test_no_file_has_a_secret(way: Way, what: str) -> None:
     assert_nowhere(way.place / what, SECRETS)
 
 
-def test_what_had_the_secrets_was_read(way: Way) -> None:
+def test_the_inputs_with_secrets_were_read(way: Way) -> None:
     """Otherwise their absence would prove nothing."""
     tables = LakeTables(str(way.place / "lake"))
 

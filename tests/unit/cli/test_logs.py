@@ -35,7 +35,7 @@ def test_an_event_is_one_line_of_pairs(written: io.StringIO) -> None:
     assert line.endswith(r'Z level=WARN logger=kconf.x message="he said \"no\"\r\nlevel=INFO \\ \x0b\x85\x2028"')
 
 
-def test_an_exception_is_shown_by_its_kind_and_places(written: io.StringIO) -> None:
+def test_an_exception_is_logged_with_its_type_and_location(written: io.StringIO) -> None:
     def fails() -> None:
         int(SECRET)
 

@@ -83,7 +83,7 @@ def test_changes_have_principal_key_and_reason(admin: Any, topic: str) -> None:
     assert abs(revision.time / 1000 - time.time()) < 60
 
 
-def test_pages_are_as_long_as_they_are_wanted(admin: Any, topic: str) -> None:
+def test_a_page_has_at_most_the_requested_number_of_revisions(admin: Any, topic: str) -> None:
     current = admin.list_changes(-1).current
     for value in range(5, 10):
         put(admin, topic, value)
@@ -95,7 +95,7 @@ def test_pages_are_as_long_as_they_are_wanted(admin: Any, topic: str) -> None:
     assert admin.list_changes(current, about=[ResourceType.GROUP]).revisions == ()
 
 
-def test_a_wait_for_nothing_ends(kind: str, own_server: KconfProcess) -> None:
+def test_a_wait_without_changes_ends_with_an_empty_page(kind: str, own_server: KconfProcess) -> None:
     with driver(kind, own_server.bootstrap, request_timeout=1.0) as admin:
         began = time.monotonic()
         page = admin.list_changes(0, wait=60)  # the client requests less, so that its own time limit does not end first
@@ -117,7 +117,7 @@ def test_a_waiting_call_does_not_block_others_on_its_connection(own_server: Kcon
     asyncio.run(scenario())
 
 
-def test_a_watch_starts_now_and_prints_new_changes(kind: str, server: KconfProcess, admin: Any, topic: str) -> None:
+def test_a_watch_returns_changes_made_after_it_started(kind: str, server: KconfProcess, admin: Any, topic: str) -> None:
     put(admin, topic, 5)
     watch = entered(admin, admin.watch_changes(about=[Resource.topic(topic)]))
     put(admin, topic, 6)
@@ -158,7 +158,7 @@ def test_a_watch_outlives_its_server(kind: str, own_server: KconfProcess) -> Non
     assert [each.changes[0].after for each in found[1:]] == [str(value) for value in range(1000, 1060)]
 
 
-def test_a_watch_may_be_broken_off(own_server: KconfProcess) -> None:
+def test_a_watch_continues_after_a_cancelled_call(own_server: KconfProcess) -> None:
     async def scenario() -> None:
         async with AdminClient(own_server.bootstrap) as admin, admin.watch_changes() as watch:
             with pytest.raises(TimeoutError):
@@ -171,7 +171,7 @@ def test_a_watch_may_be_broken_off(own_server: KconfProcess) -> None:
     asyncio.run(scenario())
 
 
-def test_a_journal_that_begins_later_is_named(kind: str, own_server: KconfProcess) -> None:
+def test_reading_trimmed_revisions_is_an_error_with_the_oldest_one(kind: str, own_server: KconfProcess) -> None:
     with driver(kind, own_server.bootstrap) as admin:
         admin.create_topics([NewTopic("t", 1, 1)]).raise_for_failures()
         for value in range(5, 15):
@@ -218,7 +218,7 @@ def test_the_past_is_described_by_revision_and_by_time(admin: Any, topic: str) -
         admin.describe_configs_at([orders], revision=10**9)
 
 
-def test_the_past_needs_one_moment(admin: Any) -> None:
+def test_describing_the_past_needs_either_a_revision_or_a_time_with_a_zone(admin: Any) -> None:
     for when in ({}, {"revision": 1, "time": 1}, {"time": datetime(2026, 1, 1)}):  # noqa: DTZ001 – that is the point
         with pytest.raises(InvalidRequest):
             admin.describe_configs_at([Resource.topic("t")], **when)

@@ -128,7 +128,7 @@ def test_one_describe_is_two_requests_on_one_connection(kind: str, broker: FakeB
     assert (broker.asked, broker.connections) == ([("DescribeConfigs", BY_NAME["DescribeConfigs"].max)], 1)
 
 
-def test_a_broker_of_kafka_2_0(kind: str) -> None:
+def test_a_broker_of_kafka_2_0_is_supported_as_far_as_it_can_be(kind: str) -> None:
     with FakeBroker(KAFKA_20) as old, driver(kind, old.address) as admin:
         assert retention(admin) == "5"
         assert admin.describe_cluster().cluster_id == "fake"
@@ -142,7 +142,7 @@ def test_a_broker_of_kafka_2_0(kind: str) -> None:
 
 
 @pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
-def test_a_topic_that_an_old_broker_created_has_no_details(kind: str, read: str) -> None:
+def test_details_of_a_topic_that_an_old_broker_created_are_unsupported(kind: str, read: str) -> None:
     """KIP-525: before CreateTopics v5 the getters raise UnsupportedVersion; "old" is not "forbidden"."""
     with FakeBroker(KAFKA_43 | {19: (0, 4)}) as old, driver(kind, old.address) as admin:
         old.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
@@ -154,7 +154,7 @@ def test_a_topic_that_an_old_broker_created_has_no_details(kind: str, read: str)
 
 
 @pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
-def test_a_topic_that_may_not_be_described_has_no_details(kind: str, broker: FakeBroker, read: str) -> None:
+def test_details_of_a_topic_that_may_not_be_described_raise_its_error(kind: str, broker: FakeBroker, read: str) -> None:
     refused = CreatableTopicResult("t", topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [refused])
     with driver(kind, broker.address) as admin:
@@ -164,7 +164,7 @@ def test_a_topic_that_may_not_be_described_has_no_details(kind: str, broker: Fak
             getattr(created, read)
 
 
-def test_keys_may_be_the_same_for_all_resources(kind: str, broker: FakeBroker) -> None:
+def test_keys_can_be_requested_for_all_resources_or_for_each(kind: str, broker: FakeBroker) -> None:
     other = Resource.topic("other")
     with driver(kind, broker.address) as admin:
         admin.describe_configs([ORDERS, other], keys=["retention.ms", "segment.ms"])
@@ -205,7 +205,7 @@ def test_units_become_plain_numbers(kind: str, broker: FakeBroker) -> None:
     assert {each.name: each.value for each in created.topics[0].configs} == sent
 
 
-def test_a_resource_of_a_type_that_the_client_does_not_know(kind: str, broker: FakeBroker) -> None:
+def test_a_resource_of_an_unknown_type_is_listed_as_unknown(kind: str, broker: FakeBroker) -> None:
     """KIP-133: ConfigResource.Type has an UNKNOWN element for types of newer brokers."""
     listed = ListConfigResourcesResponse(
         0, 0, [ListedConfigResource("new", 77), ListedConfigResource("orders", ORDERS.type)]
@@ -215,7 +215,7 @@ def test_a_resource_of_a_type_that_the_client_does_not_know(kind: str, broker: F
         assert admin.list_config_resources() == [Resource(ResourceType.UNKNOWN, "new"), ORDERS]
 
 
-def test_a_broker_of_the_future(kind: str) -> None:
+def test_a_broker_with_newer_versions_is_supported(kind: str) -> None:
     versions = {key: (low, high + 7) for key, (low, high) in KAFKA_43.items()} | {12345: (0, 3)}
     with FakeBroker(versions) as new, driver(kind, new.address) as admin:
         assert retention(admin) == "5"
@@ -231,7 +231,7 @@ def test_unknown_tags_are_skipped(kind: str, broker: FakeBroker) -> None:
         assert retention(admin) == "5"
 
 
-def test_the_controller_moves(kind: str) -> None:
+def test_a_request_is_sent_again_to_a_new_controller(kind: str) -> None:
     with FakeBroker() as one, FakeBroker(node_id=2) as two, driver(kind, one.address) as admin:
         one.brokers = two.brokers = [one, two]
 
@@ -248,7 +248,7 @@ def test_the_controller_moves(kind: str) -> None:
         assert [name for name, _ in two.asked] == ["CreateTopics"]
 
 
-def test_brokers_are_queried_concurrently(kind: str) -> None:
+def test_requests_are_spread_over_all_brokers(kind: str) -> None:
     with FakeBroker() as one, FakeBroker(node_id=2) as two, driver(kind, one.address, batch=10) as admin:
         one.brokers = two.brokers = [one, two]
         one.delay = two.delay = 0.02
@@ -268,7 +268,7 @@ def test_a_broken_connection_is_replaced(kind: str, broker: FakeBroker) -> None:
     assert broker.connections == 2
 
 
-def test_a_closed_idle_connection_is_replaced_even_for_requests_that_must_not_be_repeated(
+def test_a_request_that_must_not_be_repeated_is_sent_after_an_idle_connection_was_closed(
     kind: str, broker: FakeBroker
 ) -> None:
     broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
@@ -296,7 +296,7 @@ def test_silence_ends_with_the_request_timeout_and_another_try(kind: str, broker
     assert broker.connections >= 2
 
 
-def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -> None:
+def test_a_call_without_any_response_ends_at_the_deadline(kind: str, broker: FakeBroker) -> None:
     broker.handlers["DescribeConfigs"] = lambda asked, version: SILENCE
     with driver(kind, broker.address, request_timeout=1.0) as admin:
         with pytest.raises(RequestTimedOut, match="DescribeConfigs"):
@@ -348,7 +348,7 @@ def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeB
     assert [name for name, _ in broker.asked].count("DescribeConfigs") == 2
 
 
-def test_a_slow_broker_is_not_unresponsive(kind: str, broker: FakeBroker) -> None:
+def test_a_slow_broker_does_not_count_as_unresponsive(kind: str, broker: FakeBroker) -> None:
     """Each response arrives in time, although all together take longer."""
     broker.delay = 0.4
     resources = [Resource.topic(f"t{number}") for number in range(6)]
@@ -374,7 +374,7 @@ def test_a_throttled_connection_is_not_closed_as_idle(kind: str, broker: FakeBro
     assert broker.connections == 1
 
 
-def test_a_port_without_a_listener(kind: str) -> None:
+def test_a_refused_connection_is_reported_with_its_address(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with (
@@ -447,7 +447,7 @@ def test_an_invalid_response_fails_the_call_and_closes_the_connection(kind: str,
     assert broker.connections == 2
 
 
-def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
+def test_tags_of_kconf_are_sent_only_to_kconf(kind: str) -> None:
     def altered(asked: Any, version: int) -> AlterConfigsResponse:
         return AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, 2, "orders")])
 
@@ -465,7 +465,7 @@ def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
         assert (sent.reason, sent.resources[0].expected_revision) == ("because", 3)
 
 
-def test_the_reason_of_a_new_topic_is_sent_to_kconf_alone(kind: str) -> None:
+def test_the_reason_of_a_new_topic_is_sent_only_to_kconf(kind: str) -> None:
     def created(asked: Any, version: int) -> CreateTopicsResponse:
         return CreateTopicsResponse(0, [CreatableTopicResult("orders")])
 
@@ -495,7 +495,7 @@ def test_a_closed_client_opens_again(kind: str, broker: FakeBroker) -> None:
         assert retention(admin) == "5"
 
 
-def test_the_requests_of_a_starting_client(kind: str) -> None:
+def test_invalid_settings_are_refused_when_a_client_is_created(kind: str) -> None:
     for wrong in ((), "nonsense", "host:0", "host:99999"):
         with pytest.raises(ConfigurationError), driver(kind, wrong):
             pass
@@ -572,7 +572,7 @@ def test_an_exception_of_a_token_callable_reaches_the_caller(kind: str, broker: 
         admin.describe_configs(resources)
 
 
-def test_uvloop_serves_as_well(broker: FakeBroker) -> None:
+def test_the_async_client_works_on_uvloop(broker: FakeBroker) -> None:
     uvloop: Any = import_module("uvloop")
 
     async def run() -> None:
@@ -608,7 +608,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_threads_take_turns(broker: FakeBroker) -> None:
+def test_threads_share_one_connection(broker: FakeBroker) -> None:
     found: list[str | None] = []
     with SyncAdminClient(broker.address) as admin:
         threads = [threading.Thread(target=lambda: found.append(retention(admin))) for _ in range(8)]

@@ -109,7 +109,7 @@ def test_a_token_that_does_not_arrive_is_given_up_at_the_deadline(kind: str) -> 
             describe(kind, broker.address, sasl=OAuthBearer(token))
 
 
-def test_the_limit_of_connecting_is_shared_by_all_addresses_of_a_name(
+def test_all_addresses_of_a_host_name_share_the_connect_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Otherwise each address of a host name would get the whole time again."""
@@ -132,7 +132,7 @@ def test_the_limit_of_connecting_is_shared_by_all_addresses_of_a_name(
     assert first > second > third
 
 
-def test_waiting_for_the_calls_of_other_threads_counts() -> None:
+def test_waiting_for_calls_of_other_threads_counts_towards_the_deadline() -> None:
     with DrippingBroker("DescribeConfigs") as broker, SyncAdminClient(broker.address) as admin:
         other = threading.Thread(target=_gives_up, args=(admin,))
         other.start()

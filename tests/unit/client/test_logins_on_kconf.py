@@ -54,7 +54,9 @@ LOGINS: dict[str, Callable[[str], Sasl]] = {
 
 
 @pytest.mark.parametrize("mechanism", LOGINS)
-def test_a_login_over_tls(secured: Secured, kind: str, mechanism: str) -> None:
+def test_every_mechanism_logs_in_over_tls_only_with_the_right_password(
+    secured: Secured, kind: str, mechanism: str
+) -> None:
     tls = Tls(str(secured.certificates.ca))
     with driver(kind, secured.sasl, tls=tls, sasl=LOGINS[mechanism]("")) as admin:
         assert admin.describe_cluster().nodes
@@ -66,7 +68,7 @@ def test_a_login_over_tls(secured: Secured, kind: str, mechanism: str) -> None:
     assert "wr0ng" not in str(raised.value)
 
 
-def test_an_untrusted_certificate(secured: Secured, kind: str) -> None:
+def test_an_untrusted_certificate_is_refused(secured: Secured, kind: str) -> None:
     with (
         driver(kind, secured.sasl, tls=Tls(), sasl=LOGINS["PLAIN"]("")) as admin,
         pytest.raises(AuthenticationFailed, match="certificate"),
@@ -74,7 +76,7 @@ def test_an_untrusted_certificate(secured: Secured, kind: str) -> None:
         admin.describe_cluster()
 
 
-def test_mutual_tls(secured: Secured, kind: str) -> None:
+def test_mutual_tls_needs_a_client_certificate(secured: Secured, kind: str) -> None:
     known = secured.certificates
     me = Tls(str(known.ca), str(known.certificate("client")), str(known.key("client")))
     with driver(kind, secured.mutual, tls=me) as admin:

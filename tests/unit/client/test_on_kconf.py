@@ -52,7 +52,7 @@ def value(admin: Any, resource: Resource, key: str) -> str | None:
     return found
 
 
-def test_a_topic_from_its_making_to_its_end(admin: Any) -> None:
+def test_a_topic_is_created_grown_described_and_deleted(admin: Any) -> None:
     name = f"t-{uuid4().hex[:12]}"
 
     made = admin.create_topics([NewTopic(name, 3, 1, configs=[("retention.ms", "5000")])])[name]
@@ -171,7 +171,7 @@ def test_an_error_of_one_quota_leaves_the_others(admin: Any) -> None:
     assert admin.describe_client_quotas(QuotaFilter.exactly(alice)) == {alice: {RATE: 100.5}}
 
 
-def test_entities_are_altered_described_and_listed_as_kip_21_and_248_wrote_it(admin: Any, topic: str) -> None:
+def test_entities_are_altered_described_and_listed_by_requests_of_kip_21_and_248(admin: Any, topic: str) -> None:
     orders, app = ConfigEntity("topic", topic), ConfigEntity("client", f"c-{uuid4().hex[:8]}")
     gone, user = ConfigEntity("topic", topic + "-missing"), f"u-{uuid4().hex[:8]}"
     of_app = QuotaEntity.of({"user": user, "client-id": app.name})
@@ -199,7 +199,7 @@ def test_entities_are_altered_described_and_listed_as_kip_21_and_248_wrote_it(ad
     assert admin.list_config_entities([QuotaComponent("user", MatchType.EXACT, ".")]) == []
 
 
-def test_compare_and_set(admin: Any, topic: str) -> None:
+def test_a_change_with_an_outdated_revision_is_refused(admin: Any, topic: str) -> None:
     """Of two clients that read the same revision, only the first may write."""
     orders = Resource.topic(topic)
     seen = admin.describe_configs([orders]).revision
@@ -213,7 +213,7 @@ def test_compare_and_set(admin: Any, topic: str) -> None:
     assert value(admin, orders, "retention.ms") == "1"
 
 
-def test_the_cluster_and_its_resources(admin: Any, server: KconfProcess, topic: str) -> None:
+def test_the_cluster_is_described_and_its_resources_are_listed(admin: Any, server: KconfProcess, topic: str) -> None:
     cluster = admin.describe_cluster(authorized_operations=True)
 
     assert [(each.host, each.port) for each in cluster.nodes.values()] == [(server.host, server.port)]
@@ -301,7 +301,7 @@ def test_values_that_kip_248_cannot_express_are_not_sent(admin: Any) -> None:
         admin.what_if(QuotaEntity.of({"ip": "10.0.0.1"}), {"connection_creation_rate": 1.0})
 
 
-def test_whose_quota_would_change(admin: Any, server: KconfProcess) -> None:
+def test_what_if_returns_the_clients_whose_quota_would_change(admin: Any, server: KconfProcess) -> None:
     client = f"c-{uuid4().hex[:8]}"
     app = QuotaEntity.of({"client-id": client})
     with SyncAdminClient(server.bootstrap, client_id=client) as seen:
@@ -332,7 +332,7 @@ def test_scram_credentials_are_set_described_and_deleted(admin: Any) -> None:
 
 
 @pytest.mark.parametrize("count", one_of(2000, [10_000]))
-def test_many_topics(kind: str, count: int) -> None:
+def test_many_topics_are_created_altered_and_described_in_one_call(kind: str, count: int) -> None:
     names = [f"many-{number:05d}" for number in range(count)]
     resources = [Resource.topic(each) for each in names]
     with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
@@ -369,7 +369,7 @@ def test_threads_share_a_client(server: KconfProcess) -> None:
         assert set(names) <= set(admin.list_topics())
 
 
-def test_the_release_of_a_cluster_costs_a_connected_client_nothing(admin: Any) -> None:
+def test_a_connected_client_knows_the_release_without_further_requests(admin: Any) -> None:
     assert admin.cluster_release() == ClusterRelease("4.3", "4.3")
     client = getattr(admin, "client", admin)
 

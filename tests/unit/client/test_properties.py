@@ -15,7 +15,7 @@ from tests.unit.client.auth.exchanges import messages
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="s3cret";'
 
 
-def test_the_settings_of_a_file(tmp_path: Path) -> None:
+def test_properties_of_a_file_become_settings(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text(
         "# a comment\nbootstrap.servers=a:1, b:2,[::1]:3\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
@@ -51,6 +51,6 @@ def test_invalid_properties_are_named(properties: dict[str, str], says: str) -> 
         settings_from_properties(properties)
 
 
-def test_a_missing_file() -> None:
+def test_a_missing_file_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match="cannot read /nowhere"):
         settings_from_properties("/nowhere")

@@ -41,7 +41,7 @@ def test_the_wait_of_a_server_is_shorter_than_the_request_timeout() -> None:
     ]
 
 
-def test_the_identity_of_a_client() -> None:
+def test_a_client_is_anonymous_without_a_login_or_certificate() -> None:
     assert SecuritySettings().is_anonymous
     assert SecuritySettings(Tls()).is_anonymous
     assert not SecuritySettings(Tls(certificate="me.pem")).is_anonymous

@@ -37,6 +37,6 @@ def test_an_interval_of_0_means_never_for_maintenance() -> None:
 
 @pytest.mark.parametrize("option", ["--interval", "--snapshot-interval", "--compact-interval", "--vacuum-interval"])
 @pytest.mark.parametrize("text", ["", "s", "soon", "-1s", "5x", "nan", "inf", "1e9", "1 h m"])
-def test_what_is_not_a_duration_is_refused_with_the_name_of_the_option(option: str, text: str) -> None:
+def test_an_invalid_duration_is_refused_with_the_name_of_its_option(option: str, text: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{option} takes a duration such as 30s or 5m, not"):
         schedule(f"{option}={text}")

@@ -78,12 +78,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     return client
 
 
-def test_a_good_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_valid_file_counts_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", str(EXAMPLE)) == 0
     assert capsys.readouterr().out == f"{EXAMPLE}: 10 rules, no errors\n"
 
 
-def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_lists_every_error_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "p.yaml"
     file.write_text("verson: 1\nrules: [{id: x}]\n")
 
@@ -97,12 +97,12 @@ def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.Capt
     assert run("test", str(file), "-b", "h:1") == 2
 
 
-def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_missing_file_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "/no/such.yaml") == 2
     assert capsys.readouterr().err == "cannot read /no/such.yaml: No such file or directory\n"
 
 
-def test_what_the_rules_would_refuse_today(
+def test_test_lists_what_the_rules_would_refuse(
     tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "p").write_text("""
@@ -132,7 +132,7 @@ rules:
     ]
 
 
-def test_several_contexts_are_checked_and_json_has_the_counts(
+def test_test_of_several_contexts_has_the_counts_in_json(
     tmp_path: Path, cluster: FakeClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.yaml").write_text(
@@ -153,7 +153,7 @@ def test_several_contexts_are_checked_and_json_has_the_counts(
     ]
 
 
-def test_warnings_alone_are_not_a_failure_and_only_the_selected_types_are_read(
+def test_warnings_alone_are_no_failure_and_only_selected_types_are_read(
     tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "p").write_text(

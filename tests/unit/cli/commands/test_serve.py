@@ -18,7 +18,7 @@ from kconf.cli.main import main
         (("--controllers", "127.0.0.1:1", "--read-only"), "no --read-only"),
     ],
 )
-def test_a_gateway_refuses(
+def test_a_gateway_refuses_options_that_contradict_it(
     words: tuple[str, ...],
     why: str,
     tmp_path: Path,
@@ -32,10 +32,10 @@ def test_a_gateway_refuses(
 
 
 @pytest.mark.parametrize("option", ["--controllers", "--controller-properties", "--upstream-properties"])
-def test_a_server_that_is_no_gateway_takes_no_options_of_gateways(
+def test_options_of_gateways_are_refused_without_upstream(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Someone who forgets --upstream would get a server that governs nothing."""
+    """Without the refusal, somebody who forgets --upstream would start a plain server."""
     monkeypatch.chdir(tmp_path)
     assert main(["serve", "--store", "sqlite:///missing/kconf.db", option, "127.0.0.1:1"]) == 1
     assert f"{option} is for gateways: also pass --upstream" in capsys.readouterr().err
@@ -46,6 +46,6 @@ def test_a_host_without_a_port_is_interpreted_as_a_context(capsys: pytest.Captur
     assert "--upstream takes a context or HOST:PORT: no context 'kafka'" in capsys.readouterr().err
 
 
-def test_a_provider_of_logins_is_for_the_console_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_oidc_provider_is_refused_without_the_console(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--oidc-issuer", "https://idp.test", "--oidc-client-id", "console"]) == 1
     assert "--oidc-issuer needs --console" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def test_the_size_of_local_directories_is_known(places: tuple[str, str]) -> None
     assert spark.input_size("local[2]", [f"file://{each}" for each in places]) == 100
 
 
-def test_the_size_of_what_is_on_hdfs_or_for_many_machines_is_not(places: tuple[str, str]) -> None:
+def test_the_size_is_unknown_on_hdfs_and_for_several_machines(places: tuple[str, str]) -> None:
     assert spark.input_size("local[*]", (*places, "hdfs://host/lake")) == inf
     assert spark.input_size("spark://127.0.0.1:7077", places) == inf
 
@@ -39,7 +39,7 @@ def test_the_size_of_what_is_on_hdfs_or_for_many_machines_is_not(places: tuple[s
         ((100, 100), False, False, False),
     ],
 )
-def test_large_input_or_input_of_unknown_size_does_not_pass_through_memory(
+def test_only_small_input_of_known_size_is_processed_in_memory(
     places: tuple[str, str],
     monkeypatch: pytest.MonkeyPatch,
     limits: tuple[int, int],

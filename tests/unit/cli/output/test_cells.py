@@ -18,7 +18,7 @@ from kconf.cli.output.cells import value_cell
         ("acl:topic:orders", "allow User:alice read", None, "(unset)"),
     ],
 )
-def test_a_cell_shows_a_value_with_its_unit_and_what_has_none(
+def test_a_cell_shows_a_value_with_its_unit_or_that_it_is_unset(
     resource: str, key: str | None, value: str | None, shown: str
 ) -> None:
     assert value_cell({"resource": resource, "key": key, "after": value}, "after") == shown

@@ -48,7 +48,7 @@ def test_numbers_are_split_where_nothing_else_fits() -> None:
     ]
 
 
-def test_sentences_give_way_before_names_and_times_do() -> None:
+def test_sentences_wrap_before_names_and_times_do() -> None:
     rows = [["2026-11-15 12:36:33", "topic:payments.card", "the auditors look back two weeks"]]
 
     assert table(["TIME", "RESOURCE", "REASON"], rows, width=60) == [

@@ -9,7 +9,7 @@ from kconf.client.auth.jaas_login import sasl_from_properties
 from tests.unit.client.auth.exchanges import messages
 
 
-def test_every_login_module_has_its_way() -> None:
+def test_every_login_module_configures_its_mechanism() -> None:
     scram = 'x.ScramLoginModule required username="u" password="p" tokenauth="true";'
     oidc = 'x.OAuthBearerLoginModule required clientId="id" clientSecret="s3cret" extension_logicalCluster="lkc";'
     iam = 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="dev";'

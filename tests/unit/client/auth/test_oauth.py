@@ -83,7 +83,9 @@ def test_client_credentials_are_exchanged_for_a_token_that_is_kept(endpoint: End
         (200, b'{"access_token": "s3cret", "expires_in": true}', "expires_in"),
     ],
 )
-def test_a_token_endpoint_that_returns_no_token(endpoint: Endpoint, status: int, body: bytes, says: str) -> None:
+def test_a_token_endpoint_that_returns_no_token_fails_the_login(
+    endpoint: Endpoint, status: int, body: bytes, says: str
+) -> None:
     endpoint.answer = (status, body)
 
     with pytest.raises(AuthenticationFailed, match=says) as raised:
@@ -100,7 +102,7 @@ def test_a_token_endpoint_that_returns_no_token(endpoint: Endpoint, status: int,
         (b'{"access_token": "t0ken", "expires_in": "100"}', 100),
     ],
 )
-def test_the_lifetime_of_a_token(endpoint: Endpoint, body: bytes, lifetime: float) -> None:
+def test_a_token_is_renewed_after_80_percent_of_its_lifetime(endpoint: Endpoint, body: bytes, lifetime: float) -> None:
     """RFC 6749 only recommends expires_in: without it, a token is cached for at most five minutes."""
     now = [0.0]
     endpoint.answer = (200, body)
@@ -115,7 +117,7 @@ def test_the_lifetime_of_a_token(endpoint: Endpoint, body: bytes, lifetime: floa
     assert len(endpoint.requests) == 2
 
 
-def test_a_missing_token_endpoint() -> None:
+def test_an_unreachable_or_unsupported_token_endpoint_is_an_error() -> None:
     with pytest.raises(AuthenticationFailed, match="returned no token"):
         ClientCredentials("http://127.0.0.1:9/token", "id", "s3cret")()
     with pytest.raises(ConfigurationError):
@@ -130,7 +132,7 @@ def test_an_unsecured_token_names_the_principal() -> None:
     assert signature == ""
 
 
-def test_the_region_of_an_msk_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_region_comes_from_the_msk_host_name_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_REGION", raising=False)
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
 

@@ -11,7 +11,7 @@ from kconf.client.auth.sasl import Token
 from tests.unit.client.auth.exchanges import messages
 
 
-def test_a_bearer_token_and_its_refusal() -> None:
+def test_a_bearer_token_is_sent_with_extensions_and_its_refusal_is_raised() -> None:
     bearer = OAuthBearer(lambda: "t0ken", extensions={"cluster": "c"})
 
     assert messages(bearer, b"") == [b"n,,\x01auth=Bearer t0ken\x01cluster=c\x01\x01"]
@@ -21,7 +21,7 @@ def test_a_bearer_token_and_its_refusal() -> None:
     assert "t0ken" not in repr(bearer) + repr(Token("t0ken"))
 
 
-def test_a_server_that_fails_the_proof_is_refused() -> None:
+def test_a_server_with_a_wrong_signature_is_refused() -> None:
     exchange = Scram("user", "pencil").exchange("host")
     nonce = next(exchange).rpartition(b"r=")[2]
     exchange.send(b"r=" + nonce + b"x,s=AAAA,i=4096")
@@ -39,6 +39,6 @@ def test_a_server_that_fails_the_proof_is_refused() -> None:
         (lambda: Scram("x", "y", "MD5"), "MD5 is not a SCRAM mechanism"),
     ],
 )
-def test_required_properties_of_a_login(make: Any, message: str) -> None:
+def test_a_login_without_a_required_property_is_refused(make: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         make()

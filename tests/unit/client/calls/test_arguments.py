@@ -118,7 +118,7 @@ def test_an_argument_of_another_type_is_named_without_secrets(call: Callable[[],
     assert SECRET not in str(raised.value)
 
 
-def test_numbers_and_bools_are_config_values() -> None:
+def test_numbers_and_booleans_are_accepted_as_config_values() -> None:
     ops = [AlterConfigOp(OpType.SET, key, any_of(value)) for key, value in (("a", 7), ("b", True), ("c", 0.5))]
 
     altered = IncrementalAlterConfigs({ORDERS: ops}).alterations[ORDERS]
@@ -130,7 +130,7 @@ def test_numbers_and_bools_are_config_values() -> None:
     assert dict(topic.configs) == {"retention.ms": "7"}
 
 
-def test_a_list_with_a_key_that_no_resource_has_is_refused() -> None:
+def test_a_requested_key_that_no_resource_has_is_refused() -> None:
     view = View((Entry("retention.ms", "1", Source.TOPIC), Entry("vendor.key", "1", Source.TOPIC)))
     described: dict[Resource, View | ApiError] = {ORDERS: view}
 

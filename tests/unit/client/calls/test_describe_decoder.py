@@ -68,7 +68,7 @@ def plain(version: int, data: bytes) -> dict[Resource, Any]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, BY_NAME["DescribeConfigs"].max), st.lists(results, max_size=3), st.binary(max_size=3))
-def test_it_reads_what_the_plain_reader_reads(version: int, answers: list[Any], tail: bytes) -> None:
+def test_the_caching_decoder_reads_the_same_as_the_plain_one(version: int, answers: list[Any], tail: bytes) -> None:
     call = DescribeConfigs([])  # one call: the cache is kept for the next response
     for rows in answers:
         data = encode(DescribeConfigsResponse(7, rows), version, version >= 4)
@@ -124,7 +124,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(reader._views) <= module.MAX_VIEWS
 
 
-def test_numbers_that_we_do_not_know() -> None:
+def test_unknown_sources_types_and_codes_are_decoded_as_unknown() -> None:
     row = DescribeConfigsEntry("k", "v", False, config_source=77, config_type=99)
     body = DescribeConfigsResponse(
         0, [DescribeConfigsResult(0, "", 2, "t", [row]), DescribeConfigsResult(999, "x", 2, "u")]
@@ -141,7 +141,7 @@ def test_numbers_that_we_do_not_know() -> None:
     ("default", "kind", "source"),
     [(True, 2, Source.DEFAULT), (False, 2, Source.TOPIC), (False, 4, Source.STATIC), (False, 8, Source.UNKNOWN)],
 )
-def test_sources_of_version_0(default: bool, kind: int, source: Source) -> None:
+def test_in_version_0_the_source_is_derived_from_the_resource_type(default: bool, kind: int, source: Source) -> None:
     row = DescribeConfigsEntry("k", "v", False, is_default=default)
     body = DescribeConfigsResponse(0, [DescribeConfigsResult(0, None, kind, "t", [row])])
 

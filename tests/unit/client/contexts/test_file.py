@@ -9,7 +9,7 @@ from kconf.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# my clusters\n"])
-def test_a_file_without_contexts(text: str) -> None:
+def test_an_empty_file_has_no_contexts(text: str) -> None:
     found = read_contexts(text.encode(), "config.yaml")
 
     assert (found.current, dict(found.contexts)) == (None, {})

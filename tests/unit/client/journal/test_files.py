@@ -43,7 +43,7 @@ def test_a_started_request_is_visible_until_its_result_is_known(tmp_path: Path) 
     assert (found.attempts, found.unknown) == ([], [])
 
 
-def test_done_refused_and_unknown_are_kept_apart(tmp_path: Path) -> None:
+def test_done_refused_and_unknown_changes_are_distinguished(tmp_path: Path) -> None:
     journal = ClientJournal(tmp_path)
     other = SET._replace(resource=Resource.topic("u"))
     entry = journal.begin("C", ALICE, [SET, other, SECRET])
@@ -123,7 +123,7 @@ def test_a_cluster_id_with_a_path_cannot_move_the_journal_to_another_directory(t
 
 
 @pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "one\x0btwo", "one\ntwo", "\u2029"])
-def test_a_value_that_looks_like_two_lines_is_one(tmp_path: Path, text: str) -> None:
+def test_a_value_with_a_line_separator_stays_one_line(tmp_path: Path, text: str) -> None:
     journal = ClientJournal(tmp_path)
 
     journal.end(journal.begin("C", ALICE, [SET._replace(after=text)]), [SET._replace(after=text)], [], [])

@@ -99,7 +99,7 @@ def test_a_pending_record_keeps_its_range_when_a_gap_occurs(tmp_path: Path) -> N
     assert [each["revision"] for each in lines(archive.directory)] == [3, 49, 60]
 
 
-def test_the_time_of_the_last_position_is_known(tmp_path: Path) -> None:
+def test_the_time_until_which_the_log_was_followed_is_known(tmp_path: Path) -> None:
     archive, _ = opened(tmp_path)
     before = followed_until(archive.directory)
     archive.flush(at(5))
@@ -108,7 +108,7 @@ def test_the_time_of_the_last_position_is_known(tmp_path: Path) -> None:
     assert (followed_until(archive.directory) or 0) > 1_700_000_000_000
 
 
-def test_missing_files_show() -> None:
+def test_missing_files_are_reported_as_ranges() -> None:
     segments = [LogSegment(Path(), *each, False) for each in ((0, 5), (5, 9), (12, 20), (15, 20))]
 
     assert list(missing_ranges(segments)) == [(9, 12)]

@@ -62,7 +62,7 @@ def config(value: str) -> Any:
     return topic_config("orders", "retention.ms", value)
 
 
-def test_any_controller_names_the_leader_and_its_epoch() -> None:
+def test_any_controller_can_name_the_leader_and_its_epoch() -> None:
     one = follower()
     first = request(one)
 
@@ -115,7 +115,7 @@ def test_a_record_that_was_never_committed_is_never_reported() -> None:
     assert changes(found) == [(3, "retention.ms", "other")]
 
 
-def test_a_watermark_that_a_new_leader_does_not_know_yet_reverts_nothing() -> None:
+def test_a_new_leader_without_a_high_watermark_does_not_lower_it() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
 
@@ -124,7 +124,7 @@ def test_a_watermark_that_a_new_leader_does_not_know_yet_reverts_nothing() -> No
     assert changes(serve(one, high_watermark=4)) == [(3, "retention.ms", "1")]
 
 
-def test_before_v18_a_pending_record_is_polled_soon() -> None:
+def test_before_v18_an_uncommitted_record_is_polled_soon() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=0, version=17)
     waiting = fetch(one).wait_ms
@@ -173,7 +173,7 @@ def load(one: LogFollower, data: bytes, end: int, *, epoch: int = 1, page: int =
     return events
 
 
-def test_a_snapshot_is_the_state_and_the_log_continues_from_its_end() -> None:
+def test_the_state_is_loaded_from_a_snapshot_and_the_log_is_read_from_its_end() -> None:
     one = follower()
 
     load(one, snapshot([*new_topic("orders", 1), config("1")]), 100, epoch=3)
@@ -209,14 +209,14 @@ def test_a_snapshot_past_the_position_is_a_gap_with_the_difference() -> None:
     assert [(each.key, each.before, each.after) for each in gap.changes] == [("retention.ms", "1", "2")]
 
 
-def test_a_cut_snapshot_is_refused() -> None:
+def test_a_truncated_snapshot_is_refused() -> None:
     from kconf.errors import RemoteProtocolError
 
     with pytest.raises(RemoteProtocolError, match="truncated"):
         load(follower(), snapshot(new_topic("orders", 1), cut=True), 100)
 
 
-def test_a_snapshot_that_was_deleted_is_found_again_by_fetch() -> None:
+def test_another_snapshot_is_requested_if_the_first_was_deleted() -> None:
     one = follower()
     request(one)
     answer(one, snapshot=SnapshotPosition(100, 1))
@@ -237,7 +237,7 @@ def test_history_is_read_from_the_log_where_it_is_still_whole() -> None:
     assert (fetch(one).offset, fetch(one).last_epoch) == (1, 7)
 
 
-def test_a_position_that_the_log_has_passed_is_an_error_without_a_checkpoint() -> None:
+def test_a_position_before_the_start_of_the_log_is_an_error_without_a_checkpoint() -> None:
     one = follower(after=5)
     request(one)
     answer(one, snapshot=SnapshotPosition(100, 6))
@@ -263,7 +263,7 @@ def test_a_checkpoint_continues_where_it_was_made() -> None:
     assert (revision.changes[0].before, revision.changes[0].after) == ("1", "2")
 
 
-def test_a_checkpoint_that_the_log_has_passed_continues_with_the_difference() -> None:
+def test_a_checkpoint_before_the_start_of_the_log_continues_with_the_difference() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), batch(3, [config("1")]), high_watermark=4)
 

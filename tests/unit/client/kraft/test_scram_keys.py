@@ -91,7 +91,7 @@ def test_a_snapshot_in_the_middle_replaces_them() -> None:
     assert sink.found == {BOB: credential(b"2")}
 
 
-def test_only_keys_are_read_for_them() -> None:
+def test_with_keys_only_no_other_records_are_decoded() -> None:
     sink = Sink()
     one = follower(sink, keys_only=True)
     serve_snapshot(one, 10, *new_topic("orders", 1), scram("alice", b"1"))

@@ -151,7 +151,7 @@ def test_the_values_of_a_broker_are_requested_from_that_broker() -> None:
     assert went == {ORDERS: A, Resource.brokers(): A, Resource.logger(1): A, Resource.broker(2): B}
 
 
-def test_a_broker_that_is_not_there_fails_alone_and_at_once() -> None:
+def test_an_unknown_broker_fails_at_once_and_other_resources_do_not() -> None:
     world = World(fine)
 
     found = world.run(DescribeConfigs([ORDERS, Resource.broker(7)]))
@@ -162,7 +162,7 @@ def test_a_broker_that_is_not_there_fails_alone_and_at_once() -> None:
     assert world.pauses == []
 
 
-def test_names_that_are_no_number_go_to_any_broker() -> None:
+def test_broker_names_that_are_not_numbers_are_sent_to_any_broker() -> None:
     world = World(fine)
 
     world.run(DescribeConfigs([Resource.broker(1)._replace(name="x"), Resource.broker(1)._replace(name="-1")]))
@@ -170,7 +170,7 @@ def test_names_that_are_no_number_go_to_any_broker() -> None:
     assert world.rounds == [1]
 
 
-def test_the_controller_is_found_and_found_again() -> None:
+def test_a_request_follows_the_controller_when_it_changes() -> None:
     world = World(fine)
 
     def not_me(request: NodeRequest) -> Reply:
@@ -199,7 +199,7 @@ def test_only_failed_requests_are_retried() -> None:
     assert made.failures == {"c": ApiError(ErrorCode.INVALID_CONFIG)}
 
 
-def test_a_mutation_quota_is_waited_for() -> None:
+def test_a_request_refused_by_a_mutation_quota_is_repeated_after_the_throttle_time() -> None:
     def throttled(request: NodeRequest) -> Reply:
         return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
 
@@ -262,7 +262,7 @@ def refused(request: NodeRequest) -> Reply:
     return CallResult(dict.fromkeys(request.items, failure))
 
 
-def test_a_refusal_does_not_hide_that_an_earlier_attempt_may_have_changed_something() -> None:
+def test_a_refused_retry_says_that_the_first_attempt_may_have_been_applied() -> None:
     """The first attempt reaches a gateway whose cluster does not respond, the second one finds it unavailable."""
     result = World(in_turn(lost, refused)).run(IncrementalAlterConfigs(SETTING))
 
@@ -315,7 +315,7 @@ def test_a_dry_run_may_always_be_repeated() -> None:
     assert world.run(CreateTopics(["t"], timeout_ms=1, validate_only=True))["t"] == "done"
 
 
-def test_a_guarded_alteration_is_not_repeated() -> None:
+def test_an_alteration_with_an_expected_revision_is_not_repeated() -> None:
     alterations = {ORDERS: [AlterConfigOp(OpType.SET, "a", "b")]}
     world = World(in_turn(lost, fine))
 
@@ -334,7 +334,7 @@ def test_a_cluster_without_brokers_is_reported_soon() -> None:
     assert world.now < 1
 
 
-def test_a_broker_that_was_reached_is_waited_for() -> None:
+def test_a_broker_that_was_reached_before_is_retried_until_the_deadline() -> None:
     world = World(fine)
     world.run(DescribeConfigs([ORDERS]))
     world.answer = lambda request: ConnectionFailed("refused")
@@ -346,7 +346,7 @@ def test_a_broker_that_was_reached_is_waited_for() -> None:
     assert max(world.pauses) <= 1.2
 
 
-def test_a_lost_broker_is_reported_soon_if_the_settings_say_so() -> None:
+def test_a_lost_broker_is_reported_soon_if_the_settings_limit_attempts() -> None:
     world = World(fine)
     settings = world.cluster.settings
     world.cluster.settings = settings._replace(retries=settings.retries._replace(lost_attempts=3))
@@ -361,7 +361,7 @@ def test_a_lost_broker_is_reported_soon_if_the_settings_say_so() -> None:
     world.run(DescribeConfigs([ORDERS]))  # a broker that accepts connections is waited for
 
 
-def test_parts_that_were_answered_are_not_lost_with_those_that_were_not() -> None:
+def test_answered_parts_of_a_call_are_returned_if_other_parts_time_out() -> None:
     world = World(
         lambda request: fine(request) if request.items[0].name == "t0" else RequestTimedOut("silence"), batch=2
     )
@@ -429,7 +429,7 @@ def test_a_lost_cluster_is_reported_soon_for_requests_to_every_node_too() -> Non
     assert len(world.pauses) == 2
 
 
-def test_groups_are_listed_after_a_first_attempt_for_metadata_failed() -> None:
+def test_groups_are_listed_although_the_first_metadata_request_failed() -> None:
     world = World(lambda request: CallResult({each: [] for each in request.items}))
     world.lost_metadata = 1
 
@@ -447,7 +447,7 @@ def test_old_metadata_is_requested_again() -> None:
     assert [request.call.name for request in world.requests].count("Metadata") == 2
 
 
-def test_two_credentials_of_a_user_travel_apart() -> None:
+def test_two_credentials_of_a_user_are_sent_in_different_requests() -> None:
     """Kafka refuses a user that a request names twice."""
     kinds = (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
     alterations = [UserScramCredentialUpsertion(user, kind, 4096, b"s", b"p") for user in ("a", "b") for kind in kinds]
@@ -459,7 +459,7 @@ def test_two_credentials_of_a_user_travel_apart() -> None:
     assert dict(done) == {"a": None, "b": None}
 
 
-def test_names_and_ids_travel_apart() -> None:
+def test_topic_names_and_ids_are_sent_in_different_requests() -> None:
     """A broker ignores names in a request that has IDs."""
     world = World(fine)
 

@@ -48,7 +48,9 @@ def test_the_newest_version_without_an_identity_is_tried_first() -> None:
 
 
 @pytest.mark.parametrize(("named", "then"), [({}, 0), ({18: (0, 2)}, 2), ({18: (0, 3)}, 3)])
-def test_an_older_broker_gets_its_own_version(named: dict[int, tuple[int, int]], then: int) -> None:
+def test_an_older_broker_is_asked_again_in_a_version_that_it_supports(
+    named: dict[int, tuple[int, int]], then: int
+) -> None:
     steps = handshake("me", HOME, None)
     next(steps)
 
@@ -58,7 +60,7 @@ def test_an_older_broker_gets_its_own_version(named: dict[int, tuple[int, int]],
     assert ends(steps, frame("ApiVersions", then, 0, versions(KAFKA_20))).node.versions == KAFKA_20
 
 
-def test_the_port_of_a_controller_is_named_as_one() -> None:
+def test_connecting_to_a_controller_port_is_refused_unless_requested() -> None:
     """The relevant API keys of a Kafka 4.3.1 controller."""
     response = frame("ApiVersions", 4, 0, versions({18: (0, 4), 32: (1, 4), 52: (0, 2), 62: (0, 4)}))
     steps = handshake("me", HOME, None)
@@ -71,7 +73,7 @@ def test_the_port_of_a_controller_is_named_as_one() -> None:
     assert 62 in ends(steps, response).node.versions
 
 
-def test_a_login_is_a_handshake_and_tokens() -> None:
+def test_a_login_sends_a_handshake_and_then_tokens() -> None:
     steps = handshake("me", HOME, Login.start(Plain("alice", "secret"), "home"))
     next(steps)
 
@@ -84,7 +86,7 @@ def test_a_login_is_a_handshake_and_tokens() -> None:
     assert session.lifetime == 3
 
 
-def test_a_mechanism_that_is_not_offered() -> None:
+def test_a_mechanism_that_the_broker_does_not_offer_is_refused() -> None:
     steps = handshake("me", HOME, Login.start(Plain("a", "b"), "home"))
     next(steps)
     steps.send(frame("ApiVersions", 4, 0, versions({17: (0, 1), 36: (0, 2)})))

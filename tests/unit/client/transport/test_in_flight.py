@@ -23,7 +23,7 @@ from tests.unit.client.transport.responses import frame
 HOME = Address("home", 9092)
 
 
-def test_answers_are_matched_in_order() -> None:
+def test_responses_are_matched_with_requests_in_order() -> None:
     in_flight: InFlightRequests[str] = InFlightRequests(NodeVersions("home", {32: (1, 4)}), "me", ClientRevision())
     for number, handle in enumerate(["first", "second"]):
         in_flight.add(
@@ -66,7 +66,7 @@ def answer_write(on: InFlightRequests[str], revision: int) -> None:
     on.complete(response(BY_NAME["IncrementalAlterConfigs"], 1, correlation, encode(body, 1, True), tags)[4:])
 
 
-def test_a_read_on_another_connection_names_the_revision_of_the_write() -> None:
+def test_a_read_on_another_connection_requires_the_revision_of_the_write() -> None:
     client = ClientRevision()
     one, other = connection(client), connection(client)
     assert required(one.add(READ, "")) == -1
@@ -79,7 +79,7 @@ def test_a_read_on_another_connection_names_the_revision_of_the_write() -> None:
     assert required(one.add(READ, "")) == -1  # its server has responded at that revision
 
 
-def test_once_a_server_has_answered_the_revision_is_not_named_again() -> None:
+def test_a_required_revision_is_not_sent_again_after_the_server_has_reached_it() -> None:
     client = ClientRevision()
     client.required = 41
     one = connection(client)
@@ -92,7 +92,7 @@ def test_once_a_server_has_answered_the_revision_is_not_named_again() -> None:
     assert client.required == 41  # a read requires nothing of other servers
 
 
-def test_a_broker_that_is_not_a_kconf_server_gets_no_tag() -> None:
+def test_no_revision_is_sent_to_a_broker_that_is_not_a_kconf_server() -> None:
     client = ClientRevision()
     client.required = 41
     kafka = connection(client, {32: (1, 4), 44: (0, 1)})

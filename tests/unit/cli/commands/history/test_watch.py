@@ -43,7 +43,7 @@ def test_an_interrupt_that_python_dropped_is_raised_again() -> None:
     assert done.stdout.splitlines() == ["dropped", "heard True 0.0"]
 
 
-def test_a_watch_in_the_background_of_a_script_ignores_it() -> None:
+def test_a_watch_in_the_background_of_a_script_ignores_an_interrupt() -> None:
     done = subprocess.run([sys.executable, "-c", DEAF], capture_output=True, text=True, timeout=120, check=True)
 
     assert (done.stdout, done.stderr) == ("went on\n", "")

@@ -19,7 +19,7 @@ def test_every_text_is_escaped() -> None:
     assert shown.count(ESCAPED) == 9
 
 
-def test_an_empty_cell_has_a_dash() -> None:
+def test_an_empty_cell_shows_a_dash() -> None:
     section = ReportSection(
         "Owners", "Who owns topics.", headings=["topic", "owner"], rows=[["orders", "shop"], ["logs", ""]]
     )
@@ -33,7 +33,7 @@ def test_an_empty_cell_has_a_dash() -> None:
     ]
 
 
-def test_what_a_section_does_not_have_leaves_nothing_behind() -> None:
+def test_a_section_without_rows_or_legend_has_no_empty_elements() -> None:
     shown = page(
         "Report", "All clusters.", {"topics": 12_345}, [ReportSection("Owners", "Nobody.", headings=["topic"])]
     )
@@ -43,7 +43,7 @@ def test_what_a_section_does_not_have_leaves_nothing_behind() -> None:
     assert 'class="legend"' not in shown
 
 
-def test_colors_of_a_legend_repeat() -> None:
+def test_colors_of_a_legend_repeat_after_the_sixth() -> None:
     shown = page("Report", "", {}, [ReportSection("People", "", legend={"ana": 0, "bob": 5, "carl": 6})])
 
     assert re.findall(r'<i class="(s\d)"></i>(\w+)', shown) == [("s0", "ana"), ("s5", "bob"), ("s0", "carl")]

@@ -20,7 +20,7 @@ from kconf.model.quota import QuotaEntity
         ("", None),
     ],
 )
-def test_quota_entities_are_named_by_flags(words: str, parts: dict[str, str | None] | None) -> None:
+def test_flags_name_a_quota_entity(words: str, parts: dict[str, str | None] | None) -> None:
     parser = argparse.ArgumentParser()
     add_quota_entity(parser)
     expected = None if parts is None else QuotaEntity.of(parts)
@@ -28,7 +28,7 @@ def test_quota_entities_are_named_by_flags(words: str, parts: dict[str, str | No
 
 
 @pytest.mark.parametrize("words", [["--ip", "1.1.1.1", "--user", "u"], ["--user", ""]])
-def test_flags_that_do_not_go_together(words: list[str]) -> None:
+def test_contradictory_flags_are_refused(words: list[str]) -> None:
     parser = argparse.ArgumentParser()
     add_quota_entity(parser)
     with pytest.raises(ConfigurationError):

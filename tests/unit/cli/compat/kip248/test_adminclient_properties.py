@@ -25,7 +25,9 @@ JAAS = 'org.example.ScramLoginModule required username="a" password="x=1,client.
         (["client.id="], {"client.id": ""}),
     ],
 )
-def test_properties(options: list[str], properties: dict[str, str]) -> None:
+def test_properties_are_split_at_commas_and_the_last_of_a_name_counts(
+    options: list[str], properties: dict[str, str]
+) -> None:
     assert parse_properties(options) == properties
 
 
