@@ -205,7 +205,7 @@ def _environment() -> Mapping[str, str]:
 
 
 def compiled_environment() -> Mapping[str, str]:
-    """Ours, with a place for compiled files, which an installed kconf has: to compile takes longer than to start."""
+    """Our environment, with a directory for bytecode, as of an installed kconf: compiling takes longer than a start."""
     ours = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     return {**ours, "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / f"kconf-bench-bytecode-{os.getuid()}")}
 

@@ -1,4 +1,4 @@
-"""How far a lake is behind that `kconf pipeline follow` keeps current, at a steady rate of changes.
+"""Measures how far a lake that `kconf pipeline follow` keeps current is behind, at a steady rate of changes.
 
 Every second a segment with the changes of that second is added to an archive, as a server with archive.interval.ms=1000
 writes it. The lag of a change is the time from the change to the end of the first run that includes it, which is when
@@ -32,7 +32,7 @@ KEYS = ("retention.ms", "segment.bytes", "min.insync.replicas", "max.message.byt
 
 
 class Archive:
-    """Changes of topics, one a revision, with the time at which they are written."""
+    """Changes of topics, one per revision, with the time at which they are written."""
 
     def __init__(self, place: Path, topics: int) -> None:
         self._folder, self._topics, self._revision = place / CLUSTER, topics, 0
@@ -103,7 +103,7 @@ def wait_for_run(lake: Path, running: subprocess.Popen[bytes]) -> None:
 
 
 def seconds(count: int) -> Iterator[float]:
-    """The begin of each of so many seconds, when it is there."""
+    """Yields the start of each second when it is reached."""
     began = time.time()
     for number in range(count):
         time.sleep(max(0.0, began + number - time.time()))

@@ -44,8 +44,8 @@ from kconf.util.slice_scheduler import SliceScheduler
 if TYPE_CHECKING:
     from kconf.server.upstream.client import UpstreamClient
 
-UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written at the moment; try again later")
-UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read at the moment; try again later")
+UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the server cannot write to its store now; try again later")
+UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the server cannot read its store now; try again later")
 LOST = ApiError(
     ErrorCode.KAFKA_STORAGE_ERROR,
     "the server's store file was deleted, moved or replaced: nothing was changed, and no changes are possible until "

@@ -162,7 +162,7 @@ class Writer:
         """The task has failed because of a bug. Reads continue; waiting and later changes fail."""
         self.is_closed = True
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.critical("the writer failed; no further changes are possible", exc_info=error)
+            log.critical("the writer failed; changes are refused until the server is restarted", exc_info=error)
             self.writable = False
             planned = [] if self._batch is None else [each.job for each in self._batch.planned]
             for job in [*planned, *self._earlier, *self._jobs]:

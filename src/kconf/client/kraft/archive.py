@@ -116,7 +116,7 @@ class LogArchive:
             return Checkpoint.empty(self._cluster)
         except ValueError:
             raise StoreMismatch(f"{path} is damaged; delete it to restart from the beginning of the log") from None
-        checkpoint = Checkpoint.from_json(facts)
+        checkpoint = Checkpoint.from_json(facts, path)
         if checkpoint.cluster != self._cluster:
             raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {self._cluster}")
         return checkpoint

@@ -44,11 +44,11 @@ class Checkpoint(NamedTuple):
         }
 
     @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> Checkpoint:
-        """Parse a checkpoint. Raises StoreMismatch if it is invalid."""
+    def from_json(cls, facts: Mapping[str, Any], source: object = "the checkpoint") -> Checkpoint:
+        """Parse a checkpoint. Raises StoreMismatch, which names the source, if it is invalid."""
         try:
             if facts["format"] != _FORMAT:
-                raise StoreMismatch("the checkpoint was written by a newer version of kconf")
+                raise StoreMismatch(f"{source} was written by a newer version of kconf")
             image = MetadataImage.restore(
                 [topic_from_json(name, text) for name, text in facts["topics"].items()],
                 {Resource(_TYPES[kind], name): dict(values) for kind, name, values in facts["configs"]},
@@ -57,4 +57,4 @@ class Checkpoint(NamedTuple):
             )
             return cls(str(facts["cluster"]), int(facts["offset"]), int(facts["epoch"]), image)
         except (KeyError, TypeError, ValueError):
-            raise StoreMismatch("the checkpoint is damaged") from None
+            raise StoreMismatch(f"{source} is damaged") from None

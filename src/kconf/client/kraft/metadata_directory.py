@@ -101,7 +101,8 @@ class MetadataDirectory:
                         continue
                     if batch.base_offset > self.end:
                         raise ConfigurationError(
-                            f"offsets {self.end} to {batch.base_offset - 1} are missing from the log"
+                            f"offsets {self.end} to {batch.base_offset - 1} are missing: {path} continues with offset "
+                            f"{batch.base_offset}"
                         )
                     revisions = image.apply(batch)
                     self.end = batch.next_offset

@@ -383,7 +383,7 @@ class GatewayJournal:
     def checkpoint(self, facts: Mapping[str, Any], cluster: str) -> Checkpoint:
         """Parse an image. Raises StoreMismatch if it belongs to another cluster."""
         path = beside(self._path, IMAGE)
-        checkpoint = Checkpoint.from_json(facts)
+        checkpoint = Checkpoint.from_json(facts, path)
         if checkpoint.cluster != cluster:
             raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {cluster}")
         return checkpoint
