@@ -101,5 +101,5 @@ def test_a_gateway_makes_the_change_as_the_person(world: World) -> None:
 
 def test_a_kafka_that_cannot_identify_the_person_is_read_only(world: World) -> None:
     found = page(world, f"/kafka/topics?q={world.topic}", lambda text: f">{world.topic}<" in text)
-    assert "You can look at this cluster, but not change it" in found
+    assert "You can view this cluster but not change it" in found
     assert world.browser.client.get(f"/kafka/change?resource=topic:{world.topic}").status_code == 403

@@ -171,14 +171,14 @@ def test_clusters_that_do_not_accept_the_token_are_read_only(
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer, expected=REFUSED)
     log_in(page, "bo")
     rows(page, "orders", "payments")
-    expect(page.locator("main")).to_contain_text("You can look at this cluster, but not change it")
+    expect(page.locator("main")).to_contain_text("You can view this cluster but not change it")
     expect(page.get_by_role("button", name="Change selected")).to_have_count(0)
     page.goto("/open/topic/orders")
     expect(page.get_by_role("link", name="Change")).to_have_count(0)
     response = page.goto("/open/change?resource=topic:orders")
     assert response is not None
     assert response.status == 403
-    expect(page.locator("section.message")).to_contain_text("You can look at this cluster, but not change it")
+    expect(page.locator("section.message")).to_contain_text("You can view this cluster but not change it")
     expect(page.locator("main form")).to_have_count(0)
 
 

@@ -16,9 +16,9 @@ How to add a page:
 5. Tests: the view in `tests/unit/console`, on a snapshot made by hand; the page in a browser in `tests/console`.
 
 A view runs in a worker thread. It reads `request.cluster.snapshot`, which a monitor replaces in the background, so it
-never waits for a cluster. A view that must ask the cluster itself (a dry run, a change) opens a client with
-`request.cluster.target.open()`: it has the credential of the person who is logged in. `request.form` has the fields of
-a POST, whose CSRF token and Origin were checked before. `KconfError` raised by a view becomes an error page.
+never waits for a cluster. A view that needs the cluster itself (for a dry run or a change) opens a client with
+`request.cluster.target.open()`, which uses the credential of the person who is logged in. `request.form` has the
+fields of a POST, whose CSRF token and Origin were checked before. `KconfError` raised by a view becomes an error page.
 
 A page that follows changes subscribes with `request.cluster.monitor.subscribe()`, as `pages/events.py` does.
 """

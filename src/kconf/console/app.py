@@ -62,7 +62,7 @@ def create_app(console: Console) -> Starlette:
 
 
 def _warm(console: Console) -> None:
-    """What the first pages would wait for."""
+    """Prepare what the first pages would otherwise wait for."""
     compile_templates()
     policies.warm(console)
 
@@ -129,7 +129,7 @@ def _dispatch(route: PageRoute, request: PageRequest) -> tuple[Page | Redirect, 
         return result, _response(request, result)
     except Exception:
         log.exception("the page %s failed", route.path)
-        failed = error_page(500, "This page failed. See the log of the console.")
+        failed = error_page(500, "This page failed. See the log of the console for the cause.")
         return failed, _response(request, failed)
 
 
@@ -137,7 +137,7 @@ def _viewed(route: PageRoute, request: PageRequest) -> Page | Redirect:
     """The result of a view, or an error page."""
     try:
         if request.method == "POST" and not request.session.accepts(request.form.get("token", "")):
-            return error_page(403, "This form has expired or came from elsewhere. Load the page again and repeat it.")
+            return error_page(403, "This form has expired or was sent by another site. Reload the page and try again.")
         return route.view(request)
     except LoginRequired as required:
         return (

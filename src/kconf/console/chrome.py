@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def state_of(request: PageRequest) -> dict[str, Any] | None:
-    """The age of the cluster's state; None for a page without a cluster, or if the person may not see it."""
+    """The age of the cluster's state; None for a page without a cluster, or if it may not be shown."""
     cluster = _cluster(request)
     if cluster is None:
         return None
@@ -59,7 +59,7 @@ def chrome_of(request: PageRequest, page: Page, state: Mapping[str, Any] | None)
 
 
 def _user(request: PageRequest) -> str | None:
-    """Who it is on a page without a cluster."""
+    """The user to show on a page without a cluster."""
     identity = request.session.identity
     return None if identity is None else identity.user
 

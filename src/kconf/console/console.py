@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kconf.operations.target import Credential, Target
 
 _TIDY: Final = 60.0  # seconds
-_CANNOT: Final = "You can look at this cluster, but not change it"
+_CANNOT: Final = "You can view this cluster but not change it"
 FIRST_WAIT: Final = 3.0
 """Seconds that a page waits for the first read of a cluster; after that it never waits."""
 
@@ -32,7 +32,7 @@ class NotFound(KconfError):
 
 
 class LookOnly(KconfError):
-    """The person can look at the cluster, but not change it."""
+    """The person can view the cluster but not change it."""
 
 
 class LoginRequired(KconfError):
@@ -69,7 +69,7 @@ class Cluster:
         return not self.look_only and not self.target.context.read_only
 
     def check_writable(self) -> None:
-        """Raise before anything is sent, if nothing can be changed through the console."""
+        """Raise an error, before anything is sent, if nothing can be changed through the console."""
         if self.look_only:
             raise LookOnly(self.look_only)
         self.target.check_writable()
@@ -114,9 +114,9 @@ class Console:
         return self._cluster_of(name, session.identity, wait)
 
     def _cluster_of(self, name: str, identity: OidcIdentity, wait: float) -> Cluster:
-        """With the person's own token where it is accepted, else with the credential of the context, to look."""
+        """The cluster with the person's own token if accepted; otherwise with the context's credential, view only."""
         if name not in self._takes_tokens:
-            why = f"{_CANNOT}: this context does not log in with OAUTHBEARER, so {name} cannot know who you are."
+            why = f"{_CANNOT}: its context does not use OAUTHBEARER, so {name} does not know your account."
             return Cluster(name, self.monitors.monitor(name, None), identity.user, why)
         if not identity.tokens.can_act:
             raise LoginRequired(name)
@@ -126,7 +126,8 @@ class Console:
             why = f"{_CANNOT}: {name} did not accept your login. {snapshot.error}"
             return Cluster(name, self.monitors.monitor(name, None), identity.user, why)
         if not snapshot.is_read:
-            return Cluster(name, own, identity.user, f"{_CANNOT}: whether {name} accepts your login is not known yet.")
+            why = f"{_CANNOT}: it is not known yet whether {name} accepts your login."
+            return Cluster(name, own, identity.user, why)
         why = "" if snapshot.is_kconf else f"{_CANNOT}: {name} is not a kconf server or gateway."
         return Cluster(name, own, identity.user, why)
 
@@ -143,5 +144,5 @@ class Console:
 def _takes_tokens(target: Target) -> bool:
     try:
         return takes_tokens(target.context)
-    except ConfigurationError:  # a file that is not there: the pages of the cluster say so
+    except ConfigurationError:  # a missing file; the pages of the cluster show the error
         return False

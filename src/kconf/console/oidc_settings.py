@@ -1,4 +1,4 @@
-"""Which OIDC provider people log in with, and who of its users may. What cannot be safe is refused at the start."""
+"""The OIDC provider of the console, and which of its users may log in. Unsafe settings are refused at startup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kconf.errors import ConfigurationError
 
 DEFAULT_SCOPES: Final = ("openid", "profile")
 DEFAULT_USER_CLAIM: Final = "sub"
-"""As on a kconf server (`sasl.oauthbearer.sub.claim.name`): so pages and journal name a person in the same way."""
+"""The default of a kconf server (`sasl.oauthbearer.sub.claim.name`), so that pages and journal use the same name."""
 _OWN_PARAMETERS: Final = frozenset(
     {
         "client_id",
@@ -35,7 +35,7 @@ _OWN_PARAMETERS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OidcSettings:
-    """`required`: for each of these claims the values of which a user must have one.
+    """`required`: for each claim, the values of which a user must have at least one.
 
     `parameters` are added to the authorization request. Without a `client_secret` the console is a public client.
     """
@@ -50,7 +50,7 @@ class OidcSettings:
     ca_file: str | None = None
 
     def check(self) -> None:
-        """Raise if people could not log in safely."""
+        """Raise an error if people could not log in safely."""
         if find_spec("jwt") is None or find_spec("cryptography") is None:
             raise ConfigurationError("--oidc-issuer needs another package: pip install 'kconf[oauth]'")
         if not is_safe_url(self.issuer) or urlsplit(self.issuer).query or urlsplit(self.issuer).fragment:
@@ -63,7 +63,7 @@ class OidcSettings:
             if name in _OWN_PARAMETERS:
                 raise ConfigurationError(f"--oidc-parameter cannot set {name}: the console sets it itself")
         if self.ca_file is not None and not Path(self.ca_file).is_file():
-            raise ConfigurationError(f"--oidc-ca-file: there is no file {self.ca_file}")
+            raise ConfigurationError(f"--oidc-ca-file: {self.ca_file} does not exist")
 
 
 def is_safe_url(url: str) -> bool:

@@ -24,7 +24,7 @@ class RiskNote:
     name: str
     why: str
     allowed: bool
-    """Allowed by a rule of the policy: the person need not accept it."""
+    """Allowed by a rule of the policy, so the person need not accept it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class DryRunRow:
     error: str | None
     risks: Sequence[RiskNote] = ()
     is_unknown: bool = False
-    """The person may not describe the resource, so its values are unknown."""
+    """The person is not authorized to describe the resource, so its values are unknown."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ChangeReport:
 
 @dataclass(frozen=True)
 class PendingChange:
-    """`result` is None until the change was applied. `undo` restores the previous values that are known."""
+    """`result` is None until the change has been applied. `undo` restores the previous values that are known."""
 
     id: str
     context: str

@@ -50,7 +50,7 @@ def compressed(name: str) -> bytes:
 
 
 def compile_templates() -> None:
-    """Done before the first page needs them: it takes longer than to render them."""
+    """Compile all templates in advance, because compiling takes longer than rendering."""
     for name in environment().list_templates(["html"]):
         environment().get_template(name)
 

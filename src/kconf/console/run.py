@@ -66,7 +66,7 @@ def _bind(settings: ConsoleSettings) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listen.host, listen.port))
-        bound.listen(_BACKLOG)  # who connects before the pages are served waits
+        bound.listen(_BACKLOG)  # clients that connect before pages are served wait
     except OSError as error:
         bound.close()
         raise ConfigurationError(f"the console cannot listen on {listen}: {error.strerror}") from None
@@ -75,7 +75,7 @@ def _bind(settings: ConsoleSettings) -> socket.socket:
 
 @contextmanager
 def console_in_thread(settings: ConsoleSettings) -> Iterator[RunningConsole]:
-    """A console in a thread of its own, beside a server: so that pages never delay its requests."""
+    """A console in its own thread next to a server, so that pages never delay requests to the server."""
     with _prepared(settings) as (console, server, bound):
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, name="kconf-console", daemon=True)
         thread.start()

@@ -49,7 +49,9 @@ def seen(*revisions: Revision, since: int) -> HistoryIndex:
     return HistoryIndex.of(RecordedHistory(LOG_ORIGIN, "cluster-1", entries, []), since=since)
 
 
-@pytest.mark.parametrize(("error", "note"), [("home has no journal", "home has no journal"), ("", "were not read yet")])
+@pytest.mark.parametrize(
+    ("error", "note"), [("home has no journal", "home has no journal"), ("", "have not been read yet")]
+)
 def test_without_a_record_an_earlier_time_is_unknown(error: str, note: str) -> None:
     found = snapshot(topics(ORDERS), None, history_error=error)
     then = page(found, "/home/topic/orders?at=2020-01-01")
@@ -96,13 +98,13 @@ def test_a_gateway_that_polls_does_not_know_on_which_side_of_a_time_a_change_was
     between, before = (page(found, f"/home/topic/orders?at={START + each * MINUTE}")["at_rows"][0] for each in (4, 2))
     assert (between["is_uncertain"], before["is_uncertain"], before["then"]) == (True, False, "1d")
     assert page(found, "/home/topic/orders")["changes"][0]["not_before"] == START + 3 * MINUTE
-    assert "seen; made after" in client({"home": found}).get("/home/activity").text
+    assert "when detected; made after" in client({"home": found}).get("/home/activity").text
     assert not page(found, "/")["clusters"][0]["has_all_changes"]
 
 
 def test_a_value_that_the_record_does_not_have_yet_has_no_author() -> None:
     found = snapshot(topics(ORDERS), history(set_then(1, None, str(DAY))))
-    assert page(found, "/home/topic/orders")["keys"][0]["author"]["who"] == "unknown: the record was not read yet"
+    assert page(found, "/home/topic/orders")["keys"][0]["author"]["who"] == "unknown: the record has not been read yet"
 
 
 @pytest.mark.parametrize(

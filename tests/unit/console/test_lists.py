@@ -62,7 +62,7 @@ def test_what_the_lake_does_not_know_is_an_error_and_not_an_empty_list(browser: 
         ("retention.sm%3E1d", "retention.sm is not a key of a topic; did you mean retention.ms?"),
         ("retention.ms%3Ex", "retention.ms"),
         ("%27orders", "a quote is not closed"),
-        ("is:odd", "is:odd is not known"),
+        ("is:odd", "is:odd is not a flag"),
     ],
 )
 def test_an_invalid_search_shows_the_error(browser: TestClient, query: str, error: str) -> None:

@@ -53,7 +53,7 @@ def named_resources(names: Sequence[str]) -> list[Resource]:
     """The resources of an address or a form, such as `topic:orders`. All must have the same type."""
     found = list(dict.fromkeys(_resource(each) for each in names))
     if not found:
-        raise BadRequest("no resource was chosen; name one, as in ?resource=topic:NAME")
+        raise BadRequest("no resource is selected; add one to the address, as in ?resource=topic:NAME")
     if len(found) > MOST_RESOURCES:
         raise BadRequest(f"{len(found):,} resources are selected; at most {MOST_RESOURCES:,} can be changed at once")
     if len({each.type for each in found}) > 1:
@@ -64,7 +64,7 @@ def named_resources(names: Sequence[str]) -> list[Resource]:
 def _resource(text: str) -> Resource:
     word, colon, name = text.partition(":")
     if not colon or KINDS.get(word) not in CHANGEABLE:
-        raise BadRequest(f"{text!r} is not a resource; write topic:NAME, broker:ID, broker:default or group:NAME")
+        raise BadRequest(f"{text!r} is not a resource; use topic:NAME, broker:ID, broker:default or group:NAME")
     return resource_of(word, name)
 
 
@@ -82,10 +82,10 @@ def read_fields(form: QueryParams, resources: Sequence[Resource]) -> Assignments
         if word not in OPS:
             raise BadRequest(f"{word!r} is not an operation")
         if key in ops:
-            raise ConfigurationError(f"{key} occurs twice")
+            raise ConfigurationError(f"{key} was given twice")
         ops[key] = _op(kind, key, OPS[word], value)
     if not ops:
-        raise ConfigurationError("nothing was changed in the form")
+        raise ConfigurationError("the form contains no changes")
     return {key_0: list(ops.values()) for key_0 in resources}
 
 

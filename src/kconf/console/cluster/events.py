@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kconf.operations.history.entries import HistoryEntry
 
 MOST_WAITING: Final = 1000
-"""How many events may wait for a slow subscriber. The oldest are dropped, and the next event has `lost`."""
+"""The maximum number of events that wait for a slow subscriber. Older ones are dropped, and the next one has `lost`."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ClusterEvent:
 
 
 class Subscription:
-    """The events since it was opened, in one event loop."""
+    """The events since the subscription was opened, in one event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -47,7 +47,7 @@ class Subscription:
         self._queue.put_nowait(event)
 
     async def next(self) -> ClusterEvent | None:
-        """The next event; None: the console stops."""
+        """The next event; None if the console stops."""
         event = await self._queue.get()
         if event is None or not self._lost:
             return event

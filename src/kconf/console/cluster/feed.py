@@ -1,6 +1,6 @@
-"""What arrives from a cluster while it is watched: its changes, by its change feed or by its metadata log.
+"""Receives the changes of a cluster from its change feed or its metadata log, and puts them into a queue.
 
-The metadata log is followed from where it was left: so an interruption leaves no gap in what the console has seen.
+After an interruption, the metadata log is followed from the last position, so that the console misses no change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Touch:
-    """The console itself has changed resources: they are to be read again. `done` is set afterwards."""
+    """Resources that the console itself has changed and that must be read again. `done` is set afterwards."""
 
     resources: Collection[Resource]
     done: Event = field(default_factory=Event, compare=False)
@@ -34,7 +34,7 @@ Arrivals = asyncio.Queue[Revision | KconfError | Touch]
 
 
 class LogPosition:
-    """Up to where the metadata log was followed. `begun` counts how often that began anew, after a gap."""
+    """The position up to which the metadata log was followed. `begun` counts the starts: the first, and one per gap."""
 
     def __init__(self) -> None:
         self.after: int | None = None
@@ -49,7 +49,7 @@ class LogPosition:
 async def pumped(
     feed: Feed, admin: AdminClient, target: Target, position: LogPosition, arrivals: Arrivals, patience: float
 ) -> AsyncIterator[None]:
-    """Puts every change from now on into a queue, and an error if the feed ends. A polled cluster has none."""
+    """Puts all changes from now on into a queue, and an error if the feed ends. Does nothing for a polled cluster."""
     if feed is Feed.POLLED:
         yield
         return

@@ -21,5 +21,5 @@ def read_findings(target: Target, snapshot: ClusterSnapshot) -> Mapping[tuple[Re
         try:
             found = check_cluster(target).findings
         except (KconfError, OSError):
-            return snapshot.findings  # tried again when the cluster is read next
+            return snapshot.findings  # retried when the cluster is read next
     return {(each.resource, each.key): f"{each.kind}: {each.detail}" for each in found}

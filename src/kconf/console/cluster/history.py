@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HistoryIndex:
-    """`recorded` has source and notes. Its list of entries is shared with later values: only `count` are ours.
+    """`recorded` has the source and notes. Later values share its list of entries: only the first `count` belong to
+    this one.
 
-    `since` is the time (milliseconds) from which on no change is missing, whoever made it; None: some may be missing.
+    `since` is the time (milliseconds) after which no change by any tool is missing; None: some may be missing.
     """
 
     recorded: RecordedHistory
@@ -30,7 +31,7 @@ class HistoryIndex:
     by_resource: Mapping[Resource, tuple[HistoryEntry, ...]] = field(repr=False)
     since: int | None = None
     texts: list[str] = field(default_factory=list, repr=False, compare=False)
-    """What is searched of each entry, as far as it was needed: shared with later values, as the entries are."""
+    """The searchable text of each entry, computed when first needed. Later values share it, like the entries."""
 
     @classmethod
     def of(cls, recorded: RecordedHistory, *, since: int | None = None) -> HistoryIndex:
@@ -39,7 +40,7 @@ class HistoryIndex:
         return cls(recorded, len(recorded.entries), _grouped(recorded.entries, {}), since)
 
     def extended(self, entries: Sequence[HistoryEntry]) -> HistoryIndex:
-        """With newer entries; those that were read already are left out. Only the newest value may be extended."""
+        """A copy with newer entries, without those that it already has. Only the newest value may be extended."""
         assert self.count == len(self.recorded.entries)
         last = self.recorded.entries[-1].revision if self.recorded.entries else -1
         entries = [each for each in entries if each.revision > last]
@@ -47,8 +48,7 @@ class HistoryIndex:
         return replace(self, count=len(self.recorded.entries), by_resource=_grouped(entries, self.by_resource))
 
     def shown_by(self, state: ClusterState) -> HistoryIndex:
-        """Only the entries of resources that are in `state`, because files have no ACLs: the cluster decides what a
-        person sees.
+        """Only the entries of resources in `state`. Files have no ACLs, so what the cluster shows to a person decides.
 
         The journal of a kconf server already applies the ACLs of the caller.
         """
@@ -82,16 +82,16 @@ class HistoryIndex:
         return self.recorded.entries[max(0, end - count) : end][::-1]
 
     def number_since(self, begin: int) -> int:
-        """How many entries are not older than a time (milliseconds)."""
+        """The number of entries at or after a time (milliseconds)."""
         return self.count - bisect_left(self.recorded.entries, begin, 0, self.count, key=lambda each: each.time)
 
     def has_all_since(self, begin: int) -> bool:
-        """Whether no change after a time is missing. A gateway that polls does not see what is changed in between."""
+        """Whether no change after a time is missing. A gateway that polls may miss changes between two polls."""
         return self.since is not None and self.since <= begin and not self.is_polled
 
     @property
     def begin(self) -> int | None:
-        """The time (milliseconds) before which nothing is known; None: everything is."""
+        """The time (milliseconds) before which nothing is recorded; None: everything is recorded."""
         if self.is_complete:
             return None if self.recorded.trimmed is None else self.recorded.trimmed.time
         if self.since is not None:
@@ -100,7 +100,7 @@ class HistoryIndex:
 
     @property
     def is_polled(self) -> bool:
-        """Whether a gateway has found changes by polling its cluster: it has no controllers to follow."""
+        """Whether a gateway has found changes by polling its cluster, because it has no controllers to follow."""
         return any(each.not_before is not None for each in self.latest(1000)) if self.is_complete else False
 
 
@@ -114,7 +114,7 @@ def _grouped(
 
 
 def is_shown(resource: Resource, state: ClusterState) -> bool:
-    """Whether the state shows a resource to the person."""
+    """Whether a resource is in the state that the person may see."""
     return _is_shown(resource, state, _hidden(state))
 
 
@@ -131,14 +131,14 @@ def _is_shown(resource: Resource, state: ClusterState, hidden: Collection[Resour
 
 
 def read_index(target: Target) -> HistoryIndex:
-    """The whole record of a cluster: its journal, or what the context's journal directory and lake have."""
+    """The whole record of a cluster: its journal, or the context's journal directory and lake."""
     began = int(time() * 1000)
     with target.open() as admin:
         return HistoryIndex.of(_begun(read_history(target, admin, ()), began))
 
 
 def _begun(recorded: RecordedHistory, now: int) -> RecordedHistory:
-    """A journal that has no change left begins now: later ones will be added."""
+    """Let a journal without any change begin now, because later changes will be added."""
     if recorded.trimmed is None or recorded.entries:
         return recorded
     return recorded._replace(trimmed=recorded.trimmed._replace(time=min(recorded.trimmed.time, now)))

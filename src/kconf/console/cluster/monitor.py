@@ -1,8 +1,8 @@
 """Keeps the snapshot of one cluster current: by its change feed, by its metadata log, or by polling.
 
-A change only says what to read again: the values that pages show are always what the cluster itself describes to the
+A change only determines what is read again. The values on pages are always those that the cluster returns for the
 credential of the monitor. Everything is read again after each interval, however many changes arrive. If the cluster
-cannot be reached, the last snapshot stays, with its age and the error.
+cannot be reached, pages show the last snapshot with its age and the error.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ log = getLogger(__name__)
 CALL_TIMEOUT: Final = 15.0  # seconds for one call to the cluster
 _FIRST_BACKOFF: Final = 1.0
 _LAST_BACKOFF: Final = 15.0
-_LINGER: Final = 0.02  # seconds in which further changes join those that are read again
-_RECONNECT: Final = 10  # intervals after which a feed that failed is tried again
-_RESTED: Final = 10  # intervals between two readings of the lake, and of what is wrong with the cluster
-_TOUCH_TIMEOUT: Final = 5.0  # seconds that a page waits until its own change was read
+_LINGER: Final = 0.02  # seconds to collect further changes before resources are read again
+_RECONNECT: Final = 10  # intervals after which a failed feed is retried
+_RESTED: Final = 10  # intervals between two reads of the lake and of the findings of `kconf check`
+_TOUCH_TIMEOUT: Final = 5.0  # seconds that a page waits until its own change has been read
 
 
 class ClusterMonitor:
@@ -57,14 +57,14 @@ class ClusterMonitor:
         self._arrivals: Arrivals | None = None
 
     def wait(self, timeout: float) -> ClusterSnapshot:
-        """Wait until the cluster was read or found unreachable; returns the snapshot. Called from other threads."""
+        """Wait until the cluster has been read or is unreachable; returns the snapshot. Called from other threads."""
         self._answered.wait(timeout)
         return self.snapshot
 
     def touch(self, resources: Collection[Resource]) -> None:
-        """Have resources read again that the console has changed, and wait for it. Called from other threads.
+        """Request that resources changed by the console are read again, and wait for it. Called from other threads.
 
-        A cluster with a feed announces the change by itself.
+        Does nothing for a cluster with a feed, because the feed contains the change.
         """
         loop, arrivals = self._loop, self._arrivals
         if self.snapshot.feed is Feed.POLLED and loop is not None and arrivals is not None:
@@ -83,7 +83,7 @@ class ClusterMonitor:
                 self._fail(str(error) or type(error).__name__, is_refused=isinstance(error, AuthenticationFailed))
             except Exception:  # a bug: pages show the error, and the monitor tries again
                 log.exception("reading %s failed", self.target.name)
-                self._fail("reading the cluster failed; see the log of the console")
+                self._fail("reading the cluster failed; see the log of the console for the cause")
             finally:
                 self._arrivals = None
             backoff = _FIRST_BACKOFF if time() - began > self._interval else min(2 * backoff, _LAST_BACKOFF)
@@ -109,12 +109,12 @@ class ClusterMonitor:
                 before = replace(self.snapshot, feed=feed, feed_error="", is_kconf=is_kconf)
                 snapshot = await read_all(admin, before, is_kconf=is_kconf)
                 if snapshot.history is None:
-                    self._publish(snapshot)  # pages say that the record was not read yet
+                    self._publish(snapshot)  # pages show that the record has not been read yet
                 self._publish(await self._record.with_everything(snapshot))
                 await self._keep(admin, arrivals)
 
     async def _keep(self, admin: AdminClient, arrivals: Arrivals) -> None:
-        """Read what changed, and everything after each interval."""
+        """Read what has changed, and after each interval everything."""
         loop, rounds = asyncio.get_running_loop(), 0
         due = loop.time() + self._interval
         while True:
@@ -147,13 +147,13 @@ class ClusterMonitor:
         self._publish(snapshot)
 
     async def _apply(self, admin: AdminClient, revisions: Sequence[Revision]) -> None:
-        """Read again what changes are about."""
+        """Read the changed resources again."""
         if not revisions:
             return
         changes = [change for each in revisions for change in each.changes]
         entries = [entry for each in revisions for entry in entries_of(each)]
         if self.snapshot.feed is Feed.LOG:
-            # The log has no authors. Whether kconf made a change is known once its journal was read, if there is one.
+            # The log has no authors. Whether kconf made a change is known once its journal, if any, has been read.
             entries = [each._replace(is_from_log=True, origin=LOG_ORIGIN) for each in entries]
         snapshot = await read_changed(admin, self.snapshot, changes)
         if self.target.credential is not None and not snapshot.is_kconf:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CONFIGURED: Final = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 MOST_SINGLE: Final = 500
-"""Up to this number, only the changed resources are read again."""
+"""Up to this number of changes, only the changed resources are read again."""
 
 
 async def read_all(admin: AdminClient, before: ClusterSnapshot, *, is_kconf: bool) -> ClusterSnapshot:
@@ -52,7 +52,7 @@ async def read_all(admin: AdminClient, before: ClusterSnapshot, *, is_kconf: boo
 
 
 async def read_changed(admin: AdminClient, before: ClusterSnapshot, changes: Collection[Change]) -> ClusterSnapshot:
-    """A cluster that is followed, with the changed resources read again: so it is as of now."""
+    """The snapshot of a followed cluster with the changed resources read again, so that it is current."""
     shaped = [each.resource.name for each in changes if each.kind is ChangeKind.TOPIC]
     found = await read_resources(admin, before, {each.resource for each in changes}, shaped)
     return replace(found, taken=_now())
@@ -63,7 +63,8 @@ async def read_resources(
 ) -> ClusterSnapshot:
     """The cluster with some resources read again; `shaped` are topics that may be new, gone or larger.
 
-    The snapshot is as old as what was not read. A change of brokers may affect every topic: then everything is read.
+    The age of the snapshot is that of the parts that were not read again. If brokers have changed, everything is read,
+    because this may affect every topic.
     """
     kinds = {each.type for each in changed}
     if ResourceType.BROKER in kinds or len(changed) > MOST_SINGLE or not before.is_read:
@@ -105,7 +106,7 @@ async def _shapes(admin: AdminClient, old: Mapping[str, TopicShape], names: Coll
 
 
 async def _with_configs(admin: AdminClient, old: ClusterState, resources: Collection[Resource]) -> ClusterState:
-    """The old state with newly read configs. A resource that cannot be described was deleted or is hidden: it is
+    """The old state with newly read configs. A resource that cannot be described was deleted or is not visible; it is
     removed.
     """
     described = await admin.describe_configs(resources, synonyms=True)

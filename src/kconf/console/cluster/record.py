@@ -1,8 +1,8 @@
 """Reads what is recorded of a cluster: its journal, the journal directory and the lake of the context.
 
-The state and the record of a snapshot belong together: a record that is older than the state would call a change that
-it does not have yet unrecorded, or attribute it to the author of the change before. So whoever reads the state reads
-the record after it, and publishes both at once.
+The state and the record of a snapshot belong together. With a record older than the state, a change would appear as
+unrecorded, or be attributed to the author of the previous change. So the record is always read after the state, and
+both are published together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ONLY_SINCE: Final = (
 
 
 class ClusterRecord:
-    """The record of one context. Its methods take a snapshot and return it with what was read."""
+    """The record of one context. Its methods return the given snapshot with newly read data."""
 
     def __init__(self, target: Target, position: LogPosition) -> None:
         self._target, self._position = target, position
@@ -41,14 +41,14 @@ class ClusterRecord:
         self._stamp: object = None
 
     async def with_everything(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-        """The recorded changes, what the last pipeline run knows, and the findings of `kconf check`."""
+        """Add the recorded changes, the results of the last pipeline run, and the findings of `kconf check`."""
         snapshot = await self._with_history(snapshot)
         lake = await in_daemon_thread(lambda: read_lake(self._target, snapshot.state.cluster))
         findings = await in_daemon_thread(lambda: read_findings(self._target, snapshot))
         return replace(snapshot, lake=lake, findings=findings)
 
     async def with_new_changes(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-        """The recorded changes, if there may be others than before. Those of a feed arrive by it."""
+        """Add the recorded changes if there may be new ones, except on a kconf server: its feed delivers them."""
         if snapshot.is_kconf:
             return await self._with_history(snapshot) if snapshot.feed_error else snapshot
         stamp = await in_daemon_thread(lambda: self._journal_stamp(snapshot.state.cluster))
@@ -69,7 +69,7 @@ class ClusterRecord:
         return replace(snapshot, history=history, history_error=error)
 
     def _own_record(self, snapshot: ClusterSnapshot) -> HistoryIndex | None:
-        """What the console itself has seen in the metadata log; None: it does not follow one."""
+        """The changes that the console itself has seen in the metadata log; None if it does not follow one."""
         if snapshot.feed is not Feed.LOG and (snapshot.history is None or snapshot.history.source != LOG_ORIGIN):
             return None
         if snapshot.history is not None and self._begun == self._position.begun:
@@ -88,6 +88,6 @@ class ClusterRecord:
             try:
                 status = each.stat()
             except OSError:
-                continue  # it was removed in between
+                continue  # it was deleted in between
             found.append((each.name, status.st_size, status.st_mtime_ns))
         return found

@@ -56,7 +56,7 @@ class LakeFacts:
 class ClusterSnapshot:
     """`taken` is when the cluster was last read, `failed_since` when that first failed afterwards (milliseconds).
 
-    `history` is None until it was read; `history_error` is the reason if it cannot be read.
+    `history` is None until it has been read; `history_error` is the reason if it cannot be read.
     """
 
     status: Status = Status.CONNECTING
@@ -103,7 +103,7 @@ class ClusterSnapshot:
         return found
 
     def forget(self, name: Hashable) -> None:
-        """Have it computed again."""
+        """Discard a derived value, so that it is computed again."""
         self._derived.pop(name, None)
 
     def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:

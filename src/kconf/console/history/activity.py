@@ -79,7 +79,7 @@ def matching_changes(history: HistoryIndex, wanted: ActivityFilter) -> Sequence[
 
 
 def _texts(history: HistoryIndex) -> Sequence[str]:
-    """What is searched, by the place of the entry. Made once for each entry."""
+    """The searchable text of an entry, by its position. Computed once for each entry."""
     texts = history.texts
     with _LOCK:
         for place in range(len(texts), history.count):
@@ -110,7 +110,7 @@ def _change_matches(entry: HistoryEntry, wanted: ActivityFilter) -> bool:
 
 
 def _change_text(entry: HistoryEntry) -> str:
-    """The text that a search looks at, without hashes of secrets."""
+    """The searchable text of a change, without hashes of secrets."""
     change, caller = entry.change, entry.caller
     values = "" if change.sensitive else f"{_value_text(change, change.before)}\n{_value_text(change, change.after)}"
     who = f"{caller.principal or ''}\n{caller.reason or ''}\n{caller.client_id}\n{caller.host}"

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from kconf.operations.state import ConfigName
 
 
-NOT_READ: Final = "The recorded changes were not read yet."
+NOT_READ: Final = "The recorded changes have not been read yet."
 NOT_RECORDED: Final = "unknown: not recorded"
 OTHER_TOOLS: Final = "Other tools may have changed more: only recorded changes are compared."
 POLLED_GATEWAY: Final = (
-    "The gateway polls its cluster: what other tools change and change back between two polls is not recorded."
+    "The gateway polls its cluster: a change by another tool that is reverted before the next poll is not recorded."
 )
-NOT_YET: Final = "unknown: the record was not read yet"
+NOT_YET: Final = "unknown: the record has not been read yet"
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class Author:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A value at two times; None: not set. `is_unknown`: the record does not reach back to the first time.
+    """A value at two times; None: not set. `is_unknown`: the record begins after the first time.
 
-    `is_uncertain`: what is shown is the nearest recorded value, and that of the time itself may be another one.
+    `is_uncertain`: the nearest recorded value is shown; the value at the time itself may differ.
     """
 
     key: str
@@ -98,7 +98,7 @@ class DifferenceRow:
 
 @dataclass(frozen=True)
 class TimeDiff:
-    """`is_known`: the record reaches back to the first time. If it does not, nothing is known, and a note says why."""
+    """`is_known`: the record begins before the first time. Otherwise nothing is known, and a note gives the reason."""
 
     differences: Sequence[DifferenceRow]
     notes: Sequence[str]
@@ -106,7 +106,7 @@ class TimeDiff:
 
 
 class ResourcePast:
-    """What is known of one resource. `history` has only its entries; None: there is no record, and `error` says why."""
+    """What is known about one resource. `history` has only its entries; None: no record, and `error` is the reason."""
 
     def __init__(self, snapshot: ClusterSnapshot, resource: Resource) -> None:
         self.resource = resource
@@ -140,7 +140,7 @@ class ResourcePast:
         return self.authors.get(key) or Author(why, None, None, None)
 
     def _author(self, entry: BlameEntry) -> Author:
-        """The state may have a change that has not arrived in the record yet: it is not that of the author before."""
+        """The state may have a change that is not recorded yet, which must not be attributed to the previous author."""
         last = entry.attribution.author
         why = author_text(entry.attribution)
         if last is None:
@@ -179,7 +179,7 @@ class ResourcePast:
         return is_unsure
 
     def _is_certain(self, name: ConfigName, value: PastValue) -> bool:
-        """The last recorded value was there until now only if it is there now, unless the metadata log says so."""
+        """Whether a recorded value is certain: the metadata log has all changes, or the value is still set now."""
         if not value.is_certain:
             return False
         if self._has_all:
@@ -188,11 +188,11 @@ class ResourcePast:
         return now.entry is not value.entry or now.fit in (Fit.MATCHES, Fit.SEEN, Fit.UNREADABLE)
 
     def unsure_keys(self, time: int) -> set[str]:
-        """Keys that a gateway that polls saw changed, and does not know whether before or after a time."""
+        """Keys whose change a polling gateway detected without knowing whether it was made before or after a time."""
         return {each.change.key for each in unsure_entries(self.entries, time) if each.change.key}
 
     def is_certain_at(self, key: str, time: int) -> bool:
-        """Whether the record shows what a key had at a time."""
+        """Whether the record shows the value of a key at a time."""
         if self.history is None or (self._begin is not None and time < self._begin):
             return False
         if self.history.is_complete:
@@ -214,17 +214,17 @@ def limit_notes(history: HistoryIndex) -> list[str]:
 
 
 def before_record(found: TimeDiff, begin: int) -> TimeDiff:
-    """The first time is before the record: a topic that was created since may have existed and been deleted before."""
+    """For a first time before the record: a topic created since may have existed before and been deleted."""
     rows = [each if each.is_unknown else replace(each, is_uncertain=True) for each in found.differences]
     return TimeDiff(rows, [*found.notes, begin_note(begin)])
 
 
 def begin_note(begin: int) -> str:
-    return f"The record begins at {time_text(begin)}: what was set before is unknown."
+    return f"The record begins at {time_text(begin)}. Earlier values are unknown."
 
 
 def unsure_entries(entries: Sequence[HistoryEntry], *times: int | None) -> list[HistoryEntry]:
-    """Changes of which a gateway that polls does not know whether they were made before or after one of the times."""
+    """Changes of which a polling gateway does not know whether they were made before or after one of the times."""
     known = [each for each in times if each is not None]
     return [
         each
@@ -236,7 +236,10 @@ def unsure_entries(entries: Sequence[HistoryEntry], *times: int | None) -> list[
 def unsure_note(entry: HistoryEntry) -> str:
     name = name_text((entry.change.resource, entry.change.key))
     begin = 0 if entry.not_before is None else entry.not_before
-    return f"{name} was changed between {time_text(begin)} and {time_text(entry.time)}: the gateway polls its cluster"
+    return (
+        f"{name} was changed between {time_text(begin)} and {time_text(entry.time)}; the gateway polls its cluster, so"
+        " the exact time is unknown"
+    )
 
 
 def change_row(entry: HistoryEntry) -> ChangeRow:

@@ -115,7 +115,7 @@ def _title(row: ChangeRow) -> str:
 
 
 def _ticks(begin: int, end: int) -> list[Tick]:
-    """With seconds, or without clock times, by the length of the range. Those within one day have its date once."""
+    """Labels with seconds, minutes or only dates, by the length of the range. Within a day, its date is shown once."""
     count = 4
     times = [begin + (end - begin) * each // count for each in range(count + 1)]
     text = time_cell if end - begin < count * _MINUTE else day if end - begin > count * _DAY else short_time

@@ -69,7 +69,7 @@ def parse_query(text: str, kind: ResourceType | None) -> ListQuery:
 
 def _flag(word: str) -> str:
     if word not in FLAGS:
-        raise QueryError(f"is:{word} is not known; use {', '.join(FLAG + each for each in FLAGS)}")
+        raise QueryError(f"is:{word} is not a flag; use {', '.join(FLAG + each for each in FLAGS)}")
     return word
 
 

@@ -45,7 +45,7 @@ def _set_column(kind: ResourceType) -> MakeColumn:
 
 
 def _has_all(snapshot: ClusterSnapshot) -> bool:
-    """Whether the last recorded change is the last one: other tools may change a cluster whose log is not followed."""
+    """Whether the last recorded change is the last change. Not if other tools may change the cluster unrecorded."""
     return snapshot.history is not None and snapshot.history.since is not None
 
 

@@ -72,7 +72,7 @@ class GrantRow:
 
 @dataclass(frozen=True)
 class WhoCanPage:
-    """`grants` is None if there was no question, or if the answer is unknown."""
+    """`grants` is None if nothing was requested, or if the answer is unknown."""
 
     tabs: Sequence[Tab]
     resource: str

@@ -15,10 +15,10 @@ from kconf.util.iso_time import iso_time
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A context. What is None is unknown, or was not read yet.
+    """A context. None means unknown or not read yet.
 
-    `changes_today` are those that are recorded; `has_all_changes`: no other was made today. `lake_run` is when the
-    pipeline run ended from which drift and violations are known.
+    `changes_today` is the number of recorded changes; `has_all_changes`: there were no others today. `lake_run` is when
+    the pipeline run ended that found the drift and the violations.
     """
 
     context: str

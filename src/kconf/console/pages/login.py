@@ -14,7 +14,7 @@ from kconf.console.security.oidc.http import ProviderUnavailable
 from kconf.console.security.oidc.login import OidcLogin
 
 CALLBACK: Final = "/-/oidc/callback"
-"""The path to which the provider sends people back; providers must know it as a redirect URI."""
+"""The path to which the provider sends people back. It must be registered there as a redirect URI."""
 
 _STATUS: Final[Mapping[type[LoginRefused], int]] = {LoginLimited: 429, ProviderUnavailable: 502}
 
@@ -84,7 +84,9 @@ def _shown(page: LoginPage, refused: LoginRefused | None = None) -> Page:
 
 
 def start(request: PageRequest) -> Page | Redirect:
-    """Send the browser to the provider. A link leads here, no form: the policy allows forms to this site only."""
+    """Send the browser to the provider. Reached by a link, because the Content-Security-Policy allows forms only to
+    this site.
+    """
     oidc, to = _oidc(request), _local(request.query.get("to", "/"))
     back = f"{request.console.settings.origin(request.host)}{CALLBACK}"
     try:

@@ -107,7 +107,7 @@ class ResourcePage:
     diff: TimeDiff | None
     notes: Sequence[str]
     about_record: Sequence[str]
-    """What the record does not have."""
+    """What the record does not contain."""
     key: KeyRow | None
     key_changes: Sequence[ChangeRow]
     key_timeline: Timeline | None

@@ -20,7 +20,7 @@ _MOST_CLIENTS: Final = 10_000
 
 
 class LoginRefused(Exception):
-    """The credential was not accepted. The text is shown to the person."""
+    """The credential was not accepted. The message is shown to the person."""
 
 
 class LoginLimited(LoginRefused):

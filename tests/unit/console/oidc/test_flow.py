@@ -69,7 +69,7 @@ def test_a_response_cannot_be_used_twice() -> None:
     again = browser.finish(asked)
     assert (again.status_code, shown(again.text)) == (
         403,
-        "This login has expired, was used before, or was begun in another browser. Log in again.",
+        "This login has expired, was used before, or was started in another browser. Log in again.",
     )
     assert len(browser.http.posted) == 1
 
@@ -272,10 +272,10 @@ def test_a_kconf_server_that_accepts_the_token_is_changed_with_it() -> None:
 @pytest.mark.parametrize(
     ("snapshots", "takes_tokens", "why"),
     [
-        (HOME, False, "this context does not log in with OAUTHBEARER"),
+        (HOME, False, "its context does not use OAUTHBEARER"),
         (REFUSED, True, "home did not accept your login. it refused the login"),
         ({"home": replace(HOME["home"], is_kconf=False)}, True, "home is not a kconf server or gateway"),
-        ({"home": ClusterSnapshot()}, True, "whether home accepts your login is not known yet"),
+        ({"home": ClusterSnapshot()}, True, "it is not known yet whether home accepts your login"),
     ],
     ids=["no tokens", "refused", "not kconf", "unknown"],
 )
@@ -284,7 +284,7 @@ def test_clusters_that_do_not_accept_the_token_are_read_only(
 ) -> None:
     browser = Browser(snapshots, takes_tokens=takes_tokens)
     browser.log_in()
-    assert f"You can look at this cluster, but not change it: {why}" in browser.client.get("/home/topics").text
+    assert f"You can view this cluster but not change it: {why}" in browser.client.get("/home/topics").text
     assert not can_change(browser)
     found = browser.client.post(
         "/home/change",

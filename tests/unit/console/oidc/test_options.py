@@ -80,7 +80,7 @@ def test_mistakes_are_one_sentence(words: tuple[str, ...], why: str) -> None:
         ({"issuer": "https://idp.test:port"}, {}, "takes an https URL"),
         ({"scopes": ("profile",)}, {}, "must contain openid"),
         ({"parameters": {"redirect_uri": "https://evil.test"}}, {}, "the console sets it"),
-        ({"ca_file": "/nothing/here"}, {}, "there is no file"),
+        ({"ca_file": "/nothing/here"}, {}, "/nothing/here does not exist"),
         ({"client_id": ""}, {}, "must not be empty"),
         ({}, {"public_url": "http://kconf.example.com"}, "--public-url takes an https URL"),
         ({}, {"public_url": "https://kconf.example.com/path"}, "without a path"),

@@ -22,7 +22,7 @@ from tests.unit.console.oidc.world import CLIENT, ISSUER, SECRET, SIGNER, FakeHt
 @pytest.mark.parametrize(
     ("metadata", "why"),
     [
-        ({"issuer": f"{ISSUER}/"}, "another issuer, 'https://idp.test/'; --oidc-issuer must be the same text"),
+        ({"issuer": f"{ISSUER}/"}, "another issuer, 'https://idp.test/'; --oidc-issuer must match it exactly"),
         ({"issuer": None}, "another issuer;"),
         ({"token_endpoint": "http://idp.test/token"}, "token_endpoint that is not an https URL"),
         ({"jwks_uri": "http://127.0.0.1/keys"}, "jwks_uri that is not an https URL"),

@@ -1,7 +1,7 @@
-"""Drift: what the files that declare a cluster say, and what it has.
+"""Drift: differences between a cluster and the files that declare it.
 
-The cluster is read for it with the credential of the person, once for each snapshot: so the comparison is made again
-when something changed, when a file changed, and after each interval. The page says how old it is.
+The cluster is read with the credential of the person, once per snapshot. So it is compared again when the cluster or a
+file has changed, and after each interval. The page shows the age of the comparison.
 """
 
 from __future__ import annotations

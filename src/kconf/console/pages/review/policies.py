@@ -124,12 +124,12 @@ def policies(request: PageRequest) -> Page:
 
 
 def warm(console: Console) -> None:
-    """Evaluate everything once before somebody looks: later only what changed is evaluated again."""
+    """Evaluate everything once in advance. Later, only what has changed is evaluated again."""
     for name in () if console.settings.login else console.contexts:
         monitor = console.monitors.monitor(name, None)
         path, snapshot = monitor.target.context.policy, monitor.wait(_PATIENCE)
         if path is not None and snapshot.is_read:
-            with suppress(ConfigurationError):  # the page says it
+            with suppress(ConfigurationError):  # the page shows the error
                 _verdict(path, snapshot)
 
 

@@ -98,7 +98,7 @@ class ProviderHttp:
             code = error_code(error)
         if error.code < 500 and code is not None:
             return ProviderRefused(f"{self._issuer} refused the request: {code}", code)
-        return ProviderUnavailable(f"{self._issuer} answered with HTTP {error.code}")
+        return ProviderUnavailable(f"{self._issuer} responded with HTTP {error.code}")
 
 
 def error_code(file: IO[bytes]) -> str | None:

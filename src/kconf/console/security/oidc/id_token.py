@@ -15,7 +15,7 @@ from kconf.console.oidc_settings import OidcSettings
 from kconf.server.auth.oauthbearer.jwt_validator import InvalidToken
 
 LEEWAY: Final = 60.0  # seconds by which clocks may differ
-MAX_AGE: Final = 600.0  # seconds since the token was issued: it comes straight from the provider
+MAX_AGE: Final = 600.0  # maximum seconds since the token was issued: it comes directly from the provider
 _MAX_NAME: Final = 255  # characters, as of `sub`
 _HASHES: Final = {"256": "sha256", "384": "sha384", "512": "sha512"}
 
@@ -52,7 +52,7 @@ def check_nonce(claims: Mapping[str, Any], nonce: str) -> None:
     """Check that the token belongs to this login, and not to an earlier one."""
     given = claims.get("nonce")
     if not isinstance(given, str) or not compare_digest(given.encode(), nonce.encode()):
-        raise InvalidToken("its nonce is not that of this login")
+        raise InvalidToken("its nonce does not belong to this login")
 
 
 def check_access_hash(claims: Mapping[str, Any], algorithm: str, access_token: str) -> None:

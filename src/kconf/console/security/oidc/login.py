@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-EXPIRED = "This login has expired, was used before, or was begun in another browser. Log in again."
+EXPIRED = "This login has expired, was used before, or was started in another browser. Log in again."
 _ANSWERS = {
     "access_denied": "you, or the provider, did not allow the login",
     "login_required": "the provider requires you to log in there first",
@@ -111,7 +111,7 @@ class OidcLogin:
             why = _ANSWERS.get(error) or f"error {shown_code(error) or 'without a code'}"
             raise LoginRefused(f"{self.provider.issuer} did not log you in: {why}.")
         if not response.get("code"):
-            raise LoginRefused(f"{self.provider.issuer} sent no code.")
+            raise LoginRefused(f"{self.provider.issuer} sent no authorization code.")
 
     def _exchange(self, login: PendingLogin, code: str) -> TokenResponse:
         try:
@@ -128,7 +128,7 @@ class OidcLogin:
                 log.error("%s does not accept this console as a client: %s", self.provider.issuer, refused.code)
             raise
         except ProviderUnavailable as error:
-            log.warning("a code could not be exchanged: %s", error)
+            log.warning("the authorization code could not be exchanged for tokens: %s", error)
             raise
 
     def _person(self, login: PendingLogin, tokens: TokenResponse) -> Person:

@@ -100,7 +100,7 @@ class Provider:
             return verified_claims(id_token, self._current_keys(one_is_missing=True), self._expected)
 
     def _current_keys(self, *, one_is_missing: bool = False) -> tuple[VerificationKey, ...]:
-        """The keys, fetched again if they are old, or if one is missing and the last such fetch is not recent."""
+        """The keys. Fetched again if they are old, or if one is missing and the last such fetch was not recent."""
         url = self.metadata().jwks
         with self._lock:
             known, now = self._keys, self._now()
@@ -144,7 +144,7 @@ def _metadata(issuer: str, given: Mapping[str, Any]) -> Metadata:
     if named != issuer:
         other = f", {named!r}" if isinstance(named, str) and len(named) < _SHOWN else ""
         raise ProviderUnavailable(
-            f"the metadata of {issuer} is that of another issuer{other}; --oidc-issuer must be the same text"
+            f"the metadata of {issuer} is that of another issuer{other}; --oidc-issuer must match it exactly"
         )
 
     is_https = issuer.startswith("https:")
