@@ -1,5 +1,7 @@
-"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner. And the list of read
-files in another time zone."""
+"""Transformations of incomplete data: a trimmed journal, file values hidden by an override, no owner.
+
+Also the list of read files in another time zone.
+"""
 
 from __future__ import annotations
 

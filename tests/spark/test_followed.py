@@ -287,7 +287,7 @@ def author(entry: HistoryEntry) -> tuple[str, str | None]:
 
 @pytest.mark.full
 def test_a_line_with_an_author_replaces_the_same_line_without_one(lake: Lake, tmp_path: Path) -> None:
-    """The other follower's file arrives one run later. In the same run: `test_the_lake_has_every_change_of_random_followed_clusters_once`."""
+    """The other follower's file arrives one run later."""
     made = case(1)
     known = Follower(made.cluster, [(0, made.cluster.end, False)], names_authors=True)
     plain = Follower(made.cluster, [(0, made.cluster.end, False)])

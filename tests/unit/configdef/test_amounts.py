@@ -40,7 +40,7 @@ def read(name: str, text: str, type_: ValueType = ValueType.LONG) -> Value:
         ("count", "-3", -3),
     ],
 )
-def test_an_amount(name: str, text: str, value: int) -> None:
+def test_an_amount_is_converted_to_the_unit_of_its_key(name: str, text: str, value: int) -> None:
     assert read(name, text) == value
 
 
@@ -60,7 +60,7 @@ def test_an_amount(name: str, text: str, value: int) -> None:
         ("x.ms", "", "expected an integer"),
     ],
 )
-def test_invalid_amounts(name: str, text: str, reason: str) -> None:
+def test_an_invalid_amount_is_refused_with_the_reason(name: str, text: str, reason: str) -> None:
     with pytest.raises(InvalidValue, match=reason):
         read(name, text)
 

@@ -19,7 +19,7 @@ def test_ten_keys_define_the_tls_stores() -> None:
     assert all(BROKER[name].mode is UpdateMode.PER_BROKER for name in dynamic.SSL_STORES)
 
 
-def test_every_name_in_a_set_is_a_dynamic_key() -> None:
+def test_every_key_in_the_sets_is_dynamic() -> None:
     for names in (
         dynamic.PREFIXED_CLUSTER_WIDE,
         dynamic.THREAD_POOLS,
@@ -84,8 +84,8 @@ def test_a_broker_key_is_looked_up_under_its_aliases(name: str, names: tuple[str
     assert broker_synonyms(name) == names
 
 
-def test_the_exact_name_decides_whether_a_key_is_writable() -> None:
-    """As Kafka does, although only the second can be altered."""
+def test_a_dynamic_key_with_a_listener_prefix_does_not_count_as_dynamic() -> None:
+    """As in Kafka, although only the name with the prefix can be altered per broker."""
     assert "ssl.keystore.location" in kafka_43().dynamic
     assert "listener.name.x.ssl.keystore.location" not in kafka_43().dynamic
     assert "log.retention.hours" not in kafka_43().dynamic

@@ -39,7 +39,7 @@ def test_the_catalogue_has_the_428_keys_of_kafka_431() -> None:
     assert not any(key.legacy for keys in CURRENT.values() for key in keys.values())
 
 
-def test_keys_that_only_older_releases_have_are_kept_apart() -> None:
+def test_keys_that_only_older_releases_have_are_in_their_own_tables() -> None:
     assert (len(TOPIC_REMOVED), len(BROKER_REMOVED)) == (3, 48)
     assert all(key.legacy for keys in (TOPIC_REMOVED, BROKER_REMOVED) for key in keys.values())
     assert not TOPIC.keys() & TOPIC_REMOVED.keys()
@@ -74,7 +74,7 @@ def test_broker_types_are_counted_as_in_kafka() -> None:
     }
 
 
-def test_three_throttles_are_no_file_s_business() -> None:
+def test_three_throttle_rates_cannot_be_set_in_a_file() -> None:
     assert [name for name, key in BROKER.items() if key.dynamic_only] == [
         "follower.replication.throttled.rate",
         "leader.replication.throttled.rate",
@@ -134,14 +134,14 @@ def test_no_two_keys_of_a_table_have_the_same_description() -> None:
         assert repeated == []
 
 
-def test_every_rung_and_bound_is_a_broker_key_of_the_same_release() -> None:
+def test_every_fallback_and_bound_is_a_broker_key_of_the_same_release() -> None:
     for table, key in EVERY:
         brokers = BROKER.keys() | BROKER_REMOVED.keys() if key.legacy else BROKER.keys()
         assert {fallback.name for fallback in key.fallbacks} <= brokers, (table, key.name)
         assert {name for name in key.range_keys if name} <= BROKER.keys(), (table, key.name)
 
 
-def test_six_topic_keys_have_no_rung_and_the_first_rung_of_the_others_is_dynamic() -> None:
+def test_six_topic_keys_have_no_fallback_and_the_first_of_the_others_is_dynamic() -> None:
     assert [name for name, key in TOPIC.items() if not key.fallbacks] == [
         "follower.replication.throttled.replicas",
         "internal.segment.bytes",
@@ -153,7 +153,7 @@ def test_six_topic_keys_have_no_rung_and_the_first_rung_of_the_others_is_dynamic
     assert all(BROKER[key.fallbacks[0].name].mode is UpdateMode.CLUSTER_WIDE for key in TOPIC.values() if key.fallbacks)
 
 
-def test_coarser_units_are_converted() -> None:
+def test_fallbacks_in_coarser_units_are_converted() -> None:
     assert TOPIC["retention.ms"].fallbacks == (
         BrokerFallback("log.retention.ms"),
         BrokerFallback("log.retention.minutes", 60_000),
@@ -163,14 +163,14 @@ def test_coarser_units_are_converted() -> None:
     assert BROKER["log.flush.scheduler.interval.ms"].fallbacks == ()
 
 
-def test_a_topic_s_default_is_its_broker_key_s() -> None:
+def test_a_topic_key_has_the_default_of_its_broker_key() -> None:
     """If the first fallback has a default: keys in ms have none, because their aliases in hours have it."""
     for key in TOPIC.values():
         if key.fallbacks and (below := BROKER[key.fallbacks[0].name]).default is not None:
             assert (key.default, key.type, key.validator) == (below.default, below.type, below.validator), key.name
 
 
-def test_a_group_s_default_is_its_broker_key_s_and_three_have_none() -> None:
+def test_a_group_key_has_the_default_of_its_broker_key_and_three_have_none() -> None:
     for key in GROUP.values():
         for fallback in key.fallbacks:
             assert (key.default, key.type) == (BROKER[fallback.name].default, BROKER[fallback.name].type), key.name
@@ -181,7 +181,7 @@ def test_a_group_s_default_is_its_broker_key_s_and_three_have_none() -> None:
     ]
 
 
-def test_equal_bounds_are_one_check() -> None:
+def test_keys_with_equal_bounds_share_one_validator() -> None:
     found = [key.validator for _, key in EVERY if key.validator is not None]
     ranges = {str(each): each for each in found if str(each).startswith(("at", "from"))}
 

@@ -14,7 +14,7 @@ WORDS = ConfigKey(name="words", type=ValueType.LIST, default="")
 SECRET = ConfigKey(name="secret", type=ValueType.STRING, validator=CREDENTIAL, secret=True)
 
 
-def test_a_good_text_gives_its_value() -> None:
+def test_a_valid_text_is_parsed() -> None:
     assert validate(COUNT, " +7") == 7
 
 
@@ -27,7 +27,7 @@ def test_a_refusal_names_value_and_key_and_gives_a_reason(text: str) -> None:
     assert refused.value.__cause__ is None
 
 
-def test_a_checked_list_loses_its_repetitions_and_an_unchecked_one_keeps_them() -> None:
+def test_duplicates_are_removed_only_from_a_list_with_a_validator() -> None:
     assert validate(TAGS, "b,a,b") == ("b", "a")
     assert validate(WORDS, "b,a,b") == ("b", "a", "b")
     assert normalize(TAGS, " b , a,b") == "b,a"

@@ -40,7 +40,7 @@ def test_equal_ranges_are_one_object() -> None:
     assert between(1, 17) is checks.LZ4_LEVEL
 
 
-def test_a_failed_check_names_the_valid_values() -> None:
+def test_a_validator_describes_its_valid_values() -> None:
     assert str(between(1)) == "at least 1"
     assert between(1, 9).describe() == "from 1 to 9"
     assert str(one_of("a", "b")) == "one of a, b"

@@ -52,7 +52,7 @@ def page(browser: TestClient, path: str, **query: str) -> dict[str, Any]:
 # -- who can ---------------------------------------------------------------------------------------------------------
 
 
-def test_literal_prefixed_and_wildcard_acls_allow_and_a_deny_wins() -> None:
+def test_literal_prefixed_and_wildcard_acls_allow_and_a_deny_excludes() -> None:
     found = page(console(), "", resource="topic:orders", operation="read")
     by_whom = {each["principal"]: each for each in found["grants"]}
     assert list(by_whom) == ["User:ana", "User:bo", "User:cy"]
@@ -67,7 +67,7 @@ def test_reading_implies_describing() -> None:
     assert "User:ana" in [each["principal"] for each in found["grants"]]
 
 
-def test_if_no_acl_allows_it_the_page_says_what_decides() -> None:
+def test_if_no_acl_allows_an_operation_the_page_names_the_deciding_setting() -> None:
     nobody = page(console(), "", resource="cluster", operation="alter")
     assert nobody["grants"] == []
     assert "allow.everyone.if.no.acl.found" in nobody["notes"][0]
@@ -82,7 +82,7 @@ def test_an_invalid_question_is_reported(resource: str, operation: str) -> None:
     assert found["grants"] is None
 
 
-def test_without_an_authorizer_everybody_may_and_acls_that_are_hidden_are_unknown() -> None:
+def test_a_missing_authorizer_is_reported_and_hidden_acls_are_unknown() -> None:
     disabled = MissingPart("acls", ApiError(ErrorCode.SECURITY_DISABLED))
     hidden = MissingPart("acls", ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     asked = {"resource": "topic:orders", "operation": "read"}
@@ -96,7 +96,7 @@ def test_without_an_authorizer_everybody_may_and_acls_that_are_hidden_are_unknow
 # -- review ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_review_finds_what_allows_too_much_and_what_has_no_effect() -> None:
+def test_a_review_finds_acls_that_allow_too_much_or_have_no_effect() -> None:
     everybody = on_topic("*", "User:*", ALL)
     lost = on_topic("logs.", "User:ana", pattern=PatternType.PREFIXED)
     group = AclBinding(AclType.GROUP, "app", "User:ana", READ)
@@ -109,7 +109,7 @@ def test_a_review_finds_what_allows_too_much_and_what_has_no_effect() -> None:
     }
 
 
-def test_if_topics_are_unknown_no_topic_is_called_absent() -> None:
+def test_no_topic_is_reported_as_missing_if_topics_are_unknown() -> None:
     assert review([on_topic("gone", "User:ana")], None) == {}
     missing = MissingPart("topics", ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     found = page(console(missing), "/acls")

@@ -64,7 +64,7 @@ def test_changes_are_newest_first_with_who_what_and_why(browser: TestClient) -> 
     assert (change["who"], change["reason"], change["time"]) == ("User:ana", "INC-1", START + MINUTE)
 
 
-def test_quotas_and_acls_are_shown_as_people_read_them(browser: TestClient) -> None:
+def test_quotas_and_acls_have_readable_names(browser: TestClient) -> None:
     rows = {each["change"]["revision"]: each for each in page(browser)["rows"]}
     assert rows[3]["resource"] == "quota:user alice, client-id (default)"
     assert (rows[3]["path"], rows[3]["at_path"], rows[4]["path"]) == ("/home/quotas?user=alice", None, None)
@@ -95,7 +95,7 @@ def test_the_address_filters_and_the_hash_of_a_secret_is_not_found(
 
 
 @pytest.mark.parametrize("query", ["?from=nonsense", f"?from={START + 5}&to={START}", "?page=0", "?show=nothing"])
-def test_what_cannot_be_is_a_bad_request(browser: TestClient, query: str) -> None:
+def test_an_invalid_filter_is_a_bad_request(browser: TestClient, query: str) -> None:
     assert browser.get(f"/home/activity{query}").status_code == 400
 
 
@@ -175,7 +175,7 @@ def test_refusals_are_those_of_the_audit_log_newest_first(browser: TestClient, m
 @pytest.mark.parametrize(
     ("error", "words"), [(UnsupportedVersion("no"), "only a kconf server"), (NotAuthorized("no"), "are unknown")]
 )
-def test_where_refusals_cannot_be_read_they_are_unknown(
+def test_refusals_that_cannot_be_read_are_unknown(
     browser: TestClient, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
     use(monkeypatch, AuditLog([], error))

@@ -55,7 +55,7 @@ def test_invalid_arguments_are_reported_before_anything_is_sent(key: str, value:
         read({"key.0": key, "op.0": "set", "value.0": value, "was.0": ""})
 
 
-def test_a_key_may_be_there_once() -> None:
+def test_a_key_that_is_given_twice_is_refused() -> None:
     twice = {f"{part}.{number}": value for number in (0, 1) for part, value in (("key", "flush.ms"), ("op", "unset"))}
     with pytest.raises(ConfigurationError, match="twice"):
         read(twice)
@@ -71,7 +71,7 @@ def test_default_is_the_default_of_all_brokers() -> None:
     assert named_resources(["broker:default"]) == [Resource(ResourceType.BROKER, "")]
 
 
-def test_the_form_has_the_keys_that_are_set_those_that_were_chosen_and_an_empty_one() -> None:
+def test_the_form_has_set_keys_chosen_keys_and_an_empty_one() -> None:
     views = {ORDERS: view(ORDERS, {"retention.ms": "86400000"}, {"segment.bytes": "1073741824"})}
     fields = key_fields([ORDERS], views, ["segment.bytes"], NO_FORM)
     assert [(each.key, each.op, each.value, each.effective) for each in fields] == [
@@ -82,7 +82,7 @@ def test_the_form_has_the_keys_that_are_set_those_that_were_chosen_and_an_empty_
     assert fields[0].hint == "at least -1; 7d, 12h, 500ms or a number"
 
 
-def test_a_secret_is_in_no_field() -> None:
+def test_no_field_contains_a_secret() -> None:
     broker = Resource.broker(1)
     key = "listener.name.sasl.ssl.key.password"
     sent = QueryParams({"key.0": key, "op.0": "set", "value.0": "tiger", "was.0": ""})

@@ -75,14 +75,14 @@ def test_for_a_time_before_the_journal_begins_the_page_shows_values_as_unknown()
     assert "begins at revision 5" in str(then["notes"])
 
 
-def test_a_topic_that_was_created_while_the_log_was_followed_may_have_existed_before() -> None:
+def test_values_before_the_log_was_followed_are_uncertain() -> None:
     recorded = seen(set_then(5, str(DAY), str(3 * DAY)), since=START)
     then = page(snapshot(topics(ORDERS), recorded, feed=Feed.LOG, is_kconf=False), f"/home/topic/orders?at={START - 1}")
     assert [(each["then"], each["is_uncertain"]) for each in then["at_rows"] if each["key"]] == [("1d", True)]
     assert any("The record begins at" in each for each in then["notes"])
 
 
-def test_the_last_value_of_a_journal_may_have_been_changed_by_others_since() -> None:
+def test_the_last_recorded_value_is_uncertain_afterwards_if_others_can_change_it() -> None:
     """Even if the live value is the one before it, which a slow broker may still show."""
     entries = [each._replace(origin="client") for each in entries_of(set_then(5, "1", str(DAY)))]
     recorded = HistoryIndex.of(RecordedHistory("journal", "cluster-1", entries, []))
@@ -92,7 +92,7 @@ def test_the_last_value_of_a_journal_may_have_been_changed_by_others_since() -> 
     assert [(each["then"], each["is_uncertain"]) for each in rows if each["key"]] == [("1d", True)]
 
 
-def test_a_gateway_that_polls_does_not_know_on_which_side_of_a_time_a_change_was_made() -> None:
+def test_a_value_between_two_polls_of_a_gateway_is_uncertain() -> None:
     polled = replace(set_then(5, str(DAY), str(3 * DAY)), not_before=START + 3 * MINUTE)
     found = snapshot(topics(ORDERS), history(polled))
     between, before = (page(found, f"/home/topic/orders?at={START + each * MINUTE}")["at_rows"][0] for each in (4, 2))
@@ -117,14 +117,16 @@ def test_a_value_that_the_record_does_not_have_yet_has_no_author() -> None:
         (None, False),
     ],
 )
-def test_the_changes_of_today_are_all_only_if_none_can_be_missing(recorded: HistoryIndex | None, has_all: bool) -> None:
+def test_changes_of_today_are_counted_exactly_only_if_none_can_be_missing(
+    recorded: HistoryIndex | None, has_all: bool
+) -> None:
     found = snapshot(topics({}), recorded)
     assert page(found, "/")["clusters"][0]["has_all_changes"] == has_all
     html = client({"home": found}).get("/").text
     assert ("≥ 0" in html) == (recorded is not None and not has_all)
 
 
-def test_what_could_not_be_read_of_a_user_is_unknown() -> None:
+def test_parts_of_a_user_that_could_not_be_read_are_unknown() -> None:
     refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no right")
     state = replace(topics({}), missing=tuple(MissingPart(each, refused) for each in ("acls", "quotas", "users")))
     credential = Change(ChangeKind.CONFIG, Resource(ResourceType.SCRAM, "ana"), "SCRAM-SHA-256", None, "x", "set", True)
@@ -135,14 +137,14 @@ def test_what_could_not_be_read_of_a_user_is_unknown() -> None:
     assert "The users are unknown." in client({"home": found}).get("/home/users").text
 
 
-def test_drift_of_the_lake_has_the_time_of_its_run() -> None:
+def test_drift_from_the_lake_is_shown_with_the_time_of_its_run() -> None:
     lake = LakeFacts(START, drifted={}, violations={})
     facts = page(snapshot(topics(ORDERS), history(), lake=lake), "/home/topic/orders")["facts"]
     assert "0 values (run of 2026-" in str(facts)
 
 
 @pytest.mark.parametrize(("recorded", "title"), [(history(), "Changed by"), (None, "Recorded author")])
-def test_a_list_names_the_last_author_only_if_there_can_be_no_later_one(
+def test_a_list_shows_the_last_author_only_if_no_change_can_be_missing(
     recorded: HistoryIndex | None, title: str
 ) -> None:
     columns = page(snapshot(topics(ORDERS), recorded), "/home/topics")["columns"]
@@ -152,7 +154,7 @@ def test_a_list_names_the_last_author_only_if_there_can_be_no_later_one(
 # -- the monitor ----------------------------------------------------------------------------------------------------
 
 
-def test_people_see_only_the_changes_of_what_the_cluster_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_see_only_changes_of_resources_that_the_cluster_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The metadata log is followed with the credential of the context, which sees everything."""
 
     async def read(_: object, before: ClusterSnapshot, __: object) -> ClusterSnapshot:
@@ -171,7 +173,7 @@ def test_people_see_only_the_changes_of_what_the_cluster_shows_them(monkeypatch:
     assert [each.change.resource.name for each in watched.snapshot.history.latest(9)] == ["mine"]
 
 
-def test_a_log_followed_without_a_gap_remains_the_record_and_one_with_a_gap_starts_a_new_one(
+def test_a_gap_in_the_followed_log_starts_a_new_record(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nothing(_: Target) -> HistoryIndex:

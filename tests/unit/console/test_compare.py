@@ -50,7 +50,7 @@ def rows(found: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {(each["resource"], each["key"]): each for each in found["rows"]}
 
 
-def test_two_clusters_differ_in_what_is_set_and_effective(browser: TestClient) -> None:
+def test_two_clusters_are_compared_by_overrides_and_effective_values(browser: TestClient) -> None:
     found = page(browser, **{"with": "away", "resource": "orders"})
     values = {name: (each["one"], each["other"]) for name, each in rows(found).items()}
     assert values == {
@@ -73,7 +73,7 @@ def test_a_value_is_promoted_in_both_directions_into_the_form(browser: TestClien
     assert (field["op"], field["value"], field["effective"]) == ("set", str(3 * DAY), "7d")
 
 
-def test_what_is_not_there_and_what_is_read_only_cannot_be_promoted(browser: TestClient) -> None:
+def test_nothing_is_promoted_from_a_missing_resource_or_to_a_read_only_context(browser: TestClient) -> None:
     assert rows(page(browser, **{"with": "away"}))["topic:only-here", ""]["promotions"] == []
     fixed = rows(page(browser, **{"with": "fixed"}))["topic:orders", "retention.ms"]
     assert [each["title"] for each in fixed["promotions"]] == ["to home"]
@@ -100,7 +100,7 @@ def test_a_record_that_begins_later_is_an_error_and_no_empty_answer() -> None:
     assert found["total"] is None
 
 
-def test_without_a_complete_record_what_it_does_not_reach_is_unknown() -> None:
+def test_values_that_an_incomplete_record_does_not_contain_are_unknown() -> None:
     complete = history(revision(2, set_key("orders", "retention.ms", None, str(DAY)))).recorded
     partial = HistoryIndex.of(complete._replace(source="journal", notes=["only kconf's own changes are recorded"]))
     state = topics({"orders": {"retention.ms": str(DAY), "cleanup.policy": "compact"}})
@@ -113,11 +113,11 @@ def test_without_a_complete_record_what_it_does_not_reach_is_unknown() -> None:
     ("query", "status"),
     [({"with": "nowhere"}, 404), ({"from": "nonsense"}, 400), ({"from": str(START + 5), "to": str(START)}, 400)],
 )
-def test_what_cannot_be_compared_is_refused(browser: TestClient, query: dict[str, str], status: int) -> None:
+def test_an_invalid_comparison_is_refused(browser: TestClient, query: dict[str, str], status: int) -> None:
     assert browser.get(f"/home/compare?{urlencode(query)}").status_code == status
 
 
-def test_a_cluster_that_was_not_read_is_not_called_equal(browser: TestClient) -> None:
+def test_a_cluster_that_was_not_read_is_not_reported_as_equal(browser: TestClient) -> None:
     found = page(browser, **{"with": "down"})
     assert (found["error"], found["total"]) == ("down has not been read yet: connection refused", None)
 

@@ -78,7 +78,7 @@ def rows(found: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {(each["resource"], each["key"]): each for each in found["rows"]}
 
 
-def test_values_that_differ_have_their_place_and_their_author(browser: TestClient) -> None:
+def test_a_differing_value_has_its_location_and_author(browser: TestClient) -> None:
     row = rows(page(browser))["topic:orders", "retention.ms"]
     assert (row["kind"], row["declared"], row["actual"]) == ("differs", "1d", "3d")
     assert row["place"].endswith("cluster.yaml:8:21")
@@ -86,7 +86,7 @@ def test_values_that_differ_have_their_place_and_their_author(browser: TestClien
     assert row["apply"] == f"/home/change?resource=topic%3Aorders&set=retention.ms%3D{DAY}"
 
 
-def test_what_is_missing_and_what_no_file_declares(browser: TestClient) -> None:
+def test_missing_resources_and_undeclared_values_are_drift(browser: TestClient) -> None:
     found = page(browser)
     by_name = rows(found)
     assert by_name["topic:new", ""]["kind"] == "missing"
@@ -117,7 +117,9 @@ def test_without_files_drift_is_unknown() -> None:
     assert "No drift" not in opened(STATE).get("/home/drift").text
 
 
-def test_what_cannot_be_compared_is_no_empty_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drift_that_cannot_be_determined_is_unknown_and_not_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(paths: Sequence[str], target: Target, prune: str | None) -> DifferencePlan:
         raise NotAuthorized("not for you")
 
@@ -139,7 +141,7 @@ def declared(arguments: list[str], contexts: list[str]) -> dict[str, Sequence[st
     return console_command._declared(options.declared, contexts)
 
 
-def test_declared_files_belong_to_a_context(tmp_path: Path) -> None:
+def test_files_are_assigned_to_the_only_or_the_named_context(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "a=b"
     for each in (one, other):
         each.mkdir()
@@ -152,7 +154,7 @@ def test_declared_files_belong_to_a_context(tmp_path: Path) -> None:
         declared([str(tmp_path / "absent")], ["prod"])
 
 
-def test_the_cluster_is_compared_once_for_a_snapshot_and_the_page_says_how_old_that_is(
+def test_the_drift_is_computed_once_for_a_snapshot_and_its_age_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "cluster.yaml"

@@ -16,7 +16,7 @@ MINUTE = 60_000
 ORDERS, PAYMENTS = Resource.topic("orders"), Resource.topic("payments")
 
 
-def test_a_value_has_its_entries_and_not_those_that_were_added_later() -> None:
+def test_extending_an_index_does_not_change_the_old_one() -> None:
     first = history(revision(1, set_key("orders", "a", None, "1")))
     second = first.extended(list(entries_of(revision(2, set_key("orders", "a", "1", "2")))))
     assert [each.revision for each in first.latest(10)] == [1]
@@ -24,7 +24,7 @@ def test_a_value_has_its_entries_and_not_those_that_were_added_later() -> None:
     assert [len(each.about([ORDERS]).entries) for each in (first, second)] == [1, 2]
 
 
-def test_entries_are_counted_from_a_time_on() -> None:
+def test_entries_since_a_time_are_counted() -> None:
     found = history(*(revision(number, set_key("orders", "a", None, "1")) for number in (1, 2, 3)))
     assert [found.number_since(START + number * MINUTE) for number in (0, 2, 3, 4)] == [3, 2, 1, 0]
 

@@ -38,13 +38,13 @@ def test_a_word_matches_a_part_of_the_name_and_a_pattern_the_whole_name(browser:
     assert names(browser, "?q=orders+audit") == ["orders.audit"]
 
 
-def test_conditions_compare_effective_values_and_unlimited_is_above_every_amount(browser: TestClient) -> None:
+def test_conditions_compare_effective_values_and_unlimited_exceeds_every_amount(browser: TestClient) -> None:
     assert names(browser, "?q=retention.ms%3E30d") == ["orders.audit", "orders.events"]
     assert names(browser, "?q=retention.ms%3C=7d+cleanup.policy=delete") == ["search"]
     assert names(browser, "?q=partitions%3E6") == []
 
 
-def test_flags_and_owners_come_from_the_cluster_and_from_the_lake(browser: TestClient) -> None:
+def test_topics_are_found_by_flags_and_by_owners_of_the_lake(browser: TestClient) -> None:
     assert names(browser, "?q=is:set") == ["orders.audit", "orders.events", "payments"]
     assert names(browser, "?q=is:drifted") == ["search"]
     assert names(browser, "?q=owner:money") == ["payments"]
@@ -82,7 +82,7 @@ def test_columns_and_order_are_part_of_the_address(browser: TestClient) -> None:
     ]
 
 
-def test_pages_have_addresses_and_end() -> None:
+def test_pages_link_to_their_neighbors_and_end() -> None:
     browser = client({"home": snapshot(topics({f"t{number:03}": {} for number in range(120)}))})
     first, last = (browser.get(f"/home/topics?page={each}", headers=JSON).json() for each in (1, 3))
     assert (first["previous_path"], first["next_path"], len(first["rows"])) == (None, "/home/topics?page=2", 50)

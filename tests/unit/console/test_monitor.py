@@ -27,7 +27,7 @@ from tests.unit.console.world import snapshot, topics
     ("error", "shown"),
     [(ConnectionFailed("cannot connect"), "cannot connect"), (ValueError("secret"), "see the log of the console")],
 )
-def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
+def test_after_an_error_the_last_state_is_kept_and_reading_is_retried(
     monkeypatch: pytest.MonkeyPatch, error: Exception, shown: str
 ) -> None:
     tries = []
@@ -70,7 +70,7 @@ def test_a_slow_subscriber_loses_the_oldest_events_and_is_notified() -> None:
     assert asyncio.run(scenario()) == [True, False]
 
 
-def test_what_the_console_changed_on_a_polled_cluster_is_read_before_the_page_goes_on(
+def test_a_change_on_a_polled_cluster_is_read_again_before_the_next_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[Resource] = []

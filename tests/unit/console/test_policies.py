@@ -67,7 +67,7 @@ def page(browser: TestClient, **query: str) -> dict[str, Any]:
     return found
 
 
-def test_rules_are_listed_with_what_they_demand_and_how_often_they_are_violated(policy: Path) -> None:
+def test_rules_are_listed_with_conditions_and_numbers_of_violations(policy: Path) -> None:
     rules = {each["id"]: each for each in page(console(policy))["rules"]}
     assert list(rules) == ["retention", "wide", "brokers"]
     assert (rules["retention"]["key"], rules["retention"]["conditions"]) == ("retention.ms", ["min 1h", "max 5d"])
@@ -75,7 +75,7 @@ def test_rules_are_listed_with_what_they_demand_and_how_often_they_are_violated(
     assert [each["violations"] for each in rules.values()] == [2, 3, 0]
 
 
-def test_inherited_values_violate_too_and_owners_are_named(policy: Path) -> None:
+def test_inherited_values_can_violate_rules_and_violations_have_owners(policy: Path) -> None:
     lake = LakeFacts(owners={"orders": "shop"})
     found = page(console(policy, lake=lake))
     rows = {(each["resource"], each["rule"]): each for each in found["rows"]}
@@ -113,7 +113,7 @@ def test_a_changed_file_is_read_again(policy: Path) -> None:
     assert page(browser)["errors"] == 1
 
 
-def test_what_could_not_be_read_is_unknown_and_not_fine(policy: Path) -> None:
+def test_unreadable_resources_are_reported_as_unknown(policy: Path) -> None:
     hidden = MissingPart("topic:secret", ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     brokers = MissingPart("brokers", ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     notes = page(console(policy, replace(STATE, missing=(hidden, brokers))))["notes"]

@@ -96,7 +96,7 @@ def verdicts(found: dict[str, Any], section: int = 0) -> dict[str, dict[str, Any
     return {each["key"]: each for each in found["explanations"][section]["keys"]}
 
 
-def test_the_level_that_wins_and_what_it_overrides() -> None:
+def test_the_applied_level_and_the_overridden_ones_are_shown() -> None:
     found = page(console(), **{"user": "alice", "client-id": "app"})
     keys = verdicts(found)
     produce = keys["producer_byte_rate"]
@@ -109,7 +109,7 @@ def test_the_level_that_wins_and_what_it_overrides() -> None:
     assert produce["used"] is None
 
 
-def test_all_eight_levels_are_shown_the_strongest_first() -> None:
+def test_all_eight_levels_are_shown_in_order_of_precedence() -> None:
     found = page(console(), **{"user": "alice", "client-id": "app"})["explanations"][0]
     assert [each["name"] for each in found["levels"]] == [
         "client in user",
@@ -133,7 +133,7 @@ def test_each_address_has_its_own_quota() -> None:
     assert (rate["value"], rate["level"], rate["shared"]) == ("100", "default ip", "each address separately")
 
 
-def test_usage_is_that_of_everybody_who_shares_the_quota() -> None:
+def test_usage_is_summed_over_all_clients_that_share_the_quota() -> None:
     used = {
         ("alice", "app", "producer_byte_rate"): 3.0 * MIB,
         ("alice", "other", "producer_byte_rate"): 1.0 * MIB,
@@ -167,7 +167,7 @@ def test_quotas_that_cannot_be_read_are_unknown_and_not_absent() -> None:
 ASKED = {"user": "alice", "client-id": "app", "level": "client in user", "key": "producer_byte_rate", "value": "3MiB"}
 
 
-def test_a_value_shows_the_new_winner_and_who_is_affected(cluster: Cluster) -> None:
+def test_a_new_value_is_shown_with_the_resulting_level_and_affected_clients(cluster: Cluster) -> None:
     found = page(console(), **ASKED)["what_if"]
     assert found["verdict"] == "For this client: 10MiB (user) → 3MiB (client in user)."
     assert (found["before"], found["after"], found["count"]) == ("not set", "3MiB", 1)
@@ -178,7 +178,7 @@ def test_a_value_shows_the_new_winner_and_who_is_affected(cluster: Cluster) -> N
     ]
 
 
-def test_the_default_of_addresses_applies_to_others_too() -> None:
+def test_a_default_quota_of_addresses_is_shown_as_applying_to_others() -> None:
     fields = {"ip": "10.0.0.7", "level": "default ip", "key": "connection_creation_rate", "value": "7"}
     verdict = page(console(), **fields)["what_if"]["verdict"]
     assert verdict == "For this address: 100 → 7. It applies to every address without a quota of its own."
@@ -205,7 +205,7 @@ def token(browser: TestClient) -> str:
     return found[1]
 
 
-def test_saving_is_a_dry_run_then_a_change_then_an_undo(cluster: Cluster) -> None:
+def test_a_quota_is_saved_after_a_dry_run_and_can_be_undone(cluster: Cluster) -> None:
     browser = console()
     fields = {**ASKED, "token": token(browser)}
     sent = browser.post("/home/quotas", data=fields)

@@ -104,7 +104,7 @@ def test_changes_are_counted_by_day_and_by_author(lake: str) -> None:
     assert page(console(lake), "?days=60")["changes"] == 14
 
 
-def test_violations_drift_flapping_keys_and_doubts_have_their_tables(lake: str) -> None:
+def test_violations_drift_flapping_keys_and_integrity_findings_are_listed(lake: str) -> None:
     found = page(console(lake))
     texts = {each["title"]: [[cell["text"] for cell in row] for row in each["rows"]] for each in found["tables"]}
     since = f"{NOW:%Y-%m-%d %H:%M}"
@@ -115,7 +115,7 @@ def test_violations_drift_flapping_keys_and_doubts_have_their_tables(lake: str) 
     assert table(found, "Drift")["rows"][1][0]["path"] == "/home/topic/orders"
 
 
-def test_a_person_who_has_logged_in_sees_what_the_cluster_shows_them(lake: str) -> None:
+def test_reports_show_only_resources_that_the_person_can_see(lake: str) -> None:
     browser = console(lake, OnlyAna())
     assert log_in(browser) == 303
     found = page(browser)
@@ -127,20 +127,20 @@ def test_a_person_who_has_logged_in_sees_what_the_cluster_shows_them(lake: str) 
     )
 
 
-def test_a_lake_that_does_not_know_the_cluster_has_no_report(lake: str, tmp_path: Path) -> None:
+def test_a_lake_without_data_of_the_cluster_has_no_report(lake: str, tmp_path: Path) -> None:
     unknown = page(console(lake, cluster="never-seen"))
     assert (unknown["finished"], "has no data on the cluster never-seen" in unknown["error"]) == (None, True)
     absent = page(console(str(tmp_path / "absent")))
     assert (absent["finished"], "The lake cannot be read" in absent["error"]) == (None, True)
 
 
-def test_without_a_lake_or_a_reading_reports_are_unknown(lake: str) -> None:
+def test_reports_without_a_lake_or_before_the_first_read_are_unknown(lake: str) -> None:
     assert "has no lake" in page(console(None))["notes"][0]
     browser = client({"home": ClusterSnapshot()}, [Context("home", "127.0.0.1:1", lake=lake)])
     assert browser.get("/home/reports", headers=JSON).json()["finished"] is None
 
 
-def test_a_run_without_files_and_rules_knows_neither_drift_nor_violations(tmp_path: Path) -> None:
+def test_drift_and_violations_are_unknown_after_a_run_without_files_and_rules(tmp_path: Path) -> None:
     found = SmallLake(str(tmp_path))
     found.add(HISTORY, [value("orders", "retention.ms", "60000")])
     found.finish(HISTORY)

@@ -32,7 +32,7 @@ def page(browser: TestClient, query: str = "") -> dict[str, Any]:
     return result
 
 
-def test_keys_that_are_set_come_first_then_those_that_were_changed(browser: TestClient) -> None:
+def test_set_keys_are_listed_before_keys_that_were_only_changed(browser: TestClient) -> None:
     keys = page(browser)["keys"]
     assert [(each["name"], each["is_set"]) for each in keys] == [("retention.ms", True), ("cleanup.policy", False)]
 
@@ -51,7 +51,7 @@ def test_changes_are_newest_first_with_who_when_and_why(browser: TestClient) -> 
     assert (changes[-1]["who"], changes[-1]["reason"], changes[-1]["time"]) == ("User:ana", "INC-1", START + MINUTE)
 
 
-def test_a_time_shows_what_was_set_then(browser: TestClient) -> None:
+def test_the_values_of_a_time_are_shown_next_to_current_ones(browser: TestClient) -> None:
     rows = page(browser, f"?at={START + 2 * MINUTE}")["at_rows"]
     assert {each["key"]: (each["then"], each["now"], each["differs"]) for each in rows} == {
         "cleanup.policy": ("compact", None, True),
@@ -59,13 +59,13 @@ def test_a_time_shows_what_was_set_then(browser: TestClient) -> None:
     }
 
 
-def test_two_times_are_compared_and_what_was_changed_back_is_no_difference(browser: TestClient) -> None:
+def test_a_value_that_was_changed_back_is_no_difference_between_two_times(browser: TestClient) -> None:
     found = page(browser, f"?from={START}&to={START + 4 * MINUTE}")["diff"]["differences"]
     assert [(each["key"], each["before"], each["after"]) for each in found] == [("retention.ms", None, "3d")]
 
 
 @pytest.mark.parametrize("query", ["?at=nonsense", f"?from={START + 5}&to={START}"])
-def test_times_that_cannot_be_are_a_bad_request(browser: TestClient, query: str) -> None:
+def test_invalid_times_are_a_bad_request(browser: TestClient, query: str) -> None:
     assert browser.get(f"/home/topic/orders{query}").status_code == 400
 
 
@@ -99,7 +99,7 @@ def test_the_page_reports_a_missing_record_and_shows_the_state() -> None:
     assert found["keys"][0]["author"]["who"] == "unknown: not recorded"
 
 
-def test_a_ghost_config_is_marked_in_the_list_of_keys_and_explained_in_its_page() -> None:
+def test_a_ghost_config_is_marked_in_the_list_and_explained_on_its_page() -> None:
     found = "ghost config: the cluster shows 1, the metadata log has no such value: it belongs to a deleted topic"
     state = topics({"orders": {"retention.ms": "1"}})
     ghosts = {(Resource.topic("orders"), "retention.ms"): found}

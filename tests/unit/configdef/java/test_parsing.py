@@ -22,12 +22,12 @@ def test_true_may_be_written_in_any_case_with_blanks_around(text: str) -> None:
     assert parse(ValueType.BOOLEAN, text) is True
 
 
-def test_a_long_s_is_an_s_as_it_is_to_java() -> None:
+def test_a_long_s_counts_as_an_s_as_in_java() -> None:
     assert parse(ValueType.BOOLEAN, "fal\u017fe") is False
 
 
 @pytest.mark.parametrize("text", ["", " ", "yes", "1", "t", "truee", "true" + NO_BREAK_SPACE])
-def test_nothing_else_is_a_boolean(text: str) -> None:
+def test_other_texts_are_not_booleans(text: str) -> None:
     with pytest.raises(InvalidValue):
         parse(ValueType.BOOLEAN, text)
 
@@ -76,7 +76,7 @@ def test_an_int_is_a_sign_and_decimal_digits_of_any_script(text: str, value: int
         "²",
     ],
 )
-def test_nothing_else_is_an_int(text: str) -> None:
+def test_other_texts_are_not_ints(text: str) -> None:
     with pytest.raises(InvalidValue):
         parse(INT, text)
 
@@ -155,7 +155,7 @@ def test_nan_is_a_double(text: str) -> None:
         "1" + NO_BREAK_SPACE,
     ],
 )
-def test_nothing_else_is_a_double(text: str) -> None:
+def test_other_texts_are_not_doubles(text: str) -> None:
     with pytest.raises(InvalidValue):
         parse(DOUBLE, text)
 
@@ -271,7 +271,7 @@ def test_every_double_survives_printing(bits: int) -> None:
 
 
 @given(st.sampled_from(list(ValueType)), st.text(max_size=12))
-def test_printing_changes_nothing_about_a_value(type_: ValueType, text: str) -> None:
+def test_a_printed_value_is_parsed_and_printed_unchanged(type_: ValueType, text: str) -> None:
     try:
         value: Value = parse(type_, text)
     except InvalidValue:

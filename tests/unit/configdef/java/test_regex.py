@@ -79,7 +79,7 @@ from kconf.configdef.java.regex import is_java_regex
         "(" * 800 + ")" * 800,
     ],
 )
-def test_patterns_that_java_accepts(text: str) -> None:
+def test_a_pattern_that_java_accepts_is_valid(text: str) -> None:
     assert is_java_regex(text)
 
 
@@ -145,11 +145,11 @@ def test_patterns_that_java_accepts(text: str) -> None:
         "[" * 8000 + "a" + "]" * 8000,
     ],
 )
-def test_java_refuses_it(text: str) -> None:
+def test_a_pattern_that_java_refuses_is_invalid(text: str) -> None:
     assert not is_java_regex(text)
 
 
-def test_a_hostile_pattern_is_only_read() -> None:
+def test_a_hostile_pattern_is_parsed_but_not_run() -> None:
     assert is_java_regex("(a+)+$" * 50)
 
 

@@ -28,7 +28,7 @@ def test_each_release_has_the_keys_that_its_broker_has() -> None:
     }
 
 
-def test_the_base_release_is_the_tables_themselves() -> None:
+def test_the_catalog_of_the_base_release_is_the_tables() -> None:
     assert catalog_of("4.3") is kafka_43()
     assert catalog_of("4.3.1") is kafka_43()
 
@@ -106,7 +106,7 @@ def test_a_release_without_data_is_refused() -> None:
         catalog_of("2.8")
 
 
-def test_validators_of_data_files() -> None:
+def test_validators_are_parsed_from_their_description() -> None:
     assert validator_of(None) is None
     assert validator_of("at least 14") is between(14)
     assert validator_of("from 10 to 1000") is between(10, 1000)
@@ -121,7 +121,7 @@ def test_validators_of_data_files() -> None:
         validator_of("prime")
 
 
-def test_the_catalog_of_every_release_lacks_no_key() -> None:
+def test_the_catalog_of_every_release_is_complete() -> None:
     found = every_release()
 
     for release in RELEASES:

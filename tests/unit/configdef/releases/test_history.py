@@ -8,20 +8,20 @@ from kconf.model.resource import ResourceType
 TOPIC, BROKER, GROUP = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP
 
 
-def test_a_key_that_every_known_release_has() -> None:
+def test_a_key_of_every_known_release_has_no_first_or_last_release() -> None:
     assert history_of(TOPIC, "retention.ms") == (None, None, ())
 
 
-def test_the_release_that_introduced_a_key() -> None:
+def test_the_release_that_introduced_a_key_is_known() -> None:
     assert history_of(GROUP, "streams.session.timeout.ms") == ("4.1", None, ())
 
 
-def test_a_key_was_removed() -> None:
+def test_the_last_release_of_a_removed_key_is_known() -> None:
     assert history_of(BROKER, "zookeeper.connect") == (None, "3.9", ())
     assert history_of(BROKER, "internal.metadata.max.fetch.size.in.bytes") == ("4.1", "4.2", ())
 
 
-def test_default_and_bounds_moved() -> None:
+def test_changes_of_default_and_bounds_are_listed() -> None:
     found = history_of(BROKER, "group.coordinator.append.linger.ms")
 
     assert found is not None
@@ -32,7 +32,7 @@ def test_default_and_bounds_moved() -> None:
     )
 
 
-def test_a_key_of_a_release_that_is_only_known_by_its_client_jars() -> None:
+def test_a_key_that_only_client_jars_show_has_a_first_release() -> None:
     assert history_of(TOPIC, "remote.copy.lag.ms") == ("4.4", None, ())
     assert "remote.copy.lag.ms" in newer_keys(TOPIC)
     assert "retention.ms" not in newer_keys(TOPIC)

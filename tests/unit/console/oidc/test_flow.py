@@ -104,7 +104,7 @@ def test_a_login_never_redirects_to_another_address(to: str) -> None:
     assert Browser(HOME).log_in(to).headers["location"] == "/"
 
 
-def test_logins_that_were_begun_are_few_and_end() -> None:
+def test_pending_logins_are_limited_in_number_and_time() -> None:
     now = [0.0]
     logins = PendingLogins(lambda: now[0])
     begun = [logins.begin("/", CALLBACK) for _ in range(MOST_LOGINS + 1)]
@@ -202,7 +202,7 @@ def test_there_is_no_login_at_a_provider_without_the_setting() -> None:
     assert Browser(HOME).client.get("/-/login?context=home").status_code == 200
 
 
-def test_a_logout_ends_the_session_and_its_tokens_and_offers_that_of_the_provider() -> None:
+def test_a_logout_ends_session_and_tokens_and_links_to_the_providers_logout() -> None:
     browser = Browser(HOME)
     browser.log_in()
     cookie = browser.client.cookies["kconf"]
@@ -259,7 +259,7 @@ def can_change(browser: Browser) -> bool:
     return offers[0]
 
 
-def test_a_kconf_server_that_accepts_the_token_is_changed_with_it() -> None:
+def test_a_kconf_server_that_accepts_the_token_can_be_changed_with_it() -> None:
     browser = Browser(HOME)
     browser.log_in()
     assert can_change(browser)
@@ -307,7 +307,7 @@ def test_a_cluster_that_refuses_the_token_is_read_with_the_credential_of_the_con
     assert browser.console.cluster("home", session).target.credential is None
 
 
-def test_a_user_of_the_cluster_can_change_what_is_read_only_for_an_account() -> None:
+def test_a_login_as_a_user_of_the_cluster_allows_changes_without_a_token() -> None:
     browser = Browser(HOME, takes_tokens=False, login=True)
     browser.console.login = OnlyAna()
     browser.log_in()
@@ -332,7 +332,7 @@ def test_a_login_that_the_provider_ended_must_be_repeated() -> None:
     assert browser.client.get("/home/-/events").status_code == 403
 
 
-def test_monitors_of_people_are_kept_as_long_as_their_session() -> None:
+def test_the_monitor_of_a_person_is_kept_during_the_session() -> None:
     browser = Browser(HOME)
     browser.log_in()
     (session,) = [each for each in browser.console.sessions.current() if each.identity is not None]
@@ -341,7 +341,7 @@ def test_monitors_of_people_are_kept_as_long_as_their_session() -> None:
     assert browser.console.monitors.retained == {("home", session.identity.credential)}  # type: ignore[attr-defined]
 
 
-def test_the_address_of_a_proxy_is_that_of_the_redirect_uri() -> None:
+def test_the_redirect_uri_has_the_public_address_of_a_proxy() -> None:
     browser = Browser(HOME, public_url="https://kconf.example.com/", names=["kconf.example.com"])
     answer = browser.client.get("/-/oidc/start", headers={"host": "kconf.example.com"})
     assert "redirect_uri=https%3A%2F%2Fkconf.example.com%2F-%2Foidc%2Fcallback" in answer.headers["location"]

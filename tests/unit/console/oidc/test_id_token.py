@@ -118,7 +118,7 @@ def test_a_wrong_claim_is_refused(claims: dict[str, Any], why: str) -> None:
     ],
     ids=str,
 )
-def test_what_the_leeway_and_the_standard_allow_is_accepted(claims: dict[str, Any]) -> None:
+def test_claims_that_the_standard_or_the_leeway_allows_are_accepted(claims: dict[str, Any]) -> None:
     http = FakeHttp()
     http.claims = resolved(claims)
     assert log_in(http) == "id-1"
@@ -141,7 +141,7 @@ def test_a_token_without_a_signature_or_of_another_key_is_refused() -> None:
 @pytest.mark.parametrize(
     "form", [(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), (Encoding.DER, PublicFormat.PKCS1)]
 )
-def test_the_public_key_is_no_secret_of_hmac(form: tuple[Encoding, PublicFormat]) -> None:
+def test_a_token_signed_with_the_public_key_as_hmac_secret_is_refused(form: tuple[Encoding, PublicFormat]) -> None:
     http = FakeHttp()
     claims = resolved({"iss": "https://idp.test", "aud": CLIENT, "sub": "id-1", "iat": FromNow(0), "exp": FromNow(300)})
     for header in ({"alg": "HS256"}, {"alg": "HS256", "kid": SIGNER.key_id}):

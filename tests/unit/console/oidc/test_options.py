@@ -30,7 +30,7 @@ def test_without_an_issuer_there_is_no_login_at_a_provider() -> None:
     assert parsed() is None
 
 
-def test_options_and_their_defaults(tmp_path: Path) -> None:
+def test_options_are_parsed_and_have_defaults(tmp_path: Path) -> None:
     assert parsed(*ISSUER) == OidcSettings("https://idp.test", "console", None, ("openid", "profile"), "sub")
     secret = tmp_path / "secret"
     secret.write_text("s3cret\n")
@@ -63,7 +63,7 @@ def test_the_secret_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -
         ((*ISSUER, "--oidc-client-secret-file", "/dev/null"), "/dev/null is empty"),
     ],
 )
-def test_mistakes_are_one_sentence(words: tuple[str, ...], why: str) -> None:
+def test_invalid_options_are_reported_in_one_sentence(words: tuple[str, ...], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         parsed(*words)
 
@@ -90,7 +90,7 @@ def test_mistakes_are_one_sentence(words: tuple[str, ...], why: str) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_safe_is_refused_at_the_start(
+def test_insecure_settings_are_refused_at_the_start(
     given: dict[str, Any], more: dict[str, Any], why: str | None
 ) -> None:
     console = ConsoleSettings(parse_listen("127.0.0.1:0"), [Target(Context("home"))], oidc=settings(**given), **more)
@@ -101,7 +101,7 @@ def test_what_cannot_be_safe_is_refused_at_the_start(
             console.check()
 
 
-def test_an_address_that_others_reach_needs_tls_with_a_provider_too() -> None:
+def test_a_provider_needs_tls_on_an_address_that_others_can_reach() -> None:
     console = ConsoleSettings(parse_listen("10.0.0.5:8080"), [Target(Context("home"))], oidc=settings())
     with pytest.raises(ConfigurationError, match="without TLS"):
         console.check()
@@ -119,7 +119,7 @@ def test_an_address_that_others_reach_needs_tls_with_a_provider_too() -> None:
     ],
     ids=str,
 )
-def test_a_token_goes_only_to_contexts_that_log_in_with_oauthbearer(properties: dict[str, str], expected: bool) -> None:
+def test_a_token_is_sent_only_to_contexts_that_use_oauthbearer(properties: dict[str, str], expected: bool) -> None:
     context = Context("home", properties=properties)
     assert takes_tokens(context) is expected
     if not expected:

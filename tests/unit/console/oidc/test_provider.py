@@ -48,7 +48,7 @@ def test_metadata_is_read_once_an_hour_and_stays_valid_if_the_provider_is_unreac
     assert provider.metadata() is first
 
 
-def test_waiting_logins_do_not_each_query_an_unreachable_provider() -> None:
+def test_a_failing_provider_is_not_queried_again_for_each_login() -> None:
     now = [0.0]
     http = FakeHttp(issuer="https://other.test")
     provider = Provider(settings(), http, lambda: now[0])
@@ -60,7 +60,7 @@ def test_waiting_logins_do_not_each_query_an_unreachable_provider() -> None:
     assert provider.metadata().token == f"{ISSUER}/token"
 
 
-def test_a_new_key_is_fetched_at_once_but_not_for_every_token_with_an_unknown_one() -> None:
+def test_an_unknown_key_is_fetched_at_once_but_not_for_every_token() -> None:
     now = [0.0]
     http = FakeHttp()
     provider = Provider(settings(), http, lambda: now[0])
@@ -184,16 +184,16 @@ def test_a_redirection_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("body", [b"no JSON", b"[]", b"[" * 100_000], ids=["text", "list", "deep"])
-def test_what_is_not_an_object_is_refused(body: bytes) -> None:
+def test_a_response_that_is_not_a_json_object_is_refused(body: bytes) -> None:
     with serving(200, body) as (url, _), pytest.raises(ProviderUnavailable, match="JSON object"):
         ProviderHttp(url).get_json(url)
 
 
-def test_an_answer_without_an_end_is_refused() -> None:
+def test_a_response_that_is_too_large_is_refused() -> None:
     with serving(200, b" " * (MAX_BYTES + 1)) as (url, _), pytest.raises(ProviderUnavailable, match="more than"):
         ProviderHttp(url).get_json(url)
 
 
-def test_a_provider_that_is_unreachable_is_one_sentence() -> None:
+def test_an_unreachable_provider_is_reported_in_one_sentence() -> None:
     with pytest.raises(ProviderUnavailable, match=r"^http://127\.0\.0\.1:1 cannot be reached: .*refused"):
         ProviderHttp("http://127.0.0.1:1").get_json("http://127.0.0.1:1/")

@@ -68,7 +68,7 @@ def test_while_the_provider_is_unreachable_a_token_is_used_until_it_expires() ->
     assert world.tokens() == ACCESS
 
 
-def test_a_login_that_the_provider_ended_is_over() -> None:
+def test_a_login_ends_if_the_provider_refuses_the_refresh_token() -> None:
     world = World()
     world.http.answer = ProviderRefused("refused", "invalid_grant")
     world.now += 300
@@ -80,7 +80,7 @@ def test_a_login_that_the_provider_ended_is_over() -> None:
 
 
 @pytest.mark.parametrize("claims", [{"sub": "id-2"}, {"groups": []}, {"iss": "https://evil.test"}], ids=str)
-def test_a_new_id_token_must_be_about_the_same_person_who_may_still_log_in(claims: dict[str, Any]) -> None:
+def test_a_renewal_with_an_id_token_of_another_or_excluded_person_ends_the_login(claims: dict[str, Any]) -> None:
     world = World(required={"groups": ("staff",)})
     world.http.claims = {"groups": ["staff"], **claims}
     world.now += 300
@@ -89,7 +89,7 @@ def test_a_new_id_token_must_be_about_the_same_person_who_may_still_log_in(claim
     assert world.tokens.has_ended
 
 
-def test_without_a_refresh_token_the_login_acts_until_the_token_expires() -> None:
+def test_without_a_refresh_token_a_person_can_make_changes_until_the_token_expires() -> None:
     http = FakeHttp()
     http.answer = {"refresh_token": None}
     provider = Provider(settings(), http)
@@ -111,7 +111,7 @@ def test_tokens_are_deleted_with_the_session() -> None:
     assert (world.tokens._access, world.tokens._refresh) == ("", None)
 
 
-def test_tokens_are_in_no_text_of_their_owner() -> None:
+def test_no_repr_shows_a_token() -> None:
     world = World()
     assert ACCESS not in repr(world.tokens)
     assert ACCESS not in repr(Provider(settings(), world.http).tokens({}))

@@ -50,12 +50,12 @@ def may(
     return Authorizer(AclIndex(kept(*requests))).allows(principal, host, operation, AclType.TOPIC, name)
 
 
-def test_without_any_acl_the_default_decides() -> None:
+def test_without_acls_the_default_setting_decides() -> None:
     assert not may(Operation.READ)
     assert Authorizer(AclIndex(), allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "t")
 
 
-def test_an_acl_of_another_principal_ends_the_default() -> None:
+def test_the_default_does_not_apply_to_a_resource_that_has_any_acl() -> None:
     index = AclIndex(kept(acl(Operation.READ, principal="User:bob")))
     assert not Authorizer(index, allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "orders")
 
@@ -65,7 +65,7 @@ def test_super_users_may_do_everything() -> None:
     assert Authorizer(index, super_users=[ALICE]).allows(ALICE, "h", Operation.ALTER, AclType.TOPIC, "orders")
 
 
-def test_a_deny_wins_over_an_allow() -> None:
+def test_a_deny_takes_precedence_over_an_allow() -> None:
     assert not may(Operation.READ, acl(Operation.READ), acl(Operation.ALL, "*", principal="User:*", deny=True))
 
 
@@ -86,12 +86,12 @@ def test_a_prefix_covers_names_that_begin_with_it() -> None:
     assert not may(Operation.READ, acl(Operation.READ, "ord"))
 
 
-def test_a_host_must_be_the_callers_or_any() -> None:
+def test_an_acl_for_another_host_does_not_apply() -> None:
     assert may(Operation.READ, acl(Operation.READ, host="10.0.0.1"))
     assert not may(Operation.READ, acl(Operation.READ, host="10.0.0.2"))
 
 
-def test_a_star_means_every_principal_host_or_name() -> None:
+def test_a_star_matches_every_user_and_every_name() -> None:
     assert may(Operation.READ, acl(Operation.READ, "*", principal="User:*"))
     assert not may(Operation.READ, acl(Operation.READ, "*", principal="Group:*"))
 
@@ -114,7 +114,7 @@ def test_creating_an_existing_acl_changes_nothing() -> None:
     assert len(planned.changes) == 1
 
 
-def test_a_plan_holds_only_while_its_patterns_are_unchanged() -> None:
+def test_a_plan_is_guarded_by_the_revisions_of_its_patterns() -> None:
     snapshot, made = kept(acl(Operation.READ)), acl(Operation.READ, "other")
     orders, other = pattern_of(acl(Operation.READ)).resource, pattern_of(made).resource
 
@@ -122,7 +122,7 @@ def test_a_plan_holds_only_while_its_patterns_are_unchanged() -> None:
     assert plan_delete_acls(snapshot, [AclFilter()]).guards == {orders: 1}
 
 
-def test_a_bad_element_fails_alone() -> None:
+def test_an_invalid_acl_fails_and_others_are_created() -> None:
     wrong = [
         acl(Operation.ANY),
         acl(Operation.READ, ""),
@@ -136,7 +136,7 @@ def test_a_bad_element_fails_alone() -> None:
     assert len(planned.changes) == 1
 
 
-def test_an_acl_that_two_filters_mean_is_reported_under_both_and_removed_once() -> None:
+def test_an_acl_that_matches_two_filters_is_reported_for_both_and_removed_once() -> None:
     snapshot = kept(acl(Operation.READ), acl(Operation.WRITE))
     planned = plan_delete_acls(snapshot, [AclFilter(operation=Operation.READ), AclFilter()])
 
@@ -166,7 +166,9 @@ def test_an_acl_that_the_cluster_of_a_gateway_did_not_delete_has_its_error() -> 
         (PatternType.LITERAL, None, {"orders", "*"}),
     ],
 )
-def test_filters_by_pattern(pattern: PatternType, name: str | None, found: set[str]) -> None:
+def test_a_filter_matches_acls_by_pattern_type_and_name(
+    pattern: PatternType, name: str | None, found: set[str]
+) -> None:
     every = [
         acl(Operation.READ),
         acl(Operation.READ, "*"),
@@ -198,7 +200,7 @@ some_acls = st.builds(
     st.sampled_from(["a", "abc", "zzz"]),
     st.booleans(),
 )
-def test_the_index_decides_as_a_scan_would(
+def test_the_index_decides_as_a_scan_of_all_acls(
     requests: list[AclBinding], operation: Operation, name: str, allow_if_none: bool
 ) -> None:
     authorizer = Authorizer(AclIndex(kept(*requests)), allow_if_none=allow_if_none)

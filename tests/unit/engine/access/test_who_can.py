@@ -18,7 +18,7 @@ def grants(*bindings: AclBinding, operation: Operation = Operation.READ) -> list
     return [(each.principal, each.host, each.exceptions) for each in found]
 
 
-def test_literal_prefixed_and_wildcard_acls_of_others_and_everyone_count() -> None:
+def test_principals_of_literal_prefixed_and_wildcard_acls_are_listed() -> None:
     found = grants(
         acl(Operation.READ),
         acl(Operation.ALL, "ord", principal="User:bob", prefixed=True),
@@ -36,7 +36,7 @@ def test_describe_is_allowed_by_read_and_not_denied_by_a_deny_of_read() -> None:
     assert found == [("User:alice", "*", ())]
 
 
-def test_a_denied_principal_is_an_exception_of_a_wider_grant() -> None:
+def test_a_denied_principal_is_listed_as_an_exception_of_a_wider_grant() -> None:
     found = grants(
         acl(Operation.READ, "*", principal="User:*"),
         acl(Operation.ALL, "ord", principal="User:eve", prefixed=True, deny=True),
@@ -64,7 +64,7 @@ _ACLS = st.builds(
 
 
 @given(st.lists(_ACLS, max_size=7), st.sampled_from([Operation.READ, Operation.DESCRIBE]))
-def test_grants_are_what_the_authorizer_allows(acls: list[AclBinding], operation: Operation) -> None:
+def test_the_listed_grants_are_those_that_the_authorizer_allows(acls: list[AclBinding], operation: Operation) -> None:
     authorizer = Authorizer(AclIndex(kept(*acls)))
     found = who_can(acls, operation, AclType.TOPIC, "orders")
     asked = [(who, at) for who in ("User:alice", "User:bob", "User:new") for at in (HERE, THERE, "10.0.0.3")]

@@ -47,7 +47,7 @@ def unvalidated(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("operation", [OpType.SET, OpType.APPEND])
-def test_rights_come_before_values(
+def test_rights_are_checked_before_values(
     resource: Resource, key: str, code: ErrorCode, replace: bool, operation: OpType
 ) -> None:
     requested = ResourceAlterations(resource, [AlterConfigOp(operation, key, "(" * 30_000)])

@@ -12,7 +12,9 @@ from kconf.errors import InvalidRequest
 
 @pytest.mark.parametrize("everywhere", [True, False])
 @pytest.mark.parametrize(("name", "value"), [("log.roll.ms", "0"), ("log.roll.ms", "-1"), ("log.roll.jitter.ms", "-1")])
-def test_segments_must_be_able_to_grow_old(name: str, value: str, everywhere: bool) -> None:
+def test_a_broker_value_that_would_roll_segments_immediately_is_refused(
+    name: str, value: str, everywhere: bool
+) -> None:
     """As in Kafka 4.3.1: neither key has a limit by definition, but the whole configuration is checked."""
     resolver = ConfigResolver(kafka_43(), {}, {}, {})
 
@@ -21,5 +23,5 @@ def test_segments_must_be_able_to_grow_old(name: str, value: str, everywhere: bo
 
 
 @pytest.mark.parametrize(("name", "value"), [("log.roll.ms", "1"), ("log.roll.jitter.ms", "0")])
-def test_the_least_age_is_accepted(name: str, value: str) -> None:
+def test_the_lowest_valid_roll_time_is_accepted(name: str, value: str) -> None:
     check_broker(ConfigResolver(kafka_43(), {}, {}, {}), {name: value}, {}, everywhere=True)

@@ -11,14 +11,14 @@ def resolver(*, here: dict[str, str] | None = None) -> ConfigResolver:
     return ConfigResolver(kafka_43(), {}, {}, here or {})
 
 
-def test_an_internal_topic_key_is_shown_as_it_was_set_with_itself_as_synonym() -> None:
+def test_an_internal_topic_key_is_shown_as_it_was_set_with_its_own_synonym() -> None:
     entry = resolver().topic({"internal.segment.bytes": " 007 "})["internal.segment.bytes"]
 
     assert entry.value == " 007 "
     assert entry.synonyms == (Synonym("internal.segment.bytes", " 007 ", Source.TOPIC),)
 
 
-def test_a_topic_key_that_is_not_internal_is_normalised() -> None:
+def test_a_topic_key_that_is_not_internal_is_normalized() -> None:
     assert resolver().topic({"segment.bytes": " +1048576 "})["segment.bytes"].value == "1048576"
 
 

@@ -25,7 +25,7 @@ def gateway(*, rewrites: bool = True) -> AlterTarget:
 
 @pytest.mark.parametrize("resource", [Resource.broker(1), Resource.broker(2), Resource.brokers()])
 @pytest.mark.parametrize("replace", [True, False])
-def test_a_gateway_passes_it_on(resource: Resource, replace: bool) -> None:
+def test_a_gateway_sends_a_broker_config_that_has_the_same_value(resource: Resource, replace: bool) -> None:
     """Kafka writes the record again, so that the broker reloads its files (KAFKA-14136)."""
     stored = Change(ChangeKind.CONFIG, resource, KEY, None, VALUE, "set")
     snapshot = Snapshot.EMPTY.apply([stored], 1)

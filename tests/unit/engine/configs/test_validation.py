@@ -39,7 +39,7 @@ def test_a_subscription_may_name_a_metric_twice() -> None:
     check_client_metrics({"metrics": "a,a", "match": "client_id=a.*,client_id=a.*", "interval.ms": "100"}, KEYS)
 
 
-def test_a_release_without_streams_groups_compares_the_sessions_and_heartbeats_that_it_has() -> None:
+def test_session_and_heartbeat_are_compared_in_a_release_without_streams_groups() -> None:
     resolver = ConfigResolver(catalog_of("4.0"), {"group.consumer.min.session.timeout.ms": "100"}, {}, {})
 
     check_group({"consumer.session.timeout.ms": "50000"}, resolver)
@@ -47,7 +47,7 @@ def test_a_release_without_streams_groups_compares_the_sessions_and_heartbeats_t
         check_group({"consumer.session.timeout.ms": "4000"}, resolver)
 
 
-def test_a_value_that_is_valid_for_one_release_is_checked_for_another() -> None:
+def test_a_value_that_is_valid_in_one_release_is_checked_again_for_another() -> None:
     newer = kafka_43()
     stricter = replace(newer.topic["segment.ms"], validator=between(1000))
     older = replace(newer, topic={**newer.topic, "segment.ms": stricter})
@@ -59,8 +59,8 @@ def test_a_value_that_is_valid_for_one_release_is_checked_for_another() -> None:
     check_topic({"segment.ms": "500"}, {}, ConfigResolver(newer, {}, {}, {}))
 
 
-def test_few_and_short_values_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients choose them."""
+def test_only_a_limited_number_of_short_valid_values_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise clients could fill the memory."""
     remembered: dict[tuple[str, str], object] = {}
     monkeypatch.setattr(validation, "_valid", remembered)
     resolver = ConfigResolver(kafka_43(), {}, {}, {})

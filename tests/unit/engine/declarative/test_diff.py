@@ -43,7 +43,7 @@ def test_equivalent_values_are_not_a_difference(wanted: str, own: dict[str, str]
     assert found(f"topics: {{orders: {{configs: {{{wanted}}}}}}}", orders(own, **inherited)) == []
 
 
-def test_an_override_that_means_something_else_is_set_again() -> None:
+def test_an_override_with_another_meaning_is_set() -> None:
     reading = orders({"retention.ms": "1"}, retention_ms="604800000")
 
     assert told("topics: {orders: {configs: {retention.ms: 2}}}", reading) == [("set", "retention.ms", "1", "2")]
@@ -63,7 +63,7 @@ def test_a_throttle_that_a_file_declares_is_managed() -> None:
     assert told(f"topics: {{orders: {{configs: {{{key}: '0:1'}}}}}}", orders({key: "*"})) == [("set", key, "*", "0:1")]
 
 
-def test_undeclared_values_stay() -> None:
+def test_undeclared_values_are_not_a_difference() -> None:
     assert found("topics: {orders: {}}", orders({"tags": "x"})) == []
 
 
@@ -84,7 +84,7 @@ def test_a_missing_topic_is_created_with_its_configs() -> None:
         ("replication: 3", "its replication factor is 2: change it with a partition reassignment, not with a plan"),
     ],
 )
-def test_a_topic_grows_and_nothing_else(wanted: str, trouble: str) -> None:
+def test_only_the_number_of_partitions_can_grow(wanted: str, trouble: str) -> None:
     (one,) = found(f"topics: {{orders: {{{wanted}}}}}", orders())
 
     assert (one.op, one.before, one.trouble) == ("grow", '{"partitions":3,"replication":2}', trouble)
@@ -96,7 +96,7 @@ def test_an_unknown_key_is_reported_with_a_suggestion() -> None:
     assert one.trouble == "this cluster does not know the topic key 'retention.sm'; did you mean retention.ms?"
 
 
-def test_a_secret_is_set_where_it_is_not_and_left_alone_where_it_is() -> None:
+def test_a_secret_is_set_only_if_it_is_not_set() -> None:
     broker = Resource.broker(1)
     text = "brokers: {1: {ssl.key.password: {valueFrom: {env: KEY}}}}"
     unset = ClusterState(configs={broker: View((entry(broker, "ssl.key.password", sensitive=True),))})
@@ -109,7 +109,7 @@ def test_a_secret_is_set_where_it_is_not_and_left_alone_where_it_is() -> None:
     assert unknown.trouble == "ssl.key.password is not set, and the file has no valueFrom for it"
 
 
-def test_a_value_that_the_cluster_hides_is_noted_and_left_alone() -> None:
+def test_a_value_that_the_cluster_hides_is_noted_and_not_changed() -> None:
     broker = Resource.broker(1)
     reading = ClusterState(configs={broker: View((entry(broker, "my.plugin", "?", sensitive=True),))})
 

@@ -69,7 +69,7 @@ def test_an_export_leaves_nothing_to_change_and_nothing_to_prune(reading: Cluste
     assert pruned(back, reading, keys, Prune(PRUNABLE)).found == []
 
 
-def test_files_look_as_a_person_would_write_them() -> None:
+def test_exported_files_have_the_form_in_which_people_write_them() -> None:
     reading = ClusterState(
         topics={"orders": shape(3, 2), "__consumer_offsets": shape(internal=True)},
         configs={
@@ -112,7 +112,7 @@ acls:
     }
 
 
-def test_an_override_that_someone_adds_to_an_exported_broker_without_any_is_drift() -> None:
+def test_an_override_added_to_a_broker_that_was_exported_without_any_is_drift() -> None:
     default = Resource.brokers()
     files = declared_files(ClusterState(configs={default: view(default, {})}), Declared(), plain)
     later = ClusterState(configs={default: view(default, {"log.retention.ms": "1"})})
@@ -151,7 +151,7 @@ def test_unreadable_parts_are_marked_and_never_pruned() -> None:
     assert [(each.resource, each.key) for each in removed] == [(other, "tags")]
 
 
-def test_values_that_a_cluster_does_not_have_are_not_marked() -> None:
+def test_parts_that_a_cluster_does_not_support_are_not_marked_as_unreadable() -> None:
     disabled = ApiError(ErrorCode.SECURITY_DISABLED)
 
     assert declared_files(ClusterState(missing=[MissingPart("acls", disabled)]), Declared(), plain) == {}

@@ -22,7 +22,7 @@ def mistakes(text: str) -> list[str]:
     return str(refused.value).splitlines()
 
 
-def test_a_topic_has_a_shape_and_configs_with_units() -> None:
+def test_a_topic_has_partitions_replication_and_configs_with_units() -> None:
     found = declared(
         """
 topics:
@@ -45,7 +45,7 @@ topics:
     assert str(found.configs[ORDERS]["tags"].place) == "f.yaml:6:60"
 
 
-def test_brokers_are_numbers_or_the_default() -> None:
+def test_a_broker_is_named_by_its_id_or_as_default() -> None:
     found = declared("brokers: {default: {log.retention.ms: 1h}, 007: {log.retention.ms: -1}}")
 
     assert found.configs[Resource.brokers()]["log.retention.ms"].text == "3600000"
@@ -53,7 +53,7 @@ def test_brokers_are_numbers_or_the_default() -> None:
     assert mistakes("brokers: {first: {}}") == ["f.yaml:1:11: a broker must be its ID or `default`: 'first'"]
 
 
-def test_a_secret_is_only_ever_pointed_at() -> None:
+def test_a_secret_is_declared_by_its_source_and_never_by_its_value() -> None:
     found = declared("brokers: {1: {ssl.key.password: {valueFrom: {env: KEY}}, other: {sensitive: true}}}")
 
     values = found.configs[Resource.broker(1)]
@@ -64,7 +64,7 @@ def test_a_secret_is_only_ever_pointed_at() -> None:
     assert "hunter2" not in told
 
 
-def test_quotas_are_for_names_and_for_defaults() -> None:
+def test_quotas_are_declared_for_names_and_defaults() -> None:
     found = declared(
         """
 quotas:
@@ -91,7 +91,7 @@ def test_credentials_name_the_source_of_the_password() -> None:
     assert found.users["alice"][Mechanism.SCRAM_SHA_256][1:] == (None, None)
 
 
-def test_an_acl_entry_is_one_rule_per_operation() -> None:
+def test_an_acl_entry_is_one_acl_per_operation() -> None:
     found = declared(
         """
 acls:
@@ -139,7 +139,7 @@ def test_a_file_declares_no_topic_outside_its_own_selector() -> None:
     )
 
 
-def test_a_file_without_a_selector_may_declare_what_another_files_selector_does_not_cover() -> None:
+def test_a_file_without_a_selector_may_declare_topics_that_no_selector_covers() -> None:
     files = [("own.yaml", "selector: [topic:orders.*]\n"), ("topics.yaml", "topics: {payments: }\n")]
 
     assert set(read_declared(files, keys).topics) == {"payments"}
@@ -175,7 +175,7 @@ def test_two_owners_may_not_declare_the_same_topic() -> None:
         ("---\n{}\n---\n{}", "f.yaml:3:1: a file must contain one document; move the others to separate files"),
     ],
 )
-def test_a_mistake_has_its_place(text: str, told: str) -> None:
+def test_an_error_has_its_line_and_column(text: str, told: str) -> None:
     (found,) = mistakes(text)
 
     assert found.startswith(told)
@@ -193,11 +193,11 @@ def test_all_errors_are_reported_at_once() -> None:
     assert [each.split(": ", 1)[0] for each in found] == ["f.yaml:1:26", "f.yaml:1:34", "f.yaml:2:8", "f.yaml:3:29"]
 
 
-def test_nesting_without_end_is_a_mistake_like_others() -> None:
+def test_endless_nesting_is_reported_as_an_error() -> None:
     assert mistakes("topics: " + "[" * 50_000) == ["f.yaml:1:109: nested too deeply"]
 
 
-def test_anchors_spare_writing() -> None:
+def test_yaml_anchors_can_be_used() -> None:
     found = declared("topics:\n  a: &usual {configs: {tags: x}}\n  b: *usual\n")
 
     assert found.configs[Resource.topic("b")]["tags"].text == "x"

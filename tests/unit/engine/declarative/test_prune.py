@@ -48,12 +48,12 @@ def gone(text: str, *words: str, reading: ClusterState = READING, own: str = "")
     return [(str(each.resource), each.key) for each in removed]
 
 
-def test_without_a_selector_files_own_what_they_name() -> None:
+def test_without_a_selector_only_declared_resources_are_pruned() -> None:
     assert gone(NAMED) == [("topic:orders", "tags"), ('quota:{"user":"alice"}', "consumer_byte_rate")]
     assert gone(NAMED, *PRUNABLE) == gone(NAMED)
 
 
-def test_inside_a_selector_overrides_go_that_mean_something() -> None:
+def test_overrides_inside_a_selector_are_pruned_if_they_have_an_effect() -> None:
     assert gone(EVERYTHING + NAMED) == [
         ("topic:orders", "tags"),  # its retention.ms equals the inherited value
         ("topic:other", "tags"),  # its throttle belongs to a partition reassignment
@@ -61,7 +61,7 @@ def test_inside_a_selector_overrides_go_that_mean_something() -> None:
     ]
 
 
-def test_resources_outside_the_selector_stay_even_if_a_file_declares_them() -> None:
+def test_resources_outside_the_selector_are_not_pruned_even_if_declared() -> None:
     assert gone(NAMED, own="selector: [topic:other]") == [("topic:other", "tags")]
 
 
@@ -74,7 +74,7 @@ def test_resources_outside_the_selector_stay_even_if_a_file_declares_them() -> N
         ("quotas", ('quota:{"user":"bob"}', "producer_byte_rate")),
     ],
 )
-def test_each_kind_is_pruned_only_by_name_and_operators_are_spared(word: str, also: tuple[str, str]) -> None:
+def test_a_kind_is_pruned_only_if_it_is_named_and_operators_are_not_pruned(word: str, also: tuple[str, str]) -> None:
     without = gone(EVERYTHING + NAMED)
 
     assert gone(EVERYTHING + NAMED, word) == [*without, also]
@@ -88,7 +88,7 @@ def test_ignored_values_stay() -> None:
     ]
 
 
-def test_a_secret_that_no_file_names_is_noted_and_left_alone() -> None:
+def test_a_secret_that_no_file_declares_is_noted_and_not_removed() -> None:
     broker = Resource.broker(1)
     reading = ClusterState(configs={broker: View((entry(broker, "ssl.key.password", "?", sensitive=True),))})
 
