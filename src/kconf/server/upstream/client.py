@@ -90,14 +90,15 @@ class UpstreamClient:
         self, node: int, principal: str, alterations: Sequence[AlterConfigOp], *, validate_only: bool
     ) -> None:
         """Alter the loggers of a broker, as a user if the gateway acts as its users."""
-        identities, wanted = self._identities, {Resource.logger(node): alterations}
+        resource = Resource.logger(node)
+        identities, wanted = self._identities, {resource: alterations}
         if identities is None or not principal:
             call = IncrementalAlterConfigs(wanted, validate_only=validate_only)
-            call.finish(await self._send(call, node, call.items, _GATEWAY, _TIMEOUT)).raise_for_failures()
+            call.finish(await self._send(call, node, call.items, _GATEWAY, _TIMEOUT))[resource]  # raises its error
             return
 
         def alter(client: SyncAdminClient) -> None:
-            client.incremental_alter_configs(wanted, validate_only=validate_only, timeout=_TIMEOUT).raise_for_failures()
+            client.incremental_alter_configs(wanted, validate_only=validate_only, timeout=_TIMEOUT)[resource]
 
         await in_daemon_thread(lambda: identities.call(principal, alter))
 

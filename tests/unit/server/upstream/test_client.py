@@ -11,10 +11,18 @@ from typing import Any
 import pytest
 
 from kconf.client.settings import Address, Bootstrap, ClientSettings
-from kconf.errors import BrokerNotAvailable, ErrorCode, KafkaError, RequestTimedOut, UpstreamUnavailable
+from kconf.errors import (
+    BrokerNotAvailable,
+    ErrorCode,
+    InvalidRequest,
+    KafkaError,
+    RequestTimedOut,
+    UpstreamUnavailable,
+)
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import View
 from kconf.model.membership import ClusterMember, ClusterMembers
+from kconf.model.resource import ResourceType
 from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse
 from kconf.protocol.messages.describe_acls import DescribeAclsResponse
 from kconf.protocol.messages.describe_configs import (
@@ -159,6 +167,19 @@ def test_a_change_without_a_response_may_have_been_made(brokers: list[FakeBroker
     async def scene(world: World) -> None:
         brokers[0].handlers["IncrementalAlterConfigs"] = lambda *_: CLOSE
         with pytest.raises(RequestTimedOut, match="broker 1 did not respond, so the log levels may have been changed"):
+            await world.proxy.alter_loggers("User:ada", 1, DEBUG, validate_only=False)
+
+    play(brokers, scene)
+
+
+def test_the_client_gets_the_error_of_a_broker_that_refuses_to_change_loggers(brokers: list[FakeBroker]) -> None:
+    refused = AlterConfigsResourceResponse(
+        ErrorCode.INVALID_REQUEST, "unable to delete", ResourceType.BROKER_LOGGER, "1"
+    )
+
+    async def scene(world: World) -> None:
+        brokers[0].handlers["IncrementalAlterConfigs"] = lambda *_: IncrementalAlterConfigsResponse(0, [refused])
+        with pytest.raises(InvalidRequest, match="unable to delete"):
             await world.proxy.alter_loggers("User:ada", 1, DEBUG, validate_only=False)
 
     play(brokers, scene)
