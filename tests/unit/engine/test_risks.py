@@ -34,11 +34,13 @@ from kconf.engine.risks import RISKS, RiskName, state_risks, topic_risks
         ("segment.ms", "2", "1", None, None),
     ],
 )
-def test_a_change_has_a_risk(key: str, old: str | None, new: str, replicas: int | None, risk: str | None) -> None:
+def test_a_change_has_a_risk_or_none(
+    key: str, old: str | None, new: str, replicas: int | None, risk: str | None
+) -> None:
     assert [each.name for each in topic_risks(key, old, new, replicas)] == ([] if risk is None else [risk])
 
 
-def test_the_sentence_has_the_figures() -> None:
+def test_the_reason_of_a_risk_has_the_numbers() -> None:
     (few,) = topic_risks("min.insync.replicas", "1", "3", 2)
     (smaller,) = topic_risks("max.message.bytes", "2097152", "1048576")
     (unknown,) = topic_risks("message.timestamp.before.max.ms", None, "3600000")
@@ -48,7 +50,7 @@ def test_the_sentence_has_the_figures() -> None:
     assert unknown.why == "records with a timestamp older than 1h are rejected; the current limit is unknown"
 
 
-def test_a_state_has_the_risks_that_do_not_depend_on_what_was_before() -> None:
+def test_a_state_has_the_risks_that_do_not_depend_on_old_values() -> None:
     assert [each.name for each in state_risks("min.insync.replicas", "2", 1)] == ["min-insync-replicas"]
     assert [each.name for each in state_risks("unclean.leader.election.enable", "true", 3)] == [
         "unclean-leader-election"

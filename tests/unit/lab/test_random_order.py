@@ -23,7 +23,7 @@ def test_without_a_seed_the_order_is_unchanged() -> None:
     assert _ordered(None) == WRITTEN
 
 
-def test_a_seed_is_an_order_of_its_own_that_can_be_repeated() -> None:
+def test_each_seed_gives_an_order_that_can_be_repeated() -> None:
     assert _ordered(7) == _ordered(7)
     assert WRITTEN != _ordered(7) != _ordered(8) != WRITTEN
 

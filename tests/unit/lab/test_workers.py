@@ -13,7 +13,7 @@ from tests.support import workers
 ROOT = Path(__file__).parents[3]
 
 
-def test_every_name_is_that_of_a_file_or_folder() -> None:
+def test_every_listed_file_or_folder_exists() -> None:
     named = [*workers._OF_THEIR_OWN, *workers._ON_KAFKA, *workers._LONG]
 
     assert len(named) > 10
@@ -40,7 +40,7 @@ def test_every_file_with_the_shared_spark_session_runs_on_its_worker() -> None:
         ("tests/spark/test_whole_way.py::test_a_run", "tests/spark/test_whole_way.py"),
     ],
 )
-def test_the_unit_of_a_test(nodeid: str, together: str) -> None:
+def test_a_test_runs_with_its_file_or_with_the_shared_spark_session(nodeid: str, together: str) -> None:
     assert workers.unit(nodeid) == together
 
 

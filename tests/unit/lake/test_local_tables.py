@@ -62,7 +62,7 @@ def test_a_commit_without_rows_keeps_its_note(tables: LocalTables, tmp_path: Pat
     assert '\\"round\\": 2' in last.read_text()
 
 
-def test_the_files_of_a_version_are_those_of_its_rows(tables: LocalTables, tmp_path: Path) -> None:
+def test_the_files_of_a_version_contain_its_rows(tables: LocalTables, tmp_path: Path) -> None:
     tables.write(TABLE, rows(a=1), "append")
     tables.write(TABLE, rows(b=2), "overwrite")
 
@@ -76,7 +76,7 @@ def test_the_files_of_a_version_are_those_of_its_rows(tables: LocalTables, tmp_p
     assert tables.schema(TABLE) == now.schema
 
 
-def test_files_are_not_enough_if_a_table_has_deletion_vectors_or_encoded_names(
+def test_tables_with_deletion_vectors_or_encoded_names_are_not_read_by_their_files(
     tables: LocalTables, tmp_path: Path
 ) -> None:
     tables.write(TABLE, rows(**{"a b": 1}), "append")
@@ -101,7 +101,7 @@ def round_of(number: int | None, *names: str) -> pa.Table:
     return pa.Table.from_pylist([{"name": name, "round": number} for name in names], schema)
 
 
-def test_rows_of_later_rounds_are_found_by_the_statistics_of_their_files(tables: LocalTables) -> None:
+def test_files_with_rows_of_later_rounds_are_selected_by_their_statistics(tables: LocalTables) -> None:
     for number in (1, 2, 3):
         tables.write(ROUNDS, round_of(number, f"{number}a", f"{number}b"), "append")
     tables.write(ROUNDS, pa.concat_tables([round_of(2, "2c"), round_of(4, "4a")]), "append")
@@ -129,7 +129,7 @@ def test_a_file_without_statistics_may_have_later_rows(tables: LocalTables) -> N
     assert tables.rows(ROUNDS, since=0)["name"].to_pylist() == ["a"]
 
 
-def test_a_commit_by_another_process_is_seen_also_if_the_table_was_created_again(
+def test_commits_of_another_process_are_visible_even_if_the_table_was_recreated(
     tables: LocalTables, tmp_path: Path
 ) -> None:
     tables.write(TABLE, rows(a=1), "append")
@@ -158,7 +158,7 @@ def flags(at: datetime | None, **names: bool) -> pa.Table:
     return pa.Table.from_pylist([{"name": name, "at": at, "open": value} for name, value in names.items()], schema)
 
 
-def test_files_are_replaced_in_one_commit_with_statistics(tables: LocalTables, tmp_path: Path) -> None:
+def test_files_are_replaced_in_one_commit_and_have_statistics(tables: LocalTables, tmp_path: Path) -> None:
     noon = datetime(2026, 11, 1, 12, 0, 0, 1500, UTC)
     tables.write(FLAGS, flags(noon, a=True, b=False), "append")
     tables.write(FLAGS, flags(noon, c=True), "append")

@@ -40,7 +40,7 @@ def pairs(found: Iterable[Pair]) -> list[tuple[str, str | None, str | None]]:
     return [((one or other or {})["key"], shown(one), shown(other)) for one, other in found]
 
 
-def test_the_state_at_a_time_has_the_values_that_held_then(tmp_path: Path) -> None:
+def test_the_state_at_a_time_has_the_values_of_that_time(tmp_path: Path) -> None:
     tables = lake(
         tmp_path,
         held("orders", "retention.ms", "1", 1, 3),

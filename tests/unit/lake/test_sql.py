@@ -26,7 +26,7 @@ def lake(uri: str) -> LakeSql:
     return LakeSql(uri)
 
 
-def test_all_tables_are_those_of_the_last_finished_run(lake: LakeSql) -> None:
+def test_queries_read_the_tables_of_the_last_finished_run(lake: LakeSql) -> None:
     assert lake.query("SELECT resource_name FROM history ORDER BY 1").rows == [("logs",), ("orders",)]
     assert lake.query("SELECT file FROM files").rows == [("a.jsonl",)]
     assert lake.query("SELECT count(*) FROM runs").rows == [(1,)]
@@ -167,7 +167,7 @@ def test_a_missing_lake_and_a_missing_run_have_different_messages(tmp_path: Path
         LakeSql(str(tmp_path / "new"))
 
 
-def test_every_table_has_a_key_and_joins_of_columns_that_exist() -> None:
+def test_keys_and_joins_of_every_table_name_existing_columns() -> None:
     assert set(KEYS) == set(JOINS) == set(TABLES)
     for name, columns in KEYS.items():
         assert set(columns) <= set(TABLES[name].names)
@@ -190,5 +190,5 @@ def test_every_table_has_a_key_and_joins_of_columns_that_exist() -> None:
         ("array<struct<value:string,brokers:array<string>>>", 'STRUCT("value" VARCHAR, "brokers" VARCHAR[])[]'),
     ],
 )
-def test_a_missing_column_has_its_type(spark: str, duckdb: str) -> None:
+def test_a_spark_type_is_translated_to_duckdb(spark: str, duckdb: str) -> None:
     assert duckdb_type(spark) == duckdb

@@ -9,7 +9,7 @@ from kconf.model.resource import Resource
 
 
 @pytest.mark.parametrize(("value", "shown"), [("s3cret", "[hidden]"), ("", "[hidden]"), (None, "None")])
-def test_a_value_is_hidden_and_its_absence_is_shown(value: str | None, shown: str) -> None:
+def test_a_repr_hides_a_value_but_shows_null(value: str | None, shown: str) -> None:
     op = AlterConfigOp(OpType.SET, "ssl.key.password", value)
     text = f"AlterConfigOp(op=<OpType.SET: 0>, key='ssl.key.password', value={shown})"
 

@@ -13,7 +13,7 @@ PLAIN = Change(ChangeKind.CONFIG, Resource.brokers(), "a", "1", "2", "SET")
 SECRET = Change(ChangeKind.CONFIG, Resource.brokers(), "pw", "0ld", "n3w", "SET", sensitive=True)
 
 
-def test_a_plain_change_shows_its_values() -> None:
+def test_the_repr_of_a_change_that_is_not_sensitive_shows_its_values() -> None:
     assert "before='1', after='2'" in repr(PLAIN)
 
 
@@ -51,6 +51,6 @@ def test_unset_values_stay_unset() -> None:
     assert redact_change(SECRET._replace(after=None), KEY).after is None
 
 
-def test_a_change_is_still_a_tuple() -> None:
+def test_a_change_is_a_tuple_and_can_be_pickled() -> None:
     assert tuple(PLAIN) == (ChangeKind.CONFIG, Resource.brokers(), "a", "1", "2", "SET", False)
     assert pickle.loads(pickle.dumps(SECRET)) == SECRET

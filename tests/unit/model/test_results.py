@@ -27,7 +27,7 @@ def test_a_raised_failure_names_its_resource() -> None:
     assert raised.value.failure() == REFUSED
 
 
-def test_a_failure_without_a_message_or_a_resource() -> None:
+def test_a_failure_is_printed_with_or_without_a_message_and_resource() -> None:
     bare = ApiError(ErrorCode.POLICY_VIOLATION)
 
     assert (str(bare), str(bare.error()), str(bare.error("orders"))) == (

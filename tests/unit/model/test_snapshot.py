@@ -21,7 +21,7 @@ def turn(topic: Topic, *, gone: bool = False) -> Change:
     return Change(ChangeKind.TOPIC, topic.resource, "", None, None if gone else topic_to_json(topic), "CREATE")
 
 
-def test_apply_gives_the_next_one_and_leaves_the_first() -> None:
+def test_apply_returns_a_new_snapshot_and_does_not_change_the_old_one() -> None:
     first = Snapshot.EMPTY.apply([put(ORDERS, "a", "1")], 1)
     second = first.apply([put(ORDERS, "a", "2"), put(ORDERS, "b", "3")], 2)
 
@@ -46,11 +46,11 @@ def test_a_resource_that_lost_its_last_override_keeps_its_revision() -> None:
     assert after.changed[ORDERS] == 2
 
 
-def test_removing_what_is_not_set_is_harmless() -> None:
+def test_removing_an_unset_override_has_no_effect() -> None:
     assert Snapshot.EMPTY.apply([put(ORDERS, "a", None)], 1).overrides(ORDERS) == {}
 
 
-def test_topics_are_known_by_name_and_by_id() -> None:
+def test_topics_are_found_by_name_and_by_id_until_deleted() -> None:
     made = Snapshot.EMPTY.apply([turn(SMALL)], 1)
     grown = made.apply([turn(GROWN)], 2)
     gone = grown.apply([turn(GROWN, gone=True)], 3)
@@ -67,7 +67,7 @@ def test_a_recreated_topic_has_only_its_new_id() -> None:
     assert dict(after.topic_ids) == {UUID(int=9): "orders"}
 
 
-def test_making_a_topic_keeps_its_overrides() -> None:
+def test_growing_a_topic_keeps_its_overrides() -> None:
     after = Snapshot.EMPTY.apply([turn(SMALL), put(ORDERS, "a", "1")], 1).apply([turn(GROWN)], 2)
 
     assert after.overrides(ORDERS) == {"a": "1"}
@@ -79,14 +79,14 @@ def test_replay_continues_from_a_snapshot() -> None:
     assert replay(history[4:], replay(history[:4])) == replay(history)
 
 
-def test_a_snapshot_from_what_a_store_keeps_equals_the_applied_one() -> None:
+def test_a_snapshot_from_stored_parts_equals_the_applied_one() -> None:
     topics = [Topic(name, UUID(int=place), ((1,),)) for place, name in enumerate(["a.b", "a_b", "c"])]
     applied = Snapshot.EMPTY.apply([turn(each) for each in topics], 1)
 
     assert Snapshot.of(1, applied.topics, applied.configs, applied.changed) == applied
 
 
-def test_names_are_those_with_overrides_of_one_type() -> None:
+def test_names_lists_the_resources_of_a_type_that_have_overrides() -> None:
     after = Snapshot.EMPTY.apply([put(Resource.topic(name), "a", "1") for name in "ba"], 1)
     after = after.apply([put(Resource.group("g"), "a", "1"), put(Resource.topic("b"), "a", None)], 2)
 

@@ -28,7 +28,7 @@ def test_a_rate_is_enforced() -> None:
     assert times == [100.0, 100.5, 101.0, 101.5, 102.0]
 
 
-def test_without_a_rate_no_client_is_throttled() -> None:
+def test_without_a_rate_there_are_no_pauses() -> None:
     clock = Clock()
     assert len(list(paced([[1]] * 9, None, clock, clock.sleep))) == 9
     assert clock.now == 100.0
@@ -49,7 +49,7 @@ def test_completed_changes_are_skipped_only_by_the_same_command(tmp_path: Path) 
     assert oct(Path(path).stat().st_mode)[-3:] == "600"
 
 
-def test_a_name_that_looks_like_two_lines_is_one(tmp_path: Path) -> None:
+def test_a_name_with_a_line_separator_is_one_entry_of_the_resume_file(tmp_path: Path) -> None:
     path, odd = str(tmp_path / "done"), Resource(ResourceType.GROUP, "one\u2028two")
     ResumeFile(path, "set", "x").record([odd])
 

@@ -63,7 +63,7 @@ def statuses(outcomes: Iterator[ChangeOutcome]) -> list[tuple[Resource, str]]:
     return [(each.change.resource, each.status.value) for each in outcomes]
 
 
-def test_changes_are_sent_and_the_rest_is_reported() -> None:
+def test_changes_are_sent_and_failed_and_unchanged_ones_are_reported() -> None:
     cluster = Cluster({B: REFUSED})
     asked = request(cluster, change(A), change(B), change(C, "2"), failures={Resource.topic("gone"): REFUSED})
 
@@ -123,7 +123,7 @@ def test_a_lost_connection_fails_the_changes_that_are_left() -> None:
         next(outcomes)
 
 
-def test_a_resumed_run_sends_only_what_is_not_done(tmp_path: Path) -> None:
+def test_a_resumed_run_sends_only_changes_that_are_not_done(tmp_path: Path) -> None:
     options = ExecutionOptions(resume_file=str(tmp_path / "done"))
     list(execute_plan(request(Cluster({B: REFUSED}), change(A), change(B)), options, yes))
     again = Cluster()
@@ -135,7 +135,7 @@ def test_a_resumed_run_sends_only_what_is_not_done(tmp_path: Path) -> None:
     assert again.sent == [([B], False)]
 
 
-def test_a_consumer_that_stops_early_does_not_lose_what_is_done(tmp_path: Path) -> None:
+def test_changes_are_recorded_as_done_even_if_outcomes_are_not_read_to_the_end(tmp_path: Path) -> None:
     options = ExecutionOptions(resume_file=str(tmp_path / "done"))
     outcomes = execute_plan(request(Cluster(), change(A), change(B)), options, yes)
     next(outcomes)

@@ -41,11 +41,11 @@ def test_numbers_compare_with_units_and_no_limit_is_above_all(text: str, raw: st
     assert holds(text, retention_ms=raw) is expected
 
 
-def test_a_bound_may_be_above_the_maximum_of_the_key() -> None:
+def test_a_value_can_be_compared_with_an_amount_above_the_maximum_of_the_key() -> None:
     assert holds("segment.bytes<10GiB", segment_bytes="1073741824")
 
 
-def test_local_retention_may_be_that_of_the_topic() -> None:
+def test_local_retention_minus_2_is_compared_by_the_retention_of_the_topic() -> None:
     assert holds("local.retention.ms>30d", local_retention_ms="-2", retention_ms=str(40 * DAY))
     assert not holds("local.retention.ms>30d", local_retention_ms="-2", retention_ms=str(DAY))
 
@@ -94,7 +94,7 @@ def matching(text: str, entries: Mapping[Resource, Entry]) -> list[str]:
     return [each.name for each in find_matching(admin, list(entries), parse_conditions([text], kind)).values]
 
 
-def test_a_key_that_only_the_cluster_knows_has_the_type_that_it_says() -> None:
+def test_a_key_that_only_the_cluster_knows_is_compared_by_its_reported_type() -> None:
     lag = {
         Resource.topic(name): Entry("new.lag.ms", value, Source.TOPIC, ValueType.LONG)
         for name, value in (("a", "1000"), ("b", "90000"), ("c", "600000"))
@@ -110,7 +110,7 @@ def test_a_key_that_only_the_cluster_knows_has_the_type_that_it_says() -> None:
         matching("new.word>on", word)
 
 
-def test_a_key_that_the_cluster_does_not_have_either_is_misspelled() -> None:
+def test_a_key_that_neither_kconf_nor_the_cluster_knows_is_refused() -> None:
     here = {Resource.topic("a"): Entry("retention.ms", "1", Source.TOPIC, ValueType.LONG)}
 
     with pytest.raises(ConfigurationError, match=r"retention\.mss is not a key of a topic; did you mean retention\.ms"):
@@ -119,5 +119,5 @@ def test_a_key_that_the_cluster_does_not_have_either_is_misspelled() -> None:
         matching("retention.ms>1d", {Resource.broker(1): Entry("x", "1", Source.BROKER)})
 
 
-def test_broker_default_does_not_show_whether_a_key_exists() -> None:
+def test_an_unknown_key_of_the_cluster_default_is_not_refused() -> None:
     assert matching("no.such.key=1", {Resource.brokers(): Entry("x", "1", Source.DEFAULT_BROKER)}) == []

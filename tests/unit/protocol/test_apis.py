@@ -14,19 +14,19 @@ from kconf.protocol.codec.fields import fields_of
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_a_row_has_its_two_messages(api: Api) -> None:
+def test_an_api_has_its_request_and_response(api: Api) -> None:
     assert (api.request.__name__, api.response.__name__) == (f"{api.name}Request", f"{api.name}Response")
     assert isinstance(fields_of(api.request), tuple)
     assert api.request is api.request
     assert 0 <= api.min <= api.max
 
 
-def test_a_row_is_found_by_key_and_by_name() -> None:
+def test_an_api_is_found_by_key_and_by_name() -> None:
     assert APIS[32] is BY_NAME["DescribeConfigs"]
     assert len(APIS) == len(BY_NAME)
 
 
-def test_versions_of_a_row() -> None:
+def test_an_api_has_supported_and_flexible_versions() -> None:
     api = BY_NAME["DescribeConfigs"]
 
     assert [version for version in range(-1, 6) if api.serves(version)] == [0, 1, 2, 3, 4]

@@ -27,7 +27,7 @@ SASL_HANDSHAKE = BY_NAME["SaslHandshake"]
 HEAD = b"\x00\x10\x00\x03\x00\x00\x00\x07"  # ListGroups v3, correlation 7
 
 
-def test_a_classic_request() -> None:
+def test_a_classic_request_has_a_header_without_tags() -> None:
     frame = request(SASL_HANDSHAKE, 1, 7, "me", SaslHandshakeRequest("PLAIN"))
 
     assert frame == b"\x00\x00\x00\x13" + b"\x00\x11\x00\x01\x00\x00\x00\x07\x00\x02me" + b"\x00\x05PLAIN"
@@ -49,7 +49,7 @@ def test_the_body_begins_after_the_header() -> None:
 
 
 @pytest.mark.parametrize("size", [b"\xff\xff", b"\x80\x00", b"\x00\x00"])
-def test_a_null_client_id_is_an_empty_one(size: bytes) -> None:
+def test_a_null_client_id_is_read_as_an_empty_one(size: bytes) -> None:
     assert read_header(HEAD + size + b"\x00", flexible=True) == Header(16, 3, 7, "", 11)
 
 
@@ -58,7 +58,7 @@ def test_no_client_id_is_sent_as_null() -> None:
     assert request(LIST_GROUPS, 0, 7, "", ListGroupsRequest())[12:] == b"\x00\x00"
 
 
-def test_header_tags_are_skipped() -> None:
+def test_unknown_header_tags_are_skipped() -> None:
     frame = HEAD + b"\x00\x02me" + b"\x02" + b"\x05\x03abc" + b"\xc8\x01\x00" + b"body"
 
     assert read_header(frame, flexible=True) == Header(16, 3, 7, "me", len(frame) - 4)
@@ -88,12 +88,12 @@ def test_hostile_header_tags_are_refused(tags: bytes) -> None:
         read_response(LIST_GROUPS, 3, b"\x00\x00\x00\x07" + tags)
 
 
-def test_a_client_id_that_is_too_long_is_our_own_mistake() -> None:
+def test_a_client_id_that_is_too_long_cannot_be_encoded() -> None:
     with pytest.raises(LocalProtocolError):
         request(LIST_GROUPS, 0, 7, "x" * 32_768, ListGroupsRequest())
 
 
-def test_a_classic_response() -> None:
+def test_a_classic_response_has_only_the_correlation_id_in_its_header() -> None:
     answer = SaslHandshakeResponse(0, ["PLAIN"])
     frame = response(SASL_HANDSHAKE, 1, 7, encode(answer, 1, False))
 
@@ -128,8 +128,8 @@ def test_a_response_cut_anywhere_is_refused() -> None:
             read_response(LIST_GROUPS, 4, frame[:end])
 
 
-def test_a_response_may_hold_more_elements_than_a_request() -> None:
-    """A describe of 8,000 topics does."""
+def test_a_response_may_have_more_elements_than_a_request() -> None:
+    """As in a response about 8,000 topics."""
     group = encode(ListedGroup("", ""), 0, False)
     body = encode(ListGroupsResponse(0, 0, [group] * (MAX_ELEMENTS + 1)), 0, False)  # type: ignore[list-item]
 
@@ -138,7 +138,7 @@ def test_a_response_may_hold_more_elements_than_a_request() -> None:
     assert len(answer.groups) == MAX_ELEMENTS + 1
 
 
-def test_a_request_names_the_revision_that_its_answer_must_have_seen() -> None:
+def test_a_request_header_can_require_a_revision() -> None:
     frame = request(LIST_GROUPS, 3, 7, "me", ListGroupsRequest(), required_revision=41)
 
     tag = b"\x01" + b"\xc4\xb8\x02" + b"\x08" + b"\x00\x00\x00\x00\x00\x00\x00\x29"
@@ -146,7 +146,7 @@ def test_a_request_names_the_revision_that_its_answer_must_have_seen() -> None:
     assert read_header(frame[4:], flexible=True) == Header(16, 3, 7, "me", 25, 41)
 
 
-def test_an_answer_has_the_revision_and_whether_it_may_be_old() -> None:
+def test_a_response_header_has_the_revision_and_whether_it_may_be_stale() -> None:
     for stale, tags in (
         (False, b"\x01\xc3\xb8\x02\x08\x00\x00\x00\x00\x00\x00\x00\x2a"),
         (True, b"\x02\xc3\xb8\x02\x08\x00\x00\x00\x00\x00\x00\x00\x2a\xc5\xb8\x02\x01\x01"),
@@ -157,7 +157,7 @@ def test_an_answer_has_the_revision_and_whether_it_may_be_old() -> None:
         assert read_response(LIST_GROUPS, 3, frame[4:])[1] == ListGroupsResponse(0, 0, [])
 
 
-def test_a_classic_request_cannot_name_a_revision() -> None:
+def test_a_classic_request_cannot_require_a_revision() -> None:
     plain = request(SASL_HANDSHAKE, 1, 7, "me", SaslHandshakeRequest("PLAIN"))
 
     assert request(SASL_HANDSHAKE, 1, 7, "me", SaslHandshakeRequest("PLAIN"), required_revision=41) == plain

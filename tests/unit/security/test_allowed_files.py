@@ -67,7 +67,7 @@ def test_a_path_of_the_static_configuration_is_read_wherever_it_is(allowed: Path
     assert AllowedFiles.of([str(allowed)], [outside]).read(outside) == b"outside"
 
 
-def test_by_default_the_directories_are_those_of_the_static_paths(allowed: Path, tmp_path: Path) -> None:
+def test_by_default_files_next_to_static_paths_are_allowed(allowed: Path, tmp_path: Path) -> None:
     files = AllowedFiles.of([], [str(allowed / "a.pem")])
     (allowed / "new.pem").write_bytes(b"new")
 

@@ -25,7 +25,7 @@ def checked(given: dict[str, str]) -> str:
     return str(dict(pair[0] for pair in context.get_ca_certs()[0]["subject"])["commonName"])  # type: ignore[misc]
 
 
-def test_stores_in_pem(certificates: Certificates) -> None:
+def test_pem_stores_are_read_from_files_and_inline(certificates: Certificates) -> None:
     files = {
         "ssl.truststore.location": str(certificates.ca),
         "ssl.keystore.location": str(certificates.store("client")),
@@ -39,7 +39,7 @@ def test_stores_in_pem(certificates: Certificates) -> None:
     assert checked(files) == checked(inline) == "kconf test CA"
 
 
-def test_stores_in_pkcs12(certificates: Certificates) -> None:
+def test_pkcs12_stores_are_read_only_with_the_right_password(certificates: Certificates) -> None:
     import_module("cryptography")
     given = {
         "ssl.truststore.location": str(certificates.trust("PKCS12")),
@@ -54,7 +54,7 @@ def test_stores_in_pkcs12(certificates: Certificates) -> None:
     assert "wr0ng" not in str(raised.value)
 
 
-def test_stores_in_jks(certificates: Certificates) -> None:
+def test_jks_stores_are_read_only_with_the_right_password(certificates: Certificates) -> None:
     given = {
         "ssl.truststore.location": str(certificates.trust("JKS")),
         "ssl.keystore.location": str(certificates.jks("client")),

@@ -21,11 +21,11 @@ OF_KAFKA = (
 )
 
 
-def test_a_text_of_kafka_opens() -> None:
+def test_a_password_encoded_by_kafka_is_decoded() -> None:
     assert PasswordEncoder(Secrets("s")).decode(OF_KAFKA) == ("pä𝄞x", True)
 
 
-def test_a_password_never_makes_the_same_text_twice() -> None:
+def test_encoding_a_password_twice_gives_different_texts() -> None:
     encoder = PasswordEncoder(Secrets("s"))
     one, other = encoder.encode("x"), encoder.encode("x")
     assert one != other
@@ -64,7 +64,7 @@ def test_a_value_that_cannot_be_decrypted_is_refused_without_printing_it(text: s
     assert not text or text not in str(raised.value)
 
 
-def test_settings_of_the_password_encoder() -> None:
+def test_the_password_encoder_is_configured_by_kafkas_properties() -> None:
     static = {
         "password.encoder.secret": "s",
         "password.encoder.cipher.algorithm": "AES/GCM/NoPadding",

@@ -55,7 +55,7 @@ def test_the_server_sends_the_messages_of_rfc_7677() -> None:
 @BOTH
 @pytest.mark.parametrize("user", ["user", "=2C", "a,b=c", "ünï"])
 @pytest.mark.parametrize("password", ["pencil", "pass,word=", "\u00a0 not normalised \u2168"])
-def test_both_ends_agree(mechanism: Mechanism, user: str, password: str) -> None:
+def test_client_and_server_authenticate_each_other(mechanism: Mechanism, user: str, password: str) -> None:
     client = ScramClient(mechanism, user, password, "abc", extensions="tokenauth=true")
     opened = read_client_first(client.first())
     server = ScramServer(mechanism, opened, kept(mechanism, password), "def")
@@ -91,12 +91,12 @@ def test_a_wrong_password_fails_the_proof(mechanism: Mechanism) -> None:
         b"n,,n=u,r=",
     ],
 )
-def test_openings_that_a_server_refuses(message: bytes) -> None:
+def test_an_invalid_first_message_is_refused_by_the_server(message: bytes) -> None:
     with pytest.raises(ScramError):
         read_client_first(message)
 
 
-def test_an_authzid_may_repeat_the_user() -> None:
+def test_an_authzid_equal_to_the_user_is_accepted() -> None:
     opened = read_client_first(b"n,a=u,n=u,r=x")
     server = ScramServer(SHA_256, opened, kept(SHA_256, "p"), "y")
 
@@ -118,7 +118,7 @@ def test_an_authzid_may_repeat_the_user() -> None:
         b"\xff",
     ],
 )
-def test_endings_that_a_server_refuses(final: bytes) -> None:
+def test_an_invalid_final_message_is_refused_by_the_server(final: bytes) -> None:
     server = ScramServer(SHA_256, read_client_first(b"n,,n=u,r=abc"), kept(SHA_256, "p"), "def")
 
     with pytest.raises(ScramError):
@@ -140,7 +140,7 @@ def test_endings_that_a_server_refuses(final: bytes) -> None:
         b"\xff",
     ],
 )
-def test_challenges_that_a_client_refuses(message: bytes) -> None:
+def test_an_invalid_challenge_is_refused_by_the_client(message: bytes) -> None:
     with pytest.raises(ScramError):
         ScramClient(SHA_256, "u", "p", "abc").final(message)
 
@@ -154,7 +154,7 @@ def test_a_server_that_does_not_know_the_password_is_detected(message: bytes) ->
         client.verify(message)
 
 
-def test_a_credential_as_kafka_writes_it_down() -> None:
+def test_a_credential_is_written_and_read_in_kafkas_format() -> None:
     stored = kept(SHA_512, "secret", b"salt", 8192)
 
     text = to_text(stored)
@@ -168,7 +168,7 @@ def test_a_credential_as_kafka_writes_it_down() -> None:
 
 
 @BOTH
-def test_scramp_is_a_server_that_we_can_log_in_to(mechanism: Mechanism) -> None:
+def test_a_client_logs_in_to_a_scramp_server(mechanism: Mechanism) -> None:
     scramp: Any = import_module("scramp")
     peer = scramp.ScramMechanism(mechanism.word)
     salt, stored, server_key, count = peer.make_auth_info("pencil", iteration_count=4096)

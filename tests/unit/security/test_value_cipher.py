@@ -31,7 +31,7 @@ def test_a_value_is_decrypted_only_in_the_context_it_was_encrypted_for() -> None
 
 
 @pytest.mark.parametrize("value", ["", "x", "y" * 64, "z" * 65, "\0", "ü" * 1000])
-def test_values_of_any_length(value: str) -> None:
+def test_a_value_of_any_length_is_decrypted(value: str) -> None:
     cipher = ValueCipher(STORE_KEY, Secrets("secret"))
     assert cipher.decrypt("p", cipher.encrypt("p", value)) == value
 
@@ -49,7 +49,7 @@ def test_modified_bytes_are_not_decrypted() -> None:
             assert cipher.decrypt("p", spoiled) is None
 
 
-def test_only_a_value_that_the_current_key_encrypted_is_current() -> None:
+def test_only_values_encrypted_with_the_current_secret_are_current() -> None:
     """Others are encrypted again when a store is opened."""
     first, rotated = ValueCipher(STORE_KEY, Secrets("first")), ValueCipher(STORE_KEY, Secrets("second", "first"))
     encrypted = first.encrypt("p", SECRET)
@@ -59,7 +59,7 @@ def test_only_a_value_that_the_current_key_encrypted_is_current() -> None:
     assert rotated.is_current(rotated.encrypt("p", SECRET))
 
 
-def test_secret_keys() -> None:
+def test_unknown_broker_keys_and_passwords_are_secret() -> None:
     assert is_broker_secret(KEY)
     assert is_broker_secret("my.own.key")
     assert not is_broker_secret("log.retention.ms")
@@ -96,7 +96,7 @@ def test_no_file_of_a_store_has_the_value(tmp_path: Path) -> None:
     assert SECRET.encode("unicode-escape") not in bytes_of(path)
 
 
-def test_a_secret_is_rotated(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_secret_is_rotated_with_the_help_of_the_old_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "kconf.db"
     put(path, Secrets("first"), key=SECRET)
     assert got(path, Secrets("first"))[KEY] == SECRET
@@ -110,7 +110,7 @@ def test_a_secret_is_rotated(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     assert got(path, Secrets("second"))[KEY] == SECRET, "what could not be decrypted was left as it was"
 
 
-def test_a_secret_that_comes_later(tmp_path: Path) -> None:
+def test_values_stored_without_a_secret_are_encrypted_with_a_later_one(tmp_path: Path) -> None:
     path = tmp_path / "kconf.db"
     put(path, Secrets(), key=SECRET)
     assert got(path, Secrets("first"))[KEY] == SECRET

@@ -77,7 +77,7 @@ def test_alternative_names_may_contain_any_bytes() -> None:
     assert alternatives_of(unsigned(subject, extensions=key_usage + alternatives)) == frozenset(names)
 
 
-def test_an_identity_is_that_of_the_first_certificate_of_a_chain() -> None:
+def test_the_identity_comes_from_the_first_certificate_of_a_chain() -> None:
     first, second = (unsigned(name([[(CN, UTF8, each)]])) for each in (b"broker", b"ca"))
     chain = ssl.DER_cert_to_PEM_cert(first) + ssl.DER_cert_to_PEM_cert(second)
 

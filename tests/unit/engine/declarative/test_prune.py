@@ -80,7 +80,7 @@ def test_a_kind_is_pruned_only_if_it_is_named_and_operators_are_not_pruned(word:
     assert gone(EVERYTHING + NAMED, word) == [*without, also]
 
 
-def test_ignored_values_stay() -> None:
+def test_ignored_values_are_not_pruned() -> None:
     assert gone(EVERYTHING + NAMED + "ignore: [topic:other, key:consumer_byte_rate, acl:User:bob]", *PRUNABLE) == [
         ("topic:orders", "tags"),
         ('quota:{"user":"bob"}', "producer_byte_rate"),
@@ -152,7 +152,7 @@ def test_keys_that_others_manage_are_neither_drift_nor_pruned(text: str) -> None
     assert gone(whole) == []
 
 
-def test_unmanaged_keys_of_one_topic_drift_on_another() -> None:
+def test_keys_that_are_unmanaged_on_one_topic_drift_on_another() -> None:
     assert drifting("topics: {orders: {unmanaged: tags}, other: }") == [("topic:other", "tags")]
 
 

@@ -96,20 +96,20 @@ def test_the_map_has_resulting_values_and_none_for_removed_overrides() -> None:
 
 
 @pytest.mark.parametrize("kind", [ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS])
-def test_unchanged_values_are_not_shown_and_the_map_may_be_empty(kind: ResourceType) -> None:
+def test_the_map_does_not_have_unchanged_values_and_can_be_empty(kind: ResourceType) -> None:
     requests = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
 
     assert changed_values(Resource(kind, "x"), requests, {"a": "1"}, {"a": "1"}) == {}
 
 
 @pytest.mark.parametrize("broker", [Resource.broker(1), Resource.brokers()])
-def test_a_broker_shows_unchanged_values_too(broker: Resource) -> None:
+def test_the_map_of_a_broker_has_unchanged_values_too(broker: Resource) -> None:
     requests = [AlterConfigOp(OpType.SET, "a", "1"), AlterConfigOp(OpType.DELETE, "never.set")]
 
     assert changed_values(broker, requests, {"a": "1"}, {"a": "1"}) == {"a": "1", "never.set": None}
 
 
-def test_keys_that_a_replacement_drops_are_touched_but_not_in_the_map() -> None:
+def test_keys_that_a_replacement_drops_are_passed_as_touched_and_not_in_the_map() -> None:
     """3.21: implicit deletions are never passed to Kafka's policy; a rule must still see them."""
     policy = Recorder()
 
@@ -127,7 +127,7 @@ def test_keys_that_a_replacement_drops_are_touched_but_not_in_the_map() -> None:
 # -- the gate --------------------------------------------------------------------------------------------------------
 
 
-def test_without_policies_nothing_is_called() -> None:
+def test_without_policies_everything_is_accepted() -> None:
     NO_POLICY.alteration(ORDERS, [], {}, {}, resolver())
     NO_POLICY.creation_configs("orders", {"tags": "x"}, resolver())
     NO_POLICY.creation(TOPIC, {}, resolver(), assigned=False)
@@ -170,7 +170,7 @@ def test_the_alter_policy_checks_the_configs_of_a_new_topic_if_it_has_any() -> N
     assert (proposal.resource, dict(proposal.changed), dict(proposal.previous)) == (ORDERS, {"tags": "x"}, {})
 
 
-def test_the_create_policy_sees_counts_or_an_assignment_never_both() -> None:
+def test_the_create_policy_gets_either_counts_or_an_assignment() -> None:
     """broker-semantics 5.7"""
     policy = Recorder()
     gate = PolicyHooks(None, policy)
@@ -188,7 +188,7 @@ def test_the_create_policy_sees_counts_or_an_assignment_never_both() -> None:
     assert counted.shape == assigned.shape == (3, 2)
 
 
-def test_growth_is_shown_only_to_a_policy_that_wants_to_see_it() -> None:
+def test_added_partitions_are_passed_only_to_a_policy_with_check_growth() -> None:
     old = Topic("orders", TOPIC.id, TOPIC.replicas[:1])
     plain, grower = Recorder(), Grower()
 

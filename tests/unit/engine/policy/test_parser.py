@@ -109,7 +109,7 @@ def test_all_errors_of_a_file_are_reported_at_once() -> None:
         ("rules: []\nlabels: {topic:x: {tier: }}", "2:26: the value of a label must be a string"),
     ],
 )
-def test_a_file_that_is_not_a_policy(text: str, mistake: str) -> None:
+def test_a_file_that_is_not_a_policy_is_refused(text: str, mistake: str) -> None:
     assert mistakes(text) == [f"p.yaml:{mistake}"]
 
 
@@ -223,7 +223,7 @@ def test_a_file_that_is_not_a_policy(text: str, mistake: str) -> None:
         ("selector: group, key: »name, condition: {equals: x}", "unknown group key 'name'"),
     ],
 )
-def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
+def test_an_invalid_rule_is_reported_with_its_line_and_column(text: str, mistake: str) -> None:
     """» marks the column of the error; without it, the error is at the rule."""
     column = rule(text).splitlines()[1].find("»") + 1 or 5
 
@@ -242,7 +242,7 @@ def test_a_sensitive_key_may_be_required_or_forbidden_also_with_a_listener_prefi
     assert found.conditions[0].operator is Operator.FORBIDDEN
 
 
-def test_omitted_fields_have_a_default() -> None:
+def test_omitted_fields_of_a_rule_have_defaults() -> None:
     (found,) = read_rules(rule("selector: topic, key: retention.ms, condition: {min: 1d}"), CATALOGUE).rules
 
     assert (found.severity, found.always, found.message) == (Severity.ERROR, False, "")
@@ -263,14 +263,14 @@ rules:
     assert first.selectors == second.selectors
 
 
-def test_the_example_is_right() -> None:
+def test_the_example_policy_is_valid() -> None:
     rules = read_rules(EXAMPLE.read_text(), CATALOGUE, str(EXAMPLE)).rules
 
     assert len(rules) == 10
     assert {condition.operator for each in rules for condition in each.conditions} >= {"min", "max", "below", "matches"}
 
 
-def test_the_how_to_is_right() -> None:
+def test_the_examples_of_the_how_to_are_valid() -> None:
     """Its YAML blocks are a policy, a selector, and rules about risks; its Python block is a policy class."""
     text = (EXAMPLE.parents[1] / "docs" / "how-to" / "write-a-policy.md").read_text()
     policy, selector, risks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)

@@ -63,7 +63,7 @@ def test_every_pattern_ends_soon(text: str) -> None:
         ("", ["", "x"], [""]),
     ],
 )
-def test_a_pattern_is_found_anywhere_or_matches_the_whole(text: str, found: list[str], whole: list[str]) -> None:
+def test_a_pattern_matches_a_part_or_the_whole_of_a_name(text: str, found: list[str], whole: list[str]) -> None:
     for name in [*found, *whole]:
         assert compile_regex(text).search(name), name
         assert compile_regex(text, whole=True).search(name) is (name in whole), name
@@ -71,7 +71,7 @@ def test_a_pattern_is_found_anywhere_or_matches_the_whole(text: str, found: list
 
 
 @pytest.mark.parametrize("text", [r"\w", r"\d", r"\bé", r"é\b"])
-def test_classes_of_characters_are_ascii(text: str) -> None:
+def test_character_classes_match_only_ascii(text: str) -> None:
     assert not compile_regex(text).search("é٣")
 
 
@@ -101,7 +101,7 @@ def test_patterns_that_re2_does_not_support_are_refused(text: str, reason: str, 
     assert str(refused.value).startswith(reason)
 
 
-def test_a_quotation_without_an_end_cannot_match_a_whole() -> None:
+def test_an_unterminated_quotation_is_refused_for_a_whole_match() -> None:
     assert compile_regex(r"\Qa.b").search("xa.bx")
     with pytest.raises(ValueError, match="cannot be parsed"):
         compile_regex(r"\Qa.b", whole=True)

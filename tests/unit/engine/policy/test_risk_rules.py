@@ -34,14 +34,14 @@ def test_the_last_rule_that_selects_a_resource_decides() -> None:
     assert forbidden(turned, Resource.topic("lab.a")) == ["no"]
 
 
-def test_a_rule_about_topics_binds_the_brokers_that_they_inherit_from() -> None:
+def test_a_rule_about_a_topic_applies_to_brokers_from_which_it_inherits() -> None:
     found = rules("id: orders, selector: 'topic:orders', forbid: compaction")
 
     assert forbidden(found, Resource.brokers(), INHERITED) == ["orders"]
     assert forbidden(found, Resource.brokers(), COMPACT._replace(topics=("lab.a",))) == []
 
 
-def test_a_risk_of_brokers_is_allowed_by_a_rule_about_them_or_about_every_topic_that_inherits() -> None:
+def test_a_risk_of_a_broker_is_allowed_by_a_rule_about_brokers_or_all_topics() -> None:
     def allowed(*lines: str) -> bool:
         found = rules(*lines)
         return is_allowed(found.risk_rules, Resource.brokers(), INHERITED, found.labels)
@@ -52,7 +52,7 @@ def test_a_risk_of_brokers_is_allowed_by_a_rule_about_them_or_about_every_topic_
     assert not allowed("id: b, selector: brokers, allow: compaction", "id: t, selector: topic, forbid: compaction")
 
 
-def test_the_sentence_has_the_message_the_risk_and_the_rule() -> None:
+def test_a_finding_has_the_message_the_risk_and_the_rule() -> None:
     found = rules("id: no, selector: topic, forbid: compaction, message: ask us, severity: warn")
     (finding,) = found.evaluate_risks(Resource.topic("orders"), [COMPACT])
 
@@ -73,7 +73,7 @@ def test_the_sentence_has_the_message_the_risk_and_the_rule() -> None:
         ("selector: topic, forbid: compaction", "id"),
     ],
 )
-def test_a_usage_error_is_one_sentence(line: str, mistake: str) -> None:
+def test_an_invalid_risk_rule_is_refused_with_the_reason(line: str, mistake: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         rules(line)
     assert mistake in str(caught.value)

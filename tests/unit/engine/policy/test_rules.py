@@ -71,12 +71,12 @@ def holds(key: str, condition: str, value: str | None) -> bool:
         ("retention.ms", "{one_of: [7d, unlimited]}", ["604800000", "-1"], ["1"]),
     ],
 )
-def test_a_condition(key: str, condition: str, good: list[str], bad: list[str]) -> None:
+def test_a_condition_accepts_and_refuses_values(key: str, condition: str, good: list[str], bad: list[str]) -> None:
     assert [value for value in good if not holds(key, condition, value)] == []
     assert [value for value in bad if holds(key, condition, value)] == []
 
 
-def test_no_limit_is_above_every_limit() -> None:
+def test_no_limit_exceeds_every_limit() -> None:
     """retention.ms -1 keeps data forever: a `max` must refuse it."""
     assert not holds("retention.ms", "{max: 30d}", "-1")
     assert not holds("retention.bytes", "{max: 1TiB}", "-1")
@@ -84,7 +84,7 @@ def test_no_limit_is_above_every_limit() -> None:
     assert holds("compression.gzip.level", "{max: 5}", "-1")  # for this key, -1 is a level
 
 
-def test_local_retention_may_be_that_of_the_whole() -> None:
+def test_local_retention_minus_2_has_the_value_of_the_total_retention() -> None:
     evaluate = rule("local.retention.ms", "{max: 1d}").evaluate
 
     assert evaluate(subject({"local.retention.ms": "-2", "retention.ms": "3600000"})) == []
@@ -94,7 +94,7 @@ def test_local_retention_may_be_that_of_the_whole() -> None:
 
 
 @pytest.mark.parametrize("condition", ["{min: 1}", "{equals: 1}", "{not_one_of: [1]}", "{at_most: partitions}"])
-def test_a_key_without_a_value_breaks_nothing_and_a_value_that_cannot_be_read_everything(condition: str) -> None:
+def test_an_unset_key_violates_no_condition_and_an_invalid_value_every_one(condition: str) -> None:
     assert holds("min.insync.replicas", condition, None)
     assert not holds("min.insync.replicas", condition, "garbage")
 
@@ -113,14 +113,14 @@ def test_required_and_forbidden_check_what_is_set_on_the_resource_itself() -> No
     ("relation", "good", "bad"),
     [("at_most", [1, 3], [4]), ("below", [2], [3, 4]), ("at_least", [3, 4], [2]), ("above", [4], [3])],
 )
-def test_a_relation_to_a_count(relation: str, good: list[int], bad: list[int]) -> None:
+def test_a_value_is_compared_with_the_replication_factor(relation: str, good: list[int], bad: list[int]) -> None:
     condition = f"{{{relation}: replication_factor}}"
 
     assert [each for each in good if not holds("min.insync.replicas", condition, str(each))] == []
     assert [each for each in bad if holds("min.insync.replicas", condition, str(each))] == []
 
 
-def test_a_rule_with_one_and_with_two_comparisons_with_other_keys() -> None:
+def test_a_rule_can_compare_a_key_with_several_other_keys() -> None:
     both = rule("segment.ms", "{at_most: retention.ms, above: segment.jitter.ms}").evaluate
 
     assert both(subject({"segment.ms": "5", "retention.ms": "5", "segment.jitter.ms": "4"})) == []
@@ -130,7 +130,7 @@ def test_a_rule_with_one_and_with_two_comparisons_with_other_keys() -> None:
     assert both(subject({"segment.ms": "5"})) == []
 
 
-def test_a_relation_converts_units() -> None:
+def test_keys_with_different_units_are_compared_by_amount() -> None:
     evaluate = rule("log.retention.hours", "{at_least: log.roll.ms}", selector="broker").evaluate
     broker = Resource.broker(1)
 
@@ -138,7 +138,7 @@ def test_a_relation_converts_units() -> None:
     assert ids(evaluate(subject({"log.retention.hours": "1", "log.roll.ms": "3600001"}, broker))) == ["r"]
 
 
-def test_rules_about_the_name_partitions_and_replication_factor_of_a_topic() -> None:
+def test_name_partitions_and_replication_factor_of_a_topic_are_checked() -> None:
     found = rules("""
 rules:
   - {id: name, selector: topic, key: name, condition: {matches: "[a-z]+"}}
@@ -169,7 +169,7 @@ rules:
         ("/^pay$/", ["pay"], ["xpay", "pay2"]),
     ],
 )
-def test_a_pattern(pattern: str, good: list[str], bad: list[str]) -> None:
+def test_a_pattern_selects_topics_by_name(pattern: str, good: list[str], bad: list[str]) -> None:
     selector = f"{{type: topic, name: '{pattern}'}}"
     found = rule("retention.ms", "{required: true}", selector)
 
@@ -178,14 +178,14 @@ def test_a_pattern(pattern: str, good: list[str], bad: list[str]) -> None:
         assert bool(NamePattern(pattern).compiled().search(name)) is (name in good)
 
 
-def test_a_name_too_long_for_a_pattern_is_checked_and_not_skipped() -> None:
+def test_a_rule_applies_to_a_name_that_is_too_long_for_its_pattern() -> None:
     found = rule("interval.ms", "{required: true}", "'client-metrics:/^x/'")
 
     assert ids(found.evaluate(subject(resource=Resource.client_metrics("y" * 300)))) == ["r"]
     assert found.evaluate(subject(resource=Resource.client_metrics("y" * 30))) == []
 
 
-def test_broker_means_each_and_the_default_and_can_be_narrowed() -> None:
+def test_the_selector_broker_matches_every_broker_and_the_default() -> None:
     one, default = subject(resource=Resource.broker(1)), subject(resource=Resource.brokers())
 
     def selected(selector: str) -> list[bool]:
@@ -198,7 +198,7 @@ def test_broker_means_each_and_the_default_and_can_be_narrowed() -> None:
     assert selected("broker:2") == [False, False]
 
 
-def test_several_selectors_and_exceptions() -> None:
+def test_a_rule_can_have_several_selectors_and_exceptions() -> None:
     found = rule("retention.ms", "{required: true}", "[topic:a, {type: topic, name: ['b*', c], except: ['/2$/', bx]}]")
 
     names = ["a", "b", "b2", "bx", "c", "d"]
@@ -255,18 +255,18 @@ def test_an_alteration_that_falls_back_to_a_bad_value_is_refused() -> None:
     assert found.check_alter(proposal({"retention.ms": "6"}, {"retention.ms": "6"}, {"retention.ms": "6"})) == []
 
 
-def test_a_key_that_a_replacement_drops_is_checked_by_rules() -> None:
+def test_a_key_that_a_replacement_drops_is_checked() -> None:
     with pytest.raises(PolicyViolation):
         rule("retention.ms", "{required: true}").check_alter(proposal({"flush.ms": "1"}, {"flush.ms": "1"}, {}))
 
 
-def test_a_rule_about_another_key_does_not_apply() -> None:
+def test_a_rule_about_an_unchanged_key_does_not_apply() -> None:
     found = rule("min.insync.replicas", "{min: 2}")
 
     assert found.check_alter(proposal({"retention.ms": "6"}, {"retention.ms": "6"}, {"min.insync.replicas": "1"})) == []
 
 
-def test_an_alteration_knows_the_shape_of_its_topic() -> None:
+def test_an_altered_value_is_compared_with_the_replication_factor_of_its_topic() -> None:
     found = rule("min.insync.replicas", "{below: replication_factor}")
     requested = AlterProposal(
         ORDERS,
@@ -298,7 +298,7 @@ rules:
     assert found.check_create(TopicProposal("t", 3, 2, None, {}, effective={"min.insync.replicas": "2"})) == []
 
 
-def test_growth_is_checked_by_rules_about_partitions() -> None:
+def test_added_partitions_are_checked_only_by_rules_about_partitions() -> None:
     found = rules("""
 rules:
   - {id: parts, selector: topic, key: partitions, condition: {max: 3}}
@@ -319,7 +319,7 @@ def test_a_warning_does_not_refuse() -> None:
     ]
 
 
-def test_a_refusal_stays_short() -> None:
+def test_a_refusal_lists_a_limited_number_of_violations() -> None:
     many = rules(
         "rules: ["
         + ",".join(f"{{id: r{n}, selector: topic, key: name, condition: {{equals: x}}}}" for n in range(9))

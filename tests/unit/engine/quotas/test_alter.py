@@ -52,7 +52,7 @@ def test_a_quota_is_set_updated_and_removed() -> None:
     assert removal.guards == {ALICE.resource: 2}
 
 
-def test_setting_what_is_set_and_removing_what_is_absent_change_nothing() -> None:
+def test_setting_the_current_value_and_removing_an_unset_quota_change_nothing() -> None:
     state = having(requested(ALICE, producer_byte_rate=1024.0))
 
     plan = plan_alter_quotas(
@@ -77,12 +77,12 @@ def test_setting_what_is_set_and_removing_what_is_absent_change_nothing() -> Non
         (1e7, "10000000"),
     ],
 )
-def test_whole_quotas_are_kept_as_whole_numbers(value: float, kept: str) -> None:
+def test_byte_rates_are_stored_as_whole_numbers(value: float, kept: str) -> None:
     assert having(requested(ALICE, consumer_byte_rate=value)).overrides(ALICE.resource)["consumer_byte_rate"] == kept
 
 
 @pytest.mark.parametrize(("value", "kept"), [(12.3, "12.3"), (5.0, "5.0"), (1e10, "1.0E10"), (1e-7, "1.0E-7")])
-def test_other_quotas_are_kept_as_java_prints_a_double(value: float, kept: str) -> None:
+def test_other_quotas_are_stored_as_java_prints_a_double(value: float, kept: str) -> None:
     assert having(requested(APP, request_percentage=value)).overrides(APP.resource)["request_percentage"] == kept
 
 
@@ -148,7 +148,7 @@ def test_defaults_pairs_addresses_and_unusual_names_are_valid_entities() -> None
     assert plan.outcome == dict.fromkeys(entities)
 
 
-def test_the_changes_of_an_entity_are_applied_together_and_its_error_affects_no_other() -> None:
+def test_an_error_of_one_quota_fails_its_entity_but_no_other() -> None:
     plan = plan_alter_quotas(
         Snapshot.EMPTY, [requested(ALICE, producer_byte_rate=1.0, bad=1.0), requested(APP, producer_byte_rate=2.0)]
     )
@@ -157,7 +157,7 @@ def test_the_changes_of_an_entity_are_applied_together_and_its_error_affects_no_
     assert [change.resource for change in plan.changes] == [APP.resource]
 
 
-def test_an_entity_twice_is_refused_once_and_nothing_of_it_is_applied() -> None:
+def test_an_entity_that_is_given_twice_is_refused_and_not_changed() -> None:
     """A real broker refuses it and keeps the first change."""
     plan = plan_alter_quotas(
         Snapshot.EMPTY,
@@ -219,7 +219,7 @@ def test_an_address_is_read_as_java_reads_it(text: str, address: str | None) -> 
     assert is_address(text) is (address is not None)
 
 
-def test_each_quota_is_decided_alone() -> None:
+def test_an_invalid_quota_of_kip_248_does_not_affect_others() -> None:
     """KIP-248: an error in one quota does not affect the others."""
     good_and_bad = requested(ALICE, producer_byte_rate=7, consumer_byte_rate=-1)
     twice = requested(APP, producer_byte_rate=8), requested(APP, consumer_byte_rate=9)
@@ -234,7 +234,9 @@ def test_each_quota_is_decided_alone() -> None:
 
 
 @pytest.mark.parametrize(("fractions", "code", "stored"), [(True, 0, ["100.5"]), (False, 42, [])])
-def test_a_fraction_is_stored_where_no_broker_reads_it(fractions: bool, code: int, stored: list[str]) -> None:
+def test_a_byte_rate_with_a_fraction_is_accepted_only_if_no_broker_reads_it(
+    fractions: bool, code: int, stored: list[str]
+) -> None:
     plan = plan_alter_each_quota(Snapshot.EMPTY, [requested(ALICE, producer_byte_rate=100.5)], fractions=fractions)
 
     ((failure,),) = plan.outcome

@@ -69,7 +69,9 @@ def index_of(entities: list[dict[str, str | None]]) -> QuotaIndex:
         ([], True, 0),
     ],
 )
-def test_kafkas_own_table(components: list[tuple[str, int, str | None]], strict: bool, count: int) -> None:
+def test_a_filter_matches_as_in_kafkas_own_tests(
+    components: list[tuple[str, int, str | None]], strict: bool, count: int
+) -> None:
     asked = QuotaFilter(tuple(QuotaComponent(*each) for each in components), strict)
 
     assert len(matching(index_of(ENTITIES), asked)) == count
@@ -112,7 +114,7 @@ parts = st.one_of(
 
 
 @given(some, st.dictionaries(st.sampled_from(["user", "client-id"]), parts), st.booleans())
-def test_looking_up_finds_what_looking_at_all_finds(
+def test_the_index_finds_the_same_entities_as_a_scan(
     entities: list[dict[str, str | None]], asked: dict[str, tuple[int, str | None]], strict: bool
 ) -> None:
     def fits(entity: dict[str, str | None]) -> bool:
@@ -128,7 +130,7 @@ def test_looking_up_finds_what_looking_at_all_finds(
     assert set(found) == {QuotaEntity.of(each) for each in entities if fits(each) and not (strict and not asked)}
 
 
-def test_the_order_is_that_of_the_names_and_survives_changes() -> None:
+def test_entities_are_returned_in_the_order_of_their_names_after_changes_too() -> None:
     index = index_of([{"user": name} for name in ("c", "a", None, "b")])
     everyone = QuotaFilter((QuotaComponent("user"),))
 
@@ -142,7 +144,7 @@ def test_the_order_is_that_of_the_names_and_survives_changes() -> None:
     assert [row.name for row in matching(index, everyone)] == [None, "aa", "b", "c"]
 
 
-def test_listed_users_and_client_ids() -> None:
+def test_configured_users_and_client_ids_are_listed() -> None:
     index = index_of(ENTITIES)
 
     assert users(index) == [None, "user-1", "user-2", "user-3", "user-4", "user-5", "user-6"]

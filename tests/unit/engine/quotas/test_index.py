@@ -40,7 +40,7 @@ def applied(snapshot: Snapshot, requests: list[ClientQuotaAlteration], index: Qu
     return after
 
 
-def test_the_levels_are_those_of_kip_248_and_the_first_one_applies() -> None:
+def test_the_first_configured_level_of_kip_248_applies() -> None:
     state, index = Snapshot.EMPTY, QuotaIndex()
     for number, entity in enumerate(LADDER):
         state = applied(state, [setting(entity, 100.0 + number)], index)
@@ -58,7 +58,7 @@ def test_the_levels_are_those_of_kip_248_and_the_first_one_applies() -> None:
     assert not index.by_client
 
 
-def test_keys_resolve_on_their_own() -> None:
+def test_each_quota_key_is_resolved_independently() -> None:
     index = QuotaIndex()
     applied(Snapshot.EMPTY, [setting(LADDER[0], 5.0, OTHER), setting(LADDER[7], 7.0)], index)
 
@@ -119,7 +119,7 @@ def test_a_stored_value_that_is_not_a_number_limits_nothing() -> None:
     assert math.isnan(found.value)
 
 
-def test_levels_are_those_of_kip_248() -> None:
+def test_the_levels_of_a_client_are_those_of_kip_248() -> None:
     assert levels("alice", "app") == dict(zip(LADDER, QuotaSource, strict=True))
     assert list(levels("alice", "").values()) == [QuotaSource.USER, QuotaSource.DEFAULT_USER]
     assert list(levels("", None).values()) == [QuotaSource.DEFAULT_CLIENT]
@@ -127,7 +127,7 @@ def test_levels_are_those_of_kip_248() -> None:
 
 @pytest.mark.parametrize("user", ["alice", None, ""])
 @pytest.mark.parametrize("client_id", ["app", None, ""])
-def test_each_entity_has_the_same_level_in_any_order_of_precedence(
+def test_an_entity_has_the_same_level_in_any_order_of_precedence(
     monkeypatch: pytest.MonkeyPatch, user: str | None, client_id: str | None
 ) -> None:
     """A named level and its default have the same entity if the name is the default."""
@@ -152,7 +152,7 @@ asked = st.sampled_from(["a", "b", "c", None, ""])
 
 
 @given(requests, asked, asked)
-def test_a_client_finds_the_same_in_what_is_stored(
+def test_a_client_resolves_stored_quotas_like_the_index(
     wanted: list[ClientQuotaAlteration], user: str | None, client: str | None
 ) -> None:
     state, index = Snapshot.EMPTY, QuotaIndex()
@@ -175,7 +175,9 @@ def test_a_client_finds_the_same_in_what_is_stored(
 
 
 @given(requests, st.sampled_from(["a", "b", "c"]), st.sampled_from(["a", "b", "c", ""]))
-def test_the_index_agrees_with_trying_every_level(wanted: list[ClientQuotaAlteration], user: str, client: str) -> None:
+def test_the_index_finds_the_same_candidates_as_trying_every_level(
+    wanted: list[ClientQuotaAlteration], user: str, client: str
+) -> None:
     state, index, kept = Snapshot.EMPTY, QuotaIndex(), dict[tuple[QuotaEntity, str], float]()
     for each in wanted:
         state = applied(state, [each], index)
@@ -209,7 +211,7 @@ def holding(index: QuotaIndex, key: str, user: str, client: str) -> QuotaCandida
 @given(
     requests, requests, st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "c", ""])), unique=True)
 )
-def test_what_if_shows_the_resulting_quotas(
+def test_what_if_returns_the_quotas_that_a_change_would_result_in(
     before: list[ClientQuotaAlteration], change: list[ClientQuotaAlteration], seen: list[tuple[str, str]]
 ) -> None:
     state, index = Snapshot.EMPTY, QuotaIndex()
@@ -227,7 +229,7 @@ def test_what_if_shows_the_resulting_quotas(
     )
 
 
-def test_an_entity_has_one_level_or_none() -> None:
+def test_an_entity_has_one_level_for_a_client_or_none() -> None:
     assert [level(entity, "alice", "app") for entity in LADDER] == list(QuotaSource)
     assert level(QuotaEntity.of({"user": "bob"}), "alice", "app") is None
     assert level(QuotaEntity.of({"client-id": None}), "alice", "") is None

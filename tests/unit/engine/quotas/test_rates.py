@@ -21,7 +21,7 @@ def test_a_burst_is_measured_over_ten_windows() -> None:
     assert rate.delay(20.0, 5_000, longest=LONGEST) == 0
 
 
-def test_the_delay_brings_the_rate_down_to_its_bound() -> None:
+def test_the_delay_lowers_the_rate_to_the_quota() -> None:
     rate = Rate(WINDOWS)
     rate.record(202, now=0)
 
@@ -30,7 +30,7 @@ def test_the_delay_brings_the_rate_down_to_its_bound() -> None:
     assert rate.delay(10.0, 0, longest=1e9) == 10_200
 
 
-def test_a_steady_rate_is_measured_as_it_is() -> None:
+def test_a_steady_rate_is_measured_accurately() -> None:
     rate = Rate(WINDOWS)
     for second in range(60):
         rate.record(50, now=second * 1000)
@@ -51,7 +51,7 @@ def test_the_rate_is_0_if_nothing_was_recorded() -> None:
     assert Rate(WINDOWS).delay(1.0, 123, longest=LONGEST) == 0
 
 
-def test_one_window_still_has_a_span() -> None:
+def test_a_rate_over_a_single_window_is_measured_over_at_least_a_millisecond() -> None:
     rate = Rate(Windows(count=1, seconds=1))
     rate.record(1, now=0)
 
@@ -87,7 +87,7 @@ def test_an_older_request_is_accepted_and_throttled_afterwards() -> None:
     assert quota.delay_ms == 20_000
 
 
-def test_a_topic_whose_plan_is_made_again_is_charged_once() -> None:
+def test_a_topic_that_is_planned_again_is_charged_once() -> None:
     bucket = WINDOWS.token_bucket()
     quota = MutationQuota(bucket, 2.0, strict=True, now=0)
 

@@ -14,7 +14,7 @@ RESOLVER = ConfigResolver(kafka_43(), {}, {}, {})
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
-def test_a_name_with_an_id_is_refused_at_every_occurrence() -> None:
+def test_a_deletion_with_both_name_and_id_is_refused_at_every_occurrence() -> None:
     requests = [TopicDeletion("a", ONE), TopicDeletion("a", ONE)]
 
     results = plan_delete_topics(snapshot("a"), requests, RESOLVER).outcome
@@ -22,7 +22,7 @@ def test_a_name_with_an_id_is_refused_at_every_occurrence() -> None:
     assert [each.failure.code for each in results if each.failure] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_a_name_with_an_id_does_not_repeat_the_name_alone() -> None:
+def test_a_deletion_by_name_is_no_duplicate_of_one_with_name_and_id() -> None:
     results = plan_delete_topics(snapshot("a"), [TopicDeletion("a", ONE), TopicDeletion("a")], RESOLVER).outcome
 
     assert {(each.name, each.failure is None) for each in results} == {("a", False), ("a", True)}

@@ -34,7 +34,7 @@ def environment(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_a_lake_on_s3_answers_like_one_on_a_disk(store: dict[str, str]) -> None:
+def test_a_lake_on_s3_is_queried_without_showing_credentials(store: dict[str, str]) -> None:
     example(LAKE)
 
     queried = run_in_process(main, ["lake", "sql", "SELECT value FROM history ORDER BY 1", "--lake", LAKE, "-o", "csv"])
@@ -67,7 +67,7 @@ for number, each in enumerate(locks):
 """
 
 
-def test_of_several_processes_that_take_a_lock_at_once_one_gets_it() -> None:
+def test_one_of_several_processes_that_take_a_lock_at_once_gets_it() -> None:
     piped = subprocess.PIPE
     command = [sys.executable, "-c", _CONTENDER, f"{LAKE}-contended"]
     contenders = [subprocess.Popen(command, stdin=piped, stdout=piped, text=True) for _ in range(3)]
@@ -116,7 +116,7 @@ def test_a_lock_that_expired_is_taken_over_and_its_holder_stops() -> None:
     other.check()
 
 
-def test_a_number_that_was_used_and_deleted_does_not_give_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_number_that_was_used_and_deleted_cannot_be_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     uri = f"{LAKE}-slow"
     slow = LakeLock(uri)
     listed = slow._numbers
@@ -189,7 +189,7 @@ def test_a_bucket_that_does_not_exist_is_named_by_the_store() -> None:
         LakeTables("s3://nowhere/lake")
 
 
-def test_an_empty_place_is_no_lake() -> None:
+def test_a_uri_without_tables_is_not_a_lake() -> None:
     with pytest.raises(LakeError, match="no lake at s3://"):
         LakeTables(f"{LAKE}-empty")
 

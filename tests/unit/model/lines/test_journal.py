@@ -19,7 +19,7 @@ def changed(key: str, before: str | None, after: str | None, resource: Resource 
     return Change(ChangeKind.CONFIG, resource, key, before, after, "SET")
 
 
-def test_a_line_is_complete_by_itself() -> None:
+def test_a_line_contains_all_fields_of_its_revision() -> None:
     (line,) = change_lines("C", 2, Revision(17, 99, ALICE, (changed("retention.ms", None, "1"),), "kconf", 5))
 
     assert line == {
@@ -49,7 +49,7 @@ def test_a_line_is_complete_by_itself() -> None:
     }
 
 
-def test_where_numbers_have_no_gaps_they_are_the_sequence() -> None:
+def test_the_sequence_is_the_revision_number_where_numbers_have_no_gaps() -> None:
     (line,) = change_lines("C", 1, Revision(17, 99, ALICE, (changed("a", None, "1"),)))
 
     assert line["sequence"] == 17
@@ -62,7 +62,7 @@ def test_a_quota_names_its_entity() -> None:
     assert line["entity"] == {"client-id": None, "user": "alice"}
 
 
-def test_lines_become_the_revisions_that_they_were() -> None:
+def test_lines_are_read_back_as_the_same_revisions() -> None:
     client_metrics = Resource(ResourceType.CLIENT_METRICS, "ü\u0000\n")
     revisions = [
         Revision(3, 10, ALICE, (changed("a", "1", None), changed("b", None, "ü\n", client_metrics)), "outside", 1),

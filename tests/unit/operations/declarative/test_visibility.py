@@ -77,12 +77,12 @@ def waited(
     return wait_until_visible(brokers[0], found, limit, clock=time, sleep=time.sleep), time.now
 
 
-def test_changes_that_are_visible_at_once_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_does_not_wait_for_changes_that_are_already_visible(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited(monkeypatch, {"a:1": [ClusterState(**EVERYTHING)]}) == ([], 0.0)
 
 
 @pytest.mark.parametrize("part", EVERYTHING)
-def test_every_kind_is_waited_for(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+def test_apply_waits_until_changes_of_every_kind_are_visible(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     without = {**EVERYTHING, part: [] if part == "acls" else {}}
 
     _, seconds = waited(monkeypatch, {"a:1": [ClusterState(**without), ClusterState(**EVERYTHING)]})
@@ -91,7 +91,7 @@ def test_every_kind_is_waited_for(monkeypatch: pytest.MonkeyPatch, part: str) ->
         waited(monkeypatch, {"a:1": [ClusterState(**without)]})
 
 
-def test_every_broker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_waits_until_every_broker_shows_the_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     late: list[ClusterState | Exception] = [ConnectionFailed("gone"), ClusterState(), ClusterState(**EVERYTHING)]
     ready = ClusterState(**EVERYTHING)
 
@@ -101,14 +101,14 @@ def test_every_broker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         waited(monkeypatch, {"a:1": [ready], "b:1": [ClusterState()]})
 
 
-def test_removed_names_must_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_waits_until_removed_values_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = [each._replace(op="delete", before=each.after, after=None) for each in MADE]
 
     _, seconds = waited(monkeypatch, {"a:1": [ClusterState(**EVERYTHING), ClusterState()]}, gone)
     assert seconds > 0
 
 
-def test_more_partitions_and_another_value_must_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_waits_for_more_partitions_and_for_changed_values(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = [
         Difference(ChangeKind.TOPIC, ORDERS, "grow", "", shape_text(1, 1), shape_text(2, 1)),
         Difference(ChangeKind.CONFIG, ORDERS, "set", "retention.ms", "4", "5"),

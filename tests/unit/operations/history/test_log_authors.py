@@ -49,7 +49,7 @@ def authors(entries: list[HistoryEntry], *segments: LogSegment) -> list[tuple[st
     return [(each.origin, each.change.after, each.caller.principal) for each in found]
 
 
-def test_a_request_and_its_record_are_one_change_with_an_author() -> None:
+def test_a_request_and_its_log_record_become_one_change_with_an_author() -> None:
     assert authors([requested(10_000, "1", ALICE), logged(10_020, "1")]) == [("client", "1", "User:alice")]
 
 
@@ -60,7 +60,7 @@ def test_unrecorded_changes_have_no_author() -> None:
     ]
 
 
-def test_the_same_value_set_later_by_another_tool_is_not_theirs() -> None:
+def test_the_same_value_set_later_by_another_tool_has_no_author() -> None:
     assert authors([requested(10_000, "1", ALICE), logged(10_020, "1"), logged(20_000, "2"), logged(30_000, "1")]) == [
         ("client", "1", "User:alice"),
         ("outside", "2", ""),
@@ -74,7 +74,7 @@ def test_two_identical_concurrent_requests_make_the_author_unknown() -> None:
     assert authors(entries) == [("outside", "1", "")]
 
 
-def test_a_request_that_the_log_does_not_show_stays() -> None:
+def test_a_request_that_the_log_does_not_contain_is_kept() -> None:
     entries = [requested(10_000, "1", ALICE), logged(90_000, "2")]
 
     assert authors(entries) == [("client", "1", "User:alice"), ("outside", "2", "")]
@@ -86,7 +86,7 @@ def test_a_secret_is_matched_by_its_key() -> None:
     assert authors(entries) == [("client", "log:7", "User:alice")]
 
 
-def test_without_a_log_nothing_changes() -> None:
+def test_without_a_log_entries_are_unchanged() -> None:
     entries = [requested(10_000, "1", ALICE), requested(10_000, "1", BOB)]
 
     assert with_authors(entries).entries == entries
@@ -130,7 +130,7 @@ def test_clocks_that_differ_by_more_than_a_second_leave_the_author_unknown_and_d
     assert [each.change.after for each in found.contradicted] == ["1"]
 
 
-def test_a_request_in_a_gap_of_the_log_stays() -> None:
+def test_a_request_in_a_gap_of_the_log_is_kept() -> None:
     entries = [at(1, 1_000, "0"), requested(10_000, "1", ALICE), at(80, 90_000, "2")]
 
     assert authors(entries, segment(0, 5), segment(5, 60, is_gap=True), segment(60, 90)) == [
@@ -140,13 +140,13 @@ def test_a_request_in_a_gap_of_the_log_stays() -> None:
     ]
 
 
-def test_a_request_after_the_end_of_what_was_followed_stays() -> None:
+def test_a_request_after_the_end_of_the_followed_log_is_kept() -> None:
     entries = [at(1, 1_000, "0"), requested(10_000, "1", ALICE, offsets=(30, 32))]
 
     assert authors(entries, segment(0, 20)) == [("outside", "0", ""), ("client", "1", "User:alice")]
 
 
-def test_a_request_in_a_gap_has_its_place_by_its_offset_although_the_clock_is_an_hour_ahead() -> None:
+def test_a_request_in_a_gap_is_ordered_by_offset_although_its_clock_is_an_hour_ahead() -> None:
     request = requested(3_610_000, "1", ALICE, offsets=(30, 32))
     entries = [at(1, 1_000, "0"), request, at(80, 90_000, "2")]
     found = with_authors(entries, [segment(0, 5), segment(5, 60, is_gap=True), segment(60, 90)]).entries

@@ -47,7 +47,7 @@ def record(state: ClusterState, *entries: HistoryEntry) -> HistoryByKey:
     return HistoryByKey(entries, LiveValues(state))
 
 
-def test_a_value_in_another_form_is_the_recorded_one() -> None:
+def test_a_value_in_another_form_matches_the_recorded_one() -> None:
     name = (TOPIC, "cleanup.policy")
 
     found = record(cluster(cleanup_policy="compact,delete"), entry(1, name, None, "compact, delete")).attribute(name)
@@ -73,7 +73,7 @@ def test_a_change_whose_outcome_is_unknown_may_have_set_the_value() -> None:
     assert (found.fit, found.author, found.outside_after) == (Fit.UNKNOWN_OUTCOME, None, None)
 
 
-def test_the_past_is_what_was_recorded_last_before_it_or_else_what_the_next_change_found() -> None:
+def test_a_past_value_is_the_last_recorded_one_or_what_the_next_change_replaced() -> None:
     found = record(cluster(retention_ms="7"), entry(10, RETENTION, "1", "2"), entry(20, RETENTION, "3", "4"))
 
     values = {time: found.value_at(RETENTION, Moment(time * MINUTE)) for time in (5, 10, 15, 20, 25)}
@@ -98,7 +98,7 @@ def test_nothing_is_known_before_the_first_snapshot() -> None:
     assert found.attribute(RETENTION) == Attribution(Fit.SEEN, later, 9 * MINUTE)
 
 
-def test_what_a_poll_found_may_have_been_made_since_the_poll_before() -> None:
+def test_a_change_found_by_a_poll_may_have_been_made_any_time_since_the_last_poll() -> None:
     made = entry(10, RETENTION, None, "1")
     found_later = entry(20, RETENTION, "1", "2")._replace(origin="outside", not_before=15 * MINUTE)
 
@@ -125,7 +125,7 @@ def test_resources_that_cannot_be_read_are_not_reported_as_removed() -> None:
     assert plan_rollback_by_record(record(state, *entries), Moment(0)).differences == []
 
 
-def test_a_topic_that_is_not_listed_may_be_hidden() -> None:
+def test_a_topic_that_is_not_listed_is_reported_as_such_and_not_as_deleted() -> None:
     history = RecordedHistory(JOURNAL, "c", [entry(1, RETENTION, None, "1")], [])
 
     (found,) = blame(ClusterState("c", NOW, NOW), history)
@@ -134,7 +134,7 @@ def test_a_topic_that_is_not_listed_may_be_hidden() -> None:
     assert (found.attribution.fit, found.attribution.author) == (Fit.NOT_LISTED, None)
 
 
-def test_a_topic_of_which_only_configs_are_recorded_and_that_is_not_listed_is_a_difference() -> None:
+def test_a_recorded_topic_that_is_not_listed_any_more_is_a_difference() -> None:
     nothing = record(ClusterState("c", NOW, NOW), entry(9, RETENTION, None, "1"))
 
     known = diff_record(nothing, Moment(10 * MINUTE), None)
@@ -148,7 +148,7 @@ def test_a_topic_of_which_only_configs_are_recorded_and_that_is_not_listed_is_a_
     assert (known.gaps, [value.seen_at for _, value, _ in earlier.gaps]) == ([], [9 * MINUTE])
 
 
-def test_a_secret_is_compared_by_its_presence_only() -> None:
+def test_a_secret_is_compared_only_by_whether_it_is_set() -> None:
     user = (Resource(ResourceType.SCRAM, "u"), "SCRAM-SHA-256")
     change = entry(1, user, None, "hmac:1", sensitive=True)
     there = ClusterState("c", NOW, NOW, users={"u": [CredentialInfo(Mechanism.SCRAM_SHA_256, 4096)]})
@@ -216,7 +216,7 @@ def test_a_secret_that_only_a_snapshot_showed_has_no_author() -> None:
     assert record(credentials(4096), seen).attribute(CREDENTIAL).fit is Fit.SEEN
 
 
-def test_a_secret_config_that_was_not_set_then_is_removed_by_a_rollback() -> None:
+def test_a_rollback_removes_a_secret_config_that_was_not_set_at_that_time() -> None:
     name = (Resource.broker(1), "ssl.key.password")
     change = entry(9, name, None, "hmac:1", sensitive=True)
     secret = Entry(name[1], None, own_source(name[0]), ValueType.PASSWORD, sensitive=True)
@@ -230,7 +230,7 @@ def test_a_secret_config_that_was_not_set_then_is_removed_by_a_rollback() -> Non
     assert plan.secrets == []
 
 
-def test_a_journal_and_a_lake_that_read_it_have_each_entry_once() -> None:
+def test_entries_that_a_journal_and_a_lake_share_are_merged() -> None:
     mine, newer = entry(1, RETENTION, None, "1"), entry(30, RETENTION, "2", "3")
     seen = entry(20, RETENTION, None, "2")._replace(origin="snapshot")
 

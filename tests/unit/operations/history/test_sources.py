@@ -22,13 +22,13 @@ def times(found: list[HistoryEntry]) -> list[int]:
     return [each.time for each in found]
 
 
-def test_times_that_increase_stay() -> None:
+def test_increasing_times_are_unchanged() -> None:
     found, notes = without_steps(entries(1, 1, 2, HOUR))
 
     assert (times(found), notes) == ([1, 1, 2, HOUR], [])
 
 
-def test_a_record_with_a_future_time_is_not_later_than_its_successors() -> None:
+def test_an_entry_with_a_future_time_gets_the_time_of_its_successor() -> None:
     found, notes = without_steps(entries(1000, HOUR, HOUR + 5000, 3000, 4000))
 
     assert times(found) == [1000, 3000, 3000, 3000, 4000]

@@ -23,7 +23,7 @@ COMPACT = PlannedChange(
 )
 
 
-def test_names_may_be_repeated_and_listed() -> None:
+def test_several_risks_can_be_allowed_by_lists_and_repeated_options() -> None:
     assert parse_risks(["compaction,lockout", " message-size "]) == {"compaction", "lockout", "message-size"}
     assert parse_risks([], data_loss=True) == parse_risks(["data-loss"]) == {"data-loss"}
 

@@ -33,7 +33,9 @@ from kconf.operations.risks.data_loss import flag_data_loss
         ("retention.ms", "soon", "later", True),
     ],
 )
-def test_a_change_is_marked(key: str, old: str | None, new: str | None, is_marked: bool) -> None:
+def test_only_changes_that_can_delete_data_are_marked(
+    key: str, old: str | None, new: str | None, is_marked: bool
+) -> None:
     resource = Resource.broker(1) if key.startswith("log.") else Resource.topic("t")
     edit = flag_data_loss(PlannedChange(resource, key, old, new, "set", old, new))
     assert bool(edit.loss) is is_marked
@@ -43,7 +45,7 @@ def test_unchanged_retention_has_no_risk() -> None:
     assert flag_data_loss(PlannedChange(Resource.topic("t"), "retention.ms", "1", "1", "set", "1", "1")).loss == ""
 
 
-def test_a_key_that_the_resource_does_not_have_is_not_marked() -> None:
+def test_a_change_of_a_key_that_the_resource_does_not_have_is_not_marked() -> None:
     change = PlannedChange(Resource.topic("t"), "log.retention.ms", None, "1", "set", None, "1")
     assert flag_data_loss(change).loss == ""
 

@@ -88,7 +88,7 @@ def test_a_topic_inherits_what_all_brokers_have(brokers: Brokers, value: int | N
     assert found == (None if value is None else str(value))
 
 
-def test_a_synonym_answers_without_asking_the_brokers() -> None:
+def test_an_inherited_value_among_the_synonyms_needs_no_request() -> None:
     brokers = Brokers({})
     told = (*OWN.synonyms, Synonym("log.retention.hours", "2", Source.STATIC))
     entry = Entry("retention.ms", "5", Source.TOPIC, synonyms=told)
@@ -97,7 +97,7 @@ def test_a_synonym_answers_without_asking_the_brokers() -> None:
     assert brokers.asked == 0
 
 
-def test_the_cluster_default_is_above_the_file_and_below_a_broker() -> None:
+def test_the_cluster_default_overrides_the_file_and_a_broker_overrides_it() -> None:
     levels = {Source.BROKER: {"log.retention.ms": "1"}, Source.DEFAULT_BROKER: {"log.retention.ms": "2"}, **MINUTES}
     inheritance = Inheritance(Brokers(levels).admin)
 
@@ -105,7 +105,7 @@ def test_the_cluster_default_is_above_the_file_and_below_a_broker() -> None:
     assert inheritance.below(Resource.broker(1), None, LOG_RETENTION) == "2"
 
 
-def test_an_undo_that_lengthens_loses_nothing_and_one_that_shortens_does() -> None:
+def test_unsetting_retention_is_data_loss_only_if_the_inherited_one_is_shorter() -> None:
     undo = Difference(ChangeKind.CONFIG, ORDERS, "delete", "retention.ms", "5", None, "5", None, Source.TOPIC)
     (longer,) = with_inherited(Brokers({}).admin, [undo])
     (shorter,) = with_inherited(Brokers({Source.DEFAULT_BROKER: {"log.retention.ms": "4"}}).admin, [undo])
@@ -139,7 +139,7 @@ def test_a_value_is_in_the_unit_of_the_requested_key(
     assert found == (EffectiveValue(value, comes_from) if value is not None else EffectiveValue(None))
 
 
-def test_a_plan_has_the_key_that_an_old_value_comes_from() -> None:
+def test_a_plan_names_the_key_from_which_an_old_value_comes() -> None:
     hours = Difference(ChangeKind.CONFIG, Resource.brokers(), "set", "log.retention.hours", None, "100", None, "100")
     (same,) = with_inherited(Brokers({}).admin, [hours])
     (other,) = with_inherited(Brokers({}).admin, [hours._replace(key="log.retention.ms", after="5", new="5")])

@@ -47,11 +47,11 @@ def change(key: str, new: str, old: str | None = None) -> PlannedChange:
         ("max.connections.per.ip", "0", True),
     ],
 )
-def test_a_limit_of_zero_shuts_out(key: str, value: str, is_lockout: bool) -> None:
+def test_a_connection_limit_of_zero_is_a_lockout(key: str, value: str, is_lockout: bool) -> None:
     assert risks(change(key, value)) == (["lockout"] if is_lockout else [])
 
 
-def test_the_address_of_a_broker_is_one_of_them() -> None:
+def test_a_limit_of_zero_for_the_address_of_a_broker_is_a_lockout() -> None:
     assert risks(change(OVERRIDES, "192.0.2.7:0"), host="192.0.2.7") == ["lockout"]
 
 

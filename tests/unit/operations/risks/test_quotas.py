@@ -47,7 +47,7 @@ def test_a_default_quota_that_applies_to_nobody_is_not_a_reduction() -> None:
     assert whys({ALICE: {KEY: 100.0}}, change(EVERYONE, "1")) == []
 
 
-def test_a_quota_that_is_removed_uncovers_a_lower_one() -> None:
+def test_removing_a_quota_is_a_risk_if_a_lower_one_then_applies() -> None:
     stored = {ALICE: {KEY: 9.0}, EVERYONE: {KEY: 1.0}}
 
     assert whys(stored, change(ALICE, None)) == ["user alice uses 7 and gets 1"]

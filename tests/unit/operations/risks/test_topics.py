@@ -72,7 +72,7 @@ def change(resource: Resource, key: str, old: str | None, new: str | None) -> Pl
     return PlannedChange(resource, key, old, new, "set" if new else "delete", old, new)
 
 
-def test_a_topic_with_too_few_replicas_is_named_with_their_number() -> None:
+def test_too_few_replicas_are_a_risk_named_with_their_number() -> None:
     requested = change(Resource.topic("orders"), ISR, "1", "2")
 
     assert risks(Cluster(orders=2), requested) == []
@@ -93,7 +93,7 @@ def test_a_topic_whose_replicas_cannot_be_read_is_not_reported_as_safe() -> None
     ]
 
 
-def test_a_default_stops_the_topics_that_inherit_it_and_no_others() -> None:
+def test_a_default_is_a_risk_only_for_topics_that_inherit_it() -> None:
     cluster = Cluster(few=1, own=1, many=3, single=1)
 
     ((name, why),) = risks(cluster, change(Resource.brokers(), ISR, "1", "2"))
@@ -102,21 +102,21 @@ def test_a_default_stops_the_topics_that_inherit_it_and_no_others() -> None:
     assert risks(Cluster(own=1, many=3), change(Resource.brokers(), ISR, "1", "2")) == []
 
 
-def test_a_default_that_every_broker_overrides_changes_nothing() -> None:
+def test_a_default_that_every_broker_overrides_is_no_risk() -> None:
     own = {Source.BROKER: {ISR: "1"}}
 
     assert risks(Cluster({1: own, 2: own}, few=1), change(Resource.brokers(), ISR, "1", "2")) == []
     assert risks(Cluster({1: own, 2: {}}, few=1), change(Resource.brokers(), ISR, "1", "2")) != []
 
 
-def test_a_topic_that_the_same_plan_gives_a_value_does_not_inherit() -> None:
+def test_a_topic_that_gets_its_own_value_in_the_same_plan_does_not_inherit() -> None:
     default = change(Resource.brokers(), ISR, "1", "2")
     own = change(Resource.topic("few"), ISR, "1", "1")._replace(before=None, after="1")
 
     assert risks(Cluster(few=1), default, own) == []
 
 
-def test_an_unset_value_uncovers_the_default() -> None:
+def test_unsetting_a_value_has_the_risks_of_the_inherited_one() -> None:
     cluster = Cluster({1: {Source.STATIC: {"log.cleanup.policy": "compact"}}}, orders=1)
     unset = PlannedChange(Resource.brokers(), "log.cleanup.policy", "delete", None, "delete", "delete", "compact")
     cluster.values = {1: {Source.DEFAULT_BROKER: {"log.cleanup.policy": "delete"}, **cluster.values[1]}}

@@ -28,7 +28,7 @@ from kconf.operations.selection.selectors import (
         ("broker-logger:2", Resource.logger(2), True),
     ],
 )
-def test_a_name(argument: str, resource: Resource, one: bool) -> None:
+def test_a_name_selects_one_resource(argument: str, resource: Resource, one: bool) -> None:
     selector = parse_selector(argument)
     assert selector.resources == [resource]
     assert is_one_resource([selector]) is one
@@ -43,14 +43,14 @@ def test_a_name(argument: str, resource: Resource, one: bool) -> None:
         ("broker:*", "7", None),
     ],
 )
-def test_a_pattern(argument: str, fits: str, fits_not: str | None) -> None:
+def test_a_pattern_selects_resources_by_name(argument: str, fits: str, fits_not: str | None) -> None:
     selector = parse_selector(argument)
     assert not is_one_resource([selector])
     assert selector.matches(fits)
     assert fits_not is None or not selector.matches(fits_not)
 
 
-def test_names_from_a_file(tmp_path: Path) -> None:
+def test_names_can_be_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "names"
     file.write_text("a\n\n# no name\nb\na\n")
     assert parse_selector(f"topic:@{file}") == Selector(f"topic:@{file}", ResourceType.TOPIC, ("a", "b"))
@@ -70,5 +70,5 @@ def test_a_key_is_not_a_resource() -> None:
     assert is_selector("topic:a=b")
 
 
-def test_names_from_stdin() -> None:
+def test_names_can_be_read_from_stdin() -> None:
     assert parse_selector("topic:@-", lambda: "a\nb\n").names == ("a", "b")

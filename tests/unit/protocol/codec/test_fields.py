@@ -34,7 +34,7 @@ def test_fields_without_a_default_are_required() -> None:
         Point()  # type: ignore[call-arg]  # that is the point
 
 
-def test_a_struct_has_no_room_for_other_names() -> None:
+def test_a_struct_does_not_accept_other_attributes() -> None:
     with pytest.raises(AttributeError):
         Point(1).z = 5  # type: ignore[attr-defined]  # that is the point
 
@@ -46,7 +46,7 @@ def test_structs_are_equal_by_their_values() -> None:
     assert Point(1) != other
 
 
-def test_a_struct_can_be_taken_apart_by_match() -> None:
+def test_a_struct_can_be_used_in_a_match_statement() -> None:
     match Point(1, 2):
         case Point(x, y):
             assert (x, y) == (1, 2)

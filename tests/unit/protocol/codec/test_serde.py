@@ -76,7 +76,9 @@ TYPES: list[tuple[FieldType, Any, bytes, bytes]] = [
 
 
 @pytest.mark.parametrize(("kind", "value", "classic", "flexible"), TYPES)
-def test_a_field_of_each_type(kind: FieldType, value: Any, classic: bytes, flexible: bytes) -> None:
+def test_a_field_of_each_type_is_encoded_and_decoded(
+    kind: FieldType, value: Any, classic: bytes, flexible: bytes
+) -> None:
     cls = one(kind)
 
     assert encode(cls(value), 0, False) == classic
@@ -95,7 +97,7 @@ NULLS: list[tuple[FieldType, bytes, bytes]] = [
 
 
 @pytest.mark.parametrize(("kind", "classic", "flexible"), NULLS)
-def test_null_where_it_is_allowed(kind: FieldType, classic: bytes, flexible: bytes) -> None:
+def test_null_is_encoded_and_decoded_in_a_nullable_field(kind: FieldType, classic: bytes, flexible: bytes) -> None:
     cls = one(kind, nullable=True)
 
     assert encode(cls(None), 0, False) == classic
@@ -105,7 +107,7 @@ def test_null_where_it_is_allowed(kind: FieldType, classic: bytes, flexible: byt
 
 
 @pytest.mark.parametrize(("kind", "classic", "flexible"), NULLS[:-1])
-def test_null_where_it_is_not_allowed(kind: FieldType, classic: bytes, flexible: bytes) -> None:
+def test_null_is_refused_in_a_field_that_is_not_nullable(kind: FieldType, classic: bytes, flexible: bytes) -> None:
     cls = one(kind)
 
     for is_flexible, data in ((False, classic), (True, flexible + FLEXIBLE_END)):
@@ -115,7 +117,7 @@ def test_null_where_it_is_not_allowed(kind: FieldType, classic: bytes, flexible:
             encode(cls(None), 0, is_flexible)
 
 
-def test_a_nullable_struct_has_a_byte_before_it() -> None:
+def test_a_nullable_struct_is_preceded_by_a_byte() -> None:
     """KIP-893: -1 for null, otherwise 1 and the struct."""
     cls = one(Point, nullable=True)
 
@@ -123,7 +125,7 @@ def test_a_nullable_struct_has_a_byte_before_it() -> None:
     assert decode(cls, 0, True, b"\x01\x01\x02\x00\x00") == cls(Point(1, 2))
 
 
-def test_a_field_becomes_nullable_in_a_later_version() -> None:
+def test_a_field_can_be_nullable_from_a_later_version_on() -> None:
     @struct
     class Named:
         name: str | None = f(STRING, nullable=2)
@@ -212,13 +214,13 @@ def test_elements_that_were_encoded_before_are_joined_as_they_are() -> None:
     assert encode(cls([Point(1, 2), before]), 0, True) == encode(cls([Point(1, 2), Point(3, 4)]), 0, True)
 
 
-def test_a_tuple_is_as_good_as_a_list() -> None:
+def test_a_tuple_is_encoded_like_a_list() -> None:
     cls = one(Array(I32))
 
     assert encode(cls((1, 2)), 0, True) == encode(cls([1, 2]), 0, True)
 
 
-def test_a_message_without_fields() -> None:
+def test_a_message_without_fields_in_a_version_is_empty() -> None:
     @struct
     class Empty:
         later: int = f(I8, since=3, default=9)
@@ -275,7 +277,7 @@ def test_a_value_that_cannot_be_encoded_raises(kind: FieldType, value: Any, flex
         encode(one(kind)(value), 0, flexible)
 
 
-def test_the_longest_string() -> None:
+def test_a_string_of_the_maximum_length_round_trips() -> None:
     cls = one(STRING)
     longest = cls("x" * 32_767)
 

@@ -89,13 +89,13 @@ def test_a_hostile_size_is_refused_before_memory_is_allocated(cls: type, size: b
 
 @pytest.mark.parametrize("cls", [Names, Numbers, Ids, Leaves, Blob])
 @pytest.mark.parametrize("size", [b"\x7f\xff\xff\xff", b"\x00\x01\x00\x00", b"\x80\x00\x00\x00", b"\xff\xff\xff\xfe"])
-def test_a_hostile_size_in_a_classic_version(cls: type, size: bytes) -> None:
+def test_a_hostile_size_in_a_classic_version_is_refused(cls: type, size: bytes) -> None:
     """Any negative size means null, which is not allowed here."""
     with pytest.raises(RemoteProtocolError):
         decode(cls, 0, False, size + bytes(20))
 
 
-def test_a_count_is_held_against_the_bytes_left() -> None:
+def test_a_count_that_needs_more_bytes_than_are_left_is_refused() -> None:
     """Four empty names fit in four bytes; five do not."""
     assert decode(Names, 0, True, b"\x05" + b"\x01" * 4 + b"\x00") == Names([""] * 4)
     with pytest.raises(RemoteProtocolError):
@@ -128,7 +128,7 @@ def test_the_number_of_elements_in_a_message_is_limited() -> None:
     assert len(decode(Names, 0, False, names(MAX_ELEMENTS + 1), most=MAX_ELEMENTS + 1).names) == MAX_ELEMENTS + 1
 
 
-def test_nested_arrays_share_one_budget() -> None:
+def test_elements_of_nested_arrays_count_towards_one_limit() -> None:
     @struct
     class Grid:
         rows: Sequence[Sequence[int]] = f(Array(Array(I8)))
@@ -140,7 +140,7 @@ def test_nested_arrays_share_one_budget() -> None:
         decode(Grid, 0, True, grid, most=29)
 
 
-def test_an_array_inside_a_tag_spends_the_same_budget() -> None:
+def test_elements_of_an_array_in_a_tag_count_towards_the_limit() -> None:
     @struct
     class Quiet:
         names: Sequence[str] = f(Array(STRING), tag=0, default=())
@@ -152,7 +152,7 @@ def test_an_array_inside_a_tag_spends_the_same_budget() -> None:
         decode(Quiet, 0, True, data, most=4)
 
 
-def test_elements_that_take_no_bytes_are_counted_too() -> None:
+def test_elements_without_bytes_count_towards_the_limit() -> None:
     @struct
     class Nothing:
         later: int = f(I8, since=1, default=0)

@@ -12,14 +12,14 @@ from kconf.protocol.records.metadata import ConfigRecord, NoOpRecord, UnknownRec
 from tests.unit.client.kraft.log import batch, new_topic, topic_config, value_of
 
 
-def test_the_example_of_the_log() -> None:
+def test_a_record_written_by_a_real_controller_is_decoded() -> None:
     """Bytes that a real controller wrote."""
     value = bytes.fromhex("01 04 00 02 07 6f7264657273 0d 726574656e74696f6e2e6d73 08 32303030303030 00")
 
     assert decode_record(value) == ConfigRecord(2, "orders", "retention.ms", "2000000")
 
 
-def test_batches_end_where_the_bytes_do() -> None:
+def test_an_incomplete_batch_at_the_end_is_ignored() -> None:
     first, second = batch(0, [NoOpRecord()]), batch(1, new_topic("orders", 7, 2), epoch=3, time=77)
 
     for cut in range(len(second)):
@@ -29,7 +29,7 @@ def test_batches_end_where_the_bytes_do() -> None:
     assert [(each.offset, each.timestamp, each.key) for each in last.records()] == [(n, 77, None) for n in (1, 2, 3)]
 
 
-def test_numbers_of_two_bytes_are_read() -> None:
+def test_offsets_and_sizes_of_two_bytes_are_decoded() -> None:
     """The offset of record 64 is encoded as 0x80 0x01, like the size of a value of more than 63 bytes."""
     records = [topic_config("orders", f"key.{number}", "v" * number) for number in range(70)]
 
