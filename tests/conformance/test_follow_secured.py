@@ -154,7 +154,7 @@ def test_a_watch_follows_the_log_only_while_it_has_the_right(people: People, con
 
     assert (shown["key"], shown["after"]) == (RETENTION, "1000000")
     assert "CLUSTER_ACTION on the cluster (Cluster:kafka-cluster)" in refused["detail"]
-    assert "with --every TIME the cluster would be polled instead" in ended
+    assert "to poll the cluster instead, pass --every TIME" in ended
     assert "CLUSTER_ACTION on the cluster (Cluster:kafka-cluster)" in ended
 
 

@@ -266,10 +266,10 @@ def test_drift_is_unknown_where_nothing_is_declared(spark: SparkSession, tmp_pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("as-of", "2026-10-31"), "the lake has no data from before 2026-10-31 00:00:00 UTC on cluster-one"),
-        (("diff", "2026-10-31", "now"), "the lake has no data from before 2026-10-31 00:00:00 UTC on cluster-one"),
+        (("as-of", "2026-10-31"), "the lake has no data before 2026-10-31 00:00:00 UTC on cluster-one"),
+        (("diff", "2026-10-31", "now"), "the lake has no data before 2026-10-31 00:00:00 UTC on cluster-one"),
         (("diff", "2026-11-03", "now"), "the last run of the lake finished at 2026-11-02 00:00:00 UTC, before 2026-11"),
-        (("violations", "--between", "2026-10-30", "2026-10-31"), "the lake has no data from before 2026-10-31"),
+        (("violations", "--between", "2026-10-30", "2026-10-31"), "the lake has no data before 2026-10-31"),
         (("history", "--between", "2026-11-03", "now"), "the last run of the lake finished at 2026-11-02 00:00:00 UTC"),
         (("compare", ONE, OTHER, "--ignore", "*"), "nothing to compare; neither cluster has a value that is not"),
     ],
@@ -285,7 +285,7 @@ def test_clusters_without_data_at_a_time_are_named(spark: SparkSession, tmp_path
     put(lake, STATE, [reached(ONE), reached(OTHER)])
     finish(lake, [HISTORY, STATE])
 
-    missing = f"the lake has no data from before 2026-11-01 02:00:00 UTC on {OTHER}\n"
+    missing = f"the lake has no data before 2026-11-01 02:00:00 UTC on {OTHER}\n"
     assert ask(tmp_path, "as-of", at(2).isoformat()).err == missing
     assert ask(tmp_path, "diff", at(2).isoformat(), at(4).isoformat(), "--cluster", ONE).err == (
         f"no differences between the two times in {ONE} (data until 2026-11-01 05:00:00 UTC)\n"
@@ -325,7 +325,7 @@ def test_a_rule_and_an_owner_that_do_not_exist_are_errors(spark: SparkSession, t
         "kconf: the policy of the last run has no rule retenton; did you mean retention?\n"
     )
     assert ask(tmp_path, "violations", "--owner", "serch", status=2).err == (
-        f"kconf: the lake has no topic of the owner serch in {ONE}, {OTHER}; did you mean search?\n"
+        f"kconf: owner serch has no topics in {ONE}, {OTHER}; did you mean search?\n"
     )
 
 
@@ -403,7 +403,7 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("what-if", "--set", "broker:default", "log.dirs=/x"), "log.dirs cannot be set at broker:default, only in"),
         (("what-if", "--set", "broker:default", "listeners=a"), "listeners can only be set for each broker"),
         (("what-if", "--set", "broker:default", "log.retention.ms=soon"), "log.retention.ms"),
-        (("report", "x.html", "--days", "0"), "--days takes a number"),
+        (("report", "x.html", "--days", "0"), "--days must be 1 to 3660, not 0"),
         (("report", "/nowhere/x.html"), "/nowhere/x.html cannot be written: No such file or directory"),
     ],
 )

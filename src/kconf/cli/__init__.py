@@ -8,7 +8,7 @@ _THRESHOLD: Final = 10_000  # new objects; Python's default is 700
 
 
 def collect_rarely() -> None:
-    """Garbage collection would take a sixth of the time of a short command, which imports much and leaves no garbage.
+    """Collect rarely: a short command imports a lot and leaves no garbage, but would spend a sixth of its time on this.
 
     Python looks through all objects once more before it exits, except for frozen ones.
     """
@@ -17,5 +17,5 @@ def collect_rarely() -> None:
 
 
 def collect_at_exit() -> None:
-    """Let Python look through all objects before it exits: DuckDB reports objects that are left on stderr."""
+    """Let Python look through all objects before it exits, because DuckDB reports remaining objects on stderr."""
     atexit.unregister(gc.freeze)

@@ -120,5 +120,5 @@ def parse_listen(text: str) -> ListenAddress:
     """host:port, [v6]:port or :port (loopback)."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ConfigurationError(f"an address must be HOST:PORT: {text!r}")
+        raise ConfigurationError(f"{text!r} is not an address; use HOST:PORT")
     return ListenAddress(host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port))

@@ -123,7 +123,7 @@ REFUSED = {
     "--describe --topic t --dry-run": "--dry-run requires --alter",
     "--describe --topic t stray": "'stray' is not an option",
     "--describe --topic": "Option topic requires an argument",
-    "--desc --topic t": "desc is not a recognized option; is --describe meant?",
+    "--desc --topic t": "desc is not a recognized option; did you mean --describe?",
     "--describe --topic t --topic u": "Found multiple arguments for option topic",
 }
 

@@ -59,7 +59,7 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes += [*found.notes, *found.unread]
     if found.unread:
         result.status = FAILED
-        result.notes.append("some things could not be read and were not checked")
+        result.notes.append("the check is incomplete: what could not be read was not checked")
     elif result.items:
         result.status = _FOUND
     else:

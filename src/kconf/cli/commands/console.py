@@ -33,9 +33,9 @@ examples:
 
 Without logins, everybody who can reach the address uses the credentials of the contexts, so the console then listens
 only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply. With
---oidc-issuer, they log in with an OIDC provider: contexts with sasl.mechanism=OAUTHBEARER get their access token, and
-people change what a kconf server or gateway allows them to. Other clusters are read-only for them. Both options can be
-combined. Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
+--oidc-issuer, they log in with an OIDC provider, and clusters whose context has sasl.mechanism=OAUTHBEARER get their
+access token. They can change what a kconf server or gateway authorizes them to change; all other clusters are read-only
+for them. Both options can be combined. Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
 
@@ -105,9 +105,9 @@ def _settings(options: argparse.Namespace) -> ConsoleSettings:
     try:
         from kconf.console.settings import ConsoleSettings, parse_listen
     except ImportError as error:
-        raise ConfigurationError(f"the console needs the extra kconf[console]: {error}") from None
+        raise ConfigurationError(f"the console needs another package: pip install 'kconf[console]' ({error})") from None
     if not 1 <= options.interval <= 3600:
-        raise ConfigurationError("--interval takes seconds from 1 to 3600")
+        raise ConfigurationError(f"--interval must be 1 to 3600 seconds, not {options.interval:g}")
     contexts = _contexts(options)
     return ConsoleSettings(
         parse_listen(options.listen),
@@ -130,10 +130,10 @@ def _declared(arguments: Sequence[str], contexts: Sequence[str]) -> dict[str, Se
         name, equals, path = each.partition("=")
         if not equals or name not in contexts:
             if len(contexts) != 1:
-                raise ConfigurationError(f"--declared {each}: write CONTEXT=PATH, with one of {', '.join(contexts)}")
+                raise ConfigurationError(f"--declared {each}: pass CONTEXT=PATH; contexts are {', '.join(contexts)}")
             name, path = contexts[0], each
         if not Path(path).exists():
-            raise ConfigurationError(f"--declared {each}: there is no {path}")
+            raise ConfigurationError(f"--declared {each}: {path} does not exist")
         found.setdefault(name, []).append(path)
     return dict(found)
 
@@ -154,7 +154,7 @@ async def _serve(settings: ConsoleSettings) -> None:
     try:
         from kconf.console.run import console_in_loop
     except ImportError as error:
-        raise ConfigurationError(f"the console needs the extra kconf[console]: {error}") from None
+        raise ConfigurationError(f"the console needs another package: pip install 'kconf[console]' ({error})") from None
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)

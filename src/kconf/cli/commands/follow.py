@@ -61,7 +61,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace) -> int:
     configure(options.log_level)
     if not 0 < options.interval <= 3600:
-        raise ConfigurationError("--interval takes seconds above 0 and up to 3600")
+        raise ConfigurationError(f"--interval must be above 0 and at most 3600 seconds, not {options.interval:g}")
     asyncio.run(_follow(options))
     return 0
 

@@ -196,8 +196,8 @@ def _server_options(options: argparse.Namespace) -> ServerOptions:
     upstream = None if options.upstream is None else _upstream(options)
     if upstream is not None and upstream.controllers is None and "archive.directory" in static:
         raise ConfigurationError(
-            "--archive of a gateway needs --controllers: without the metadata log, changes have no offsets, so"
-            " several archives of a cluster cannot be merged"
+            "--archive (archive.directory) of a gateway needs --controllers: without the metadata log, changes have no"
+            " offsets, so several archives of a cluster cannot be merged"
         )
     return ServerOptions(
         options.store,
@@ -244,13 +244,15 @@ def _ready_line(server: Server, http: str) -> str:
 
 
 def _check_gateway_options(options: argparse.Namespace) -> None:
-    """Raise an error if an option would have no effect, so that the server would not govern the cluster."""
+    """Refuse options that would have no effect. Without --upstream, the server would not be a gateway."""
     names = ("controllers", "controller_properties", "upstream_properties")
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
     if options.upstream is None and given:
         raise ConfigurationError(f"{given[0]} is for gateways: also pass --upstream with the cluster's brokers")
     if options.upstream is not None and (options.recover or options.read_only):
-        raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
+        raise ConfigurationError(
+            "--upstream cannot be combined with --recover or --read-only: a gateway has the state of its cluster"
+        )
 
 
 def _upstream(options: argparse.Namespace) -> UpstreamSettings:
@@ -309,5 +311,5 @@ def address(text: str) -> tuple[str, int]:
     """host:port, [v6]:port or :port (loopback)."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ConfigurationError(f"an address must be HOST:PORT: {text!r}")
+        raise ConfigurationError(f"{text!r} is not an address; use HOST:PORT")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)

@@ -31,7 +31,7 @@ async def own_console(options: argparse.Namespace, server: Server) -> AsyncItera
         from kconf.console.run import console_in_thread
         from kconf.console.settings import ConsoleSettings, parse_listen
     except ImportError as error:
-        raise ConfigurationError(f"--console needs the extra kconf[console]: {error}") from None
+        raise ConfigurationError(f"--console needs another package: pip install 'kconf[console]' ({error})") from None
     address = parse_listen(options.console)
     if not address.is_loopback:
         raise ConfigurationError(
@@ -52,13 +52,13 @@ async def own_console(options: argparse.Namespace, server: Server) -> AsyncItera
 def _context(server: Server, *, takes_tokens: bool) -> tuple[Context, bool]:
     """How a client reaches the server, and whether people must log in with a user of it.
 
-    With `takes_tokens` a listener with OAUTHBEARER is preferred: there people can be who they are.
+    With `takes_tokens` a listener with OAUTHBEARER is preferred, because there people act as themselves.
     """
     plain = [each for each in server.listeners if not each.endpoint.protocol.tls]
     if not plain:
         raise ConfigurationError(
-            "--console needs a listener without TLS, PLAINTEXT or SASL_PLAINTEXT, on a loopback address; or run `kconf"
-            " console` with a context that trusts the server's certificate"
+            "--console needs a listener without TLS (PLAINTEXT or SASL_PLAINTEXT) on a loopback address. Add one, or"
+            " run `kconf console` with a context that trusts the server's certificate"
         )
     tokens = [each for each in plain if takes_tokens and "OAUTHBEARER" in _mechanisms(server, each)]
     listener = tokens[0] if tokens else min(plain, key=lambda each: each.endpoint.protocol != "PLAINTEXT")
@@ -68,8 +68,8 @@ def _context(server: Server, *, takes_tokens: bool) -> tuple[Context, bool]:
         return Context(NAME, bootstrap), False
     if takes_tokens and not tokens:
         raise ConfigurationError(
-            "--oidc-issuer: the server accepts no tokens; enable OAUTHBEARER for a listener with SASL_PLAINTEXT on a "
-            "loopback address"
+            "--oidc-issuer: the server accepts no tokens without TLS; enable OAUTHBEARER for a SASL_PLAINTEXT listener"
+            " on a loopback address"
         )
     mechanism = "OAUTHBEARER" if tokens else _mechanism(_mechanisms(server, listener))
     properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism}
@@ -87,5 +87,5 @@ def _mechanisms(server: Server, listener: Listener) -> list[str]:
 def _mechanism(names: list[str]) -> str:
     found = next((each for each in _MECHANISMS if each in names), None)
     if found is None:
-        raise ConfigurationError(f"--console: people log in with {', '.join(_MECHANISMS)}, none of which is enabled")
+        raise ConfigurationError(f"--console: enable one of {', '.join(_MECHANISMS)} for the listener, for logins")
     return found

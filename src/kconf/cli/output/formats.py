@@ -2,8 +2,8 @@
 
 With JSON there is always one object on stdout: `{"version": 1, "command": …, <facts>, "items": [{…, "error":
 null, "message": null}], "notes": […], "error": null, "message": null}`. An item's `error` is Kafka's error name; the
-last `error` is what stopped the whole command. A command that has no end, such as `watch`, uses `ItemStream`: one line
-per item, in JSON one object per line.
+last `error` is what stopped the whole command. Commands that do not end, such as `watch`, use `ItemStream`: it prints
+one line per item, or with JSON one object per line.
 """
 
 from __future__ import annotations

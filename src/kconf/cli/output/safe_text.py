@@ -1,4 +1,4 @@
-"""Escapes text from a server, so that no character of it can control the terminal.
+"""Escapes control characters in text from a server, so that it cannot control the terminal.
 
 `guarded_output` wraps stdout and stderr in a stream that prints such characters as `\u001b`, in every format; in JSON
 that is the escape of the same character. Newlines and tabs pass. Cells and other texts that must stay on one line also

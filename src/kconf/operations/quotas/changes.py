@@ -30,7 +30,7 @@ def parse_quotas(entity: QuotaEntity, arguments: Sequence[str]) -> dict[str, flo
     for argument in arguments:
         key, equals, text = argument.partition("=")
         if not equals:
-            raise ConfigurationError(f"{argument!r} is not a quota; pass KEY=VALUE")
+            raise ConfigurationError(f"{argument!r} is not KEY=VALUE")
         if key in found:
             raise ConfigurationError(f"{key} was given twice")
         found[key] = parse_quota(entity, key, text)

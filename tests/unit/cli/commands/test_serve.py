@@ -12,10 +12,10 @@ from kconf.cli.main import main
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--archive", "archive"), "--archive of a gateway needs --controllers"),
-        (("--override", "archive.directory=archive"), "--archive of a gateway needs --controllers"),
-        (("--controllers", "127.0.0.1:1", "--recover"), "takes no --recover"),
-        (("--controllers", "127.0.0.1:1", "--read-only"), "no --read-only"),
+        (("--archive", "archive"), "of a gateway needs --controllers"),
+        (("--override", "archive.directory=archive"), "of a gateway needs --controllers"),
+        (("--controllers", "127.0.0.1:1", "--recover"), "cannot be combined with --recover"),
+        (("--controllers", "127.0.0.1:1", "--read-only"), "or --read-only"),
     ],
 )
 def test_a_gateway_refuses_options_that_contradict_it(

@@ -37,8 +37,8 @@ examples:
 
 On a kconf server, the source is its journal; otherwise the `journal:` directory and the `lake:` of the context. Use
 --metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes, whichever
-tool made them, that the cluster has not deleted yet. With -C, changes that kconf recorded in the context's `journal:`
-have their authors.
+tool made them, that the cluster has not deleted yet. With -C, the authors of changes that kconf recorded in the
+context's `journal:` are shown, too.
 
 WHO is "unknown" if no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
 """,
@@ -48,9 +48,9 @@ examples:
   kconf blame broker --output json
 
 If other tools also change the cluster, a value that differs from the last recorded one has no author. WHO is then
-"changed outside kconf": by another tool, or by kconf with another journal. It is "unknown: not
-recorded" if there is no record of the key. Kafka does not return secrets: for a secret, WHO is the last recorded
-author, "unless changed outside kconf since".
+"changed outside kconf": by another tool, or by kconf with another journal. It is "unknown: not recorded" if there is no
+record of the key. Kafka does not return secrets: for a secret, WHO is the last recorded author, "unless changed outside
+kconf since".
 """,
 }
 

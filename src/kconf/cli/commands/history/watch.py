@@ -1,6 +1,6 @@
 """`kconf watch`: print changes as they happen, from a kconf server's feed, a KRaft metadata log, or by polling.
 
-Each change is printed immediately; with `--output json`, as one object per line, because the command has no end.
+Each change is printed immediately. With `--output json` there is one object per line, because the command does not end.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _log_entries(
         yield from watch_log(cluster, name, scopes, lambda: _print_started("following the metadata log"))
     except KafkaError as error:
         if interval is None:
-            print("with --every TIME the cluster would be polled instead", file=sys.stderr)
+            print("to poll the cluster instead, pass --every TIME", file=sys.stderr)
             raise
         _print_started(f"the metadata log cannot be followed: {error}")
         yield from poll_changes(cluster, scopes, keys, interval, lambda cost: _print_cost(cost, interval))

@@ -23,7 +23,7 @@ def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
     from kconf.spark.inputs import Inputs
 
     if options.limit < 0:
-        raise ConfigurationError(f"--limit takes a number from 0, not {options.limit}")
+        raise ConfigurationError(f"--limit must be 0 or more, not {options.limit}")
     rules = Inputs(policy=options.policy).rules
     if not rules.rules:
         raise ConfigurationError(f"{options.policy}: no rules to test")

@@ -46,13 +46,13 @@ def integrity(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.notes += checked(seen, is_clean=not rows)
     if not rows and not answer.notes:
         raise ConfigurationError(
-            f"unknown: nothing can be checked in {names(seen)}; this requires the journal of a kconf server, a followed"
-            " metadata log, or snapshots and recorded changes"
+            f"unknown: nothing can be checked in {names(seen)}; checks need the journal of a kconf server, a followed"
+            " metadata log, or both snapshots and recorded changes"
         )
 
 
 def _conditions(asked: LookupFilter) -> list[str]:
-    """A gap concerns every resource: the lines that are missing may be about it."""
+    """Include gaps, which have no resource, because the missing lines may be about any resource."""
     only, of_clusters = asked.conditions(), LookupFilter(asked.clusters).conditions()
     if len(only) == len(of_clusters):
         return only

@@ -106,7 +106,7 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def _compared(tables: LakeTables, asked: LookupFilter, answer: CommandResult) -> list[Coverage]:
-    """The clusters that were compared with the files. Raises ConfigurationError if the files say nothing about them."""
+    """The clusters that were compared with the files. Raises ConfigurationError if the files declare none of them."""
     from kconf.lake.coverage import declared_clusters
     from kconf.lake.lookup import LookupFilter
     from kconf.lake.schemas import DECLARED, DRIFT

@@ -27,14 +27,14 @@ _MOST: Final = 12  # bars in a plot next to names
 _ROWS: Final = 25  # rows of a table
 _OTHERS: Final = "all others"
 _NOBODY: Final = "(unknown)"
-_UNCHECKED: Final = "Unknown: there are only snapshots, in which neither gaps nor unrecorded changes show."
+_UNCHECKED: Final = "Unknown: there are only snapshots, which show neither gaps nor unrecorded changes."
 _ONE: Final = {"": 0}
 _SEVERITIES: Final = {"error": 3, "warn": 1}
 
 
 def report(options: argparse.Namespace, answer: CommandResult) -> None:
     if not 0 < options.days <= 3660:
-        raise ConfigurationError(f"--days takes a number from 1 to 3660, not {options.days}")
+        raise ConfigurationError(f"--days must be 1 to 3660, not {options.days}")
     tables = open_lake(options)
     text = render(tables, clusters(tables, options.cluster), options.days, datetime.now(UTC).date())
     if options.file == "-":
@@ -104,7 +104,7 @@ def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[ReportSection]:
             series[who if who in series else _OTHERS][places[row["day"]]] += row["count"]
     when = f"{span[0]:%d %B %Y} to {span[-1]:%d %B %Y}, days in UTC."
     if not rows:
-        return [ReportSection("Changes over time", f"None. {when}")]
+        return [ReportSection("Changes over time", f"No changes. {when}")]
     return [
         ReportSection("Changes over time", when, over_days(span, series, "changes"), _numbered(names)),
         ReportSection("Changes by author", "Same period.", beside_names(_bars(by_whom), _ONE, "changes")),

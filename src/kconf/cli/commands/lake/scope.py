@@ -100,7 +100,7 @@ def _some(known: Sequence[str]) -> str:
 
 
 def look_at(tables: LakeTables, chosen: Sequence[str], answer: CommandResult) -> list[Coverage]:
-    """What the lake knows of the clusters that an answer is about, or of all; it is added to the result."""
+    """The data that the lake has on the chosen clusters, or on all. It is also added to the result."""
     from kconf.lake.coverage import coverages
 
     seen = coverages(tables, chosen)
@@ -115,9 +115,10 @@ def extent(seen: Sequence[Coverage]) -> str:
     if len(seen) <= _MOST:
         return ", ".join(f"{each.cluster} (data until {_until(each.until)})" for each in seen)
     times = [each.until for each in seen if each.until is not None]
-    unknown = "" if len(times) == len(seen) else f", of {len(seen) - len(times):,} it is unknown"
-    ends = f"{_until(min(times, default=None))} to {_until(max(times, default=None))}"
-    return f"{len(seen):,} clusters (data until {ends}{unknown})"
+    if not times:
+        return f"{len(seen):,} clusters (data until {_until(None)})"
+    unknown = "" if len(times) == len(seen) else f"; unknown for {len(seen) - len(times):,} of them"
+    return f"{len(seen):,} clusters (data ends between {_until(min(times))} and {_until(max(times))}{unknown})"
 
 
 def _until(moment: datetime | None) -> str:
@@ -131,7 +132,7 @@ def names(seen: Iterable[Coverage]) -> str:
 def check_times(
     tables: LakeTables, seen: Sequence[Coverage], answer: CommandResult, begin: datetime | None, end: datetime | None
 ) -> None:
-    """Refuse times at which the lake has no data of any of the clusters, and note of which it has none.
+    """Raise an error if the lake has no data on any of the clusters at these times; add a note if some have none.
 
     `end` may be later than the data; `begin` must not.
     """
@@ -146,7 +147,7 @@ def check_times(
     if end is None:
         return
     late = begins_after(tables, [each.cluster for each in seen], end)
-    what = f"no data from before {format_time(end)} UTC on {_some(late)}"
+    what = f"no data before {format_time(end)} UTC on {_some(late)}"
     if len(late) == len(seen):
         raise ConfigurationError(f"unknown: the lake has {what}")
     if late:
@@ -212,7 +213,7 @@ def did_you_mean(word: str, known: Collection[str], shown: Callable[[str], str] 
 
 
 def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:
-    """A key that was never set is valid if Kafka has it, for one of the types of resources asked for."""
+    """Refuse unknown keys. A key that was never set is valid if Kafka defines it for a requested resource type."""
     from kconf.lake.lookup import LookupFilter
 
     key = asked.key or ""

@@ -52,7 +52,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def _check_rule(tables: LakeTables, rule: str | None) -> bool:
-    """Refuse a rule that the policy of the last run did not have. False: the lake does not show its rules."""
+    """Refuse a rule that the policy of the last run did not have. Returns False if the lake does not show its rules."""
     from kconf.lake.schemas import VIOLATIONS
 
     rules = tables.note(VIOLATIONS).get("rules") if rule is not None else None
@@ -73,7 +73,7 @@ def _check_owner(tables: LakeTables, owner: str | None, seen: Sequence[Coverage]
     owners = {row["owner"] for row in found if row["owner"] is not None}
     if owner not in owners:
         hint = did_you_mean(owner, sorted(owners))
-        raise ConfigurationError(f"the lake has no topic of the owner {owner} in {names(seen)}{hint}")
+        raise ConfigurationError(f"owner {owner} has no topics in {names(seen)}{hint}")
 
 
 def add_findings(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:

@@ -53,7 +53,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
-    parser.add_argument("--format", choices=("yaml", "csv"), help="default: by the file name, else YAML")
+    parser.add_argument("--format", choices=("yaml", "csv"), help="default: from the file name, otherwise YAML")
     add_quota_entity(parser)
 
 
@@ -65,8 +65,9 @@ def _set(options: argparse.Namespace, result: CommandResult) -> None:
 
     entity = needed_entity(options)
     changes = parse_quotas(entity, options.changes)
-    if None in changes.values():
-        raise ConfigurationError("to remove a quota: kconf quota unset")
+    removed = next((key for key, value in changes.items() if value is None), None)
+    if removed is not None:
+        raise ConfigurationError(f"{removed}=none does not set a quota; to remove it, run kconf quota unset")
     _change_one(options, result, entity, changes)
 
 

@@ -27,7 +27,7 @@ _ONLY_WITH_ISSUER: Final = (
 
 
 def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
-    """`option` is the option that these belong to, if they are not of the command itself."""
+    """`option` is the option that these options belong to; empty if they belong to the command itself."""
     only = f", with {option}" if option else ""
     add = parser.add_argument_group(f"log in with OpenID Connect{only}").add_argument
     add(
@@ -35,7 +35,7 @@ def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
         metavar="URL",
         help="issuer URL of the provider at which people log in (authorization code flow with PKCE)",
     )
-    add("--oidc-client-id", metavar="ID", help="client ID that the provider has given to the console")
+    add("--oidc-client-id", metavar="ID", help="client ID of the console at the provider")
     add(
         "--oidc-client-secret-file",
         metavar="FILE",
@@ -66,7 +66,7 @@ def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="further parameter of the request to the provider, for example audience=kafka; may be repeated",
+        help="additional parameter of the authorization request, for example audience=kafka; may be repeated",
     )
     add("--oidc-ca-file", metavar="FILE", help="CA certificates (PEM) for the provider, instead of those of the system")
     add(
@@ -77,7 +77,7 @@ def add_oidc(parser: argparse.ArgumentParser, *, option: str = "") -> None:
 
 
 def oidc_settings(options: argparse.Namespace) -> OidcSettings | None:
-    """What the options say; None: people do not log in with a provider."""
+    """The settings from the options; None without --oidc-issuer."""
     from kconf.console.oidc_settings import DEFAULT_SCOPES, DEFAULT_USER_CLAIM, OidcSettings
 
     if options.oidc_issuer is None:
@@ -123,7 +123,7 @@ def _required(given: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    """NAME=VALUE. A name may contain what it likes, as a URL does, but no equals sign."""
+    """Parse NAME=VALUE. A name may be a URL, but cannot contain an equals sign."""
     found = []
     for each in given:
         name, equals, value = each.partition("=")

@@ -55,5 +55,5 @@ def select(
         result.add(failure, **fields(resource))
     result.notes += found.notes
     if not found.values:
-        result.notes.append(f"--where matches none of {len(resources)}")
+        result.notes.append(f"no resource matches --where (of {len(resources):,} selected)")
     return found.values

@@ -34,7 +34,7 @@ def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *, more: bool = False) -> Iterator[Lake]:
     """The lake with a session, which is stopped at the end. `reads` are the other locations to be read.
 
-    `more`: there is input of unknown size too, such as a live cluster, which must not pass through memory.
+    `more`: there is also input of unknown size, such as a live cluster, so tables are not written from memory.
     """
     settings = spark_settings(options.conf)
     places = checked_places(uri, *reads)
@@ -54,14 +54,14 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = (), *,
 
 
 def checked_places(*uris: str) -> list[str]:
-    """The places in one form. A URI that cannot be used costs no start of Spark."""
+    """The normalized locations. A URI that cannot be used is refused before Spark starts."""
     from kconf.lake.storage.location import located
 
     return [located(each) for each in uris]
 
 
 def spark_settings(words: Sequence[str]) -> dict[str, str]:
-    """The settings of --conf; the last one of a name applies. Messages do not repeat values."""
+    """The settings of --conf; if a name is repeated, the last one applies. Messages do not repeat values."""
     from kconf.spark.startup.credentials import has_credential
 
     found = {}
@@ -91,7 +91,7 @@ def say(words: str) -> None:
 
 
 def input_size(master: str, uris: Iterable[str]) -> float:
-    """The bytes of lake and input, counted up to a limit; infinite if unknown, as on HDFS, or on a Spark cluster."""
+    """The bytes of lake and input, counted up to a limit; infinite if unknown (on HDFS), or with a Spark cluster."""
     return sum(map(_size, uris)) if master.startswith("local") else inf
 
 

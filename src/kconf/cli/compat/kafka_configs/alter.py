@@ -98,7 +98,7 @@ def _check_loggers(admin: SyncAdminClient, resources: Sequence[Resource], names:
 
 
 def _unset(admin: SyncAdminClient, resources: Sequence[Resource], names: Sequence[str]) -> dict[Resource, list[str]]:
-    """Keys to delete that are not set: perhaps misspelled, which no server reports."""
+    """The keys to delete that are not set. They may be misspelled, which servers do not report."""
     from kconf.cli.compat.kafka_configs.difference import own_values
 
     try:

@@ -94,7 +94,7 @@ class Arguments:
 
         starts = [each for each in OPTIONS if name and each.startswith(name)]
         near = starts or get_close_matches(name, OPTIONS, n=1)
-        return f"{message}; is --{near[0]} meant?" if near else message
+        return f"{message}; did you mean --{near[0]}?" if near else message
 
     def has(self, name: str) -> bool:
         return any(each == name for each, _ in self.given)

@@ -134,7 +134,7 @@ def _numbers(added: Mapping[str, str]) -> dict[str, float | None]:
     for key in _known(added):
         text = added[key]
         if not text.strip().isdecimal():
-            raise InvalidEntityConfig(f"{key} must be an integer: {text!r} is not")
+            raise InvalidEntityConfig(f"{key} must be an integer, not {text!r}")
         found[key] = float(text)
     return found
 
@@ -142,7 +142,7 @@ def _numbers(added: Mapping[str, str]) -> dict[str, float | None]:
 def _known(keys: Mapping[str, str] | Sequence[str]) -> list[str]:
     unknown = [key for key in keys if key not in CLIENT_KEYS]
     if unknown:
-        raise InvalidEntityConfig(f"a client has {' and '.join(CLIENT_KEYS)}, not {unknown[0]}")
+        raise InvalidEntityConfig(f"{unknown[0]} is not a config of a client; use {' or '.join(CLIENT_KEYS)}")
     return list(keys)
 
 

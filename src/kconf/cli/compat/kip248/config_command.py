@@ -186,14 +186,14 @@ def _check_quotas(options: argparse.Namespace, specs: Any) -> None:
         if key in SCRAM:
             raise ConfigurationError(f"{key} is a credential: use kconf scram-credentials, or kconf scram")
         if key not in USER_QUOTA:
-            raise ConfigurationError(f"{key} is not a quota of users and clients; there are {', '.join(USER_QUOTA)}")
+            raise ConfigurationError(f"{key} is not a quota of users and clients; use {', '.join(USER_QUOTA)}")
 
 
 def _number(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigurationError(f"{key} must be a number: {text!r}") from None
+        raise ConfigurationError(f"{key} must be a number, not {text!r}") from None
 
 
 def _describe(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str]:

@@ -104,7 +104,7 @@ def _added(text: str | None) -> dict[str, str]:
         if match is None:
             raise ConfigurationError("--add takes SCRAM-SHA-256=[iterations=N,password=P],SCRAM-SHA-512=[password=P]")
         if match[1] in found:
-            raise ConfigurationError(f"{match[1]} is given twice")
+            raise ConfigurationError(f"{match[1]} was given twice")
         found[match[1]] = match[2]
         place = match.end()
     if text is not None and not found:

@@ -28,7 +28,7 @@ _TYPES: Final = {each.word: each for each in ResourceType}
 NO_LAKE: Final = "This context has no lake: reports are unknown. Add a `lake:` to it; `kconf pipeline run` fills it."
 NO_DRIFT: Final = "Unknown: the last run had no declared files about this cluster."
 NO_RULES: Final = "Unknown: the last run had no policy."
-UNCHECKED: Final = "Unknown: the lake has only snapshots, in which neither gaps nor unrecorded changes show."
+UNCHECKED: Final = "Unknown: the lake has only snapshots, which show neither gaps nor unrecorded changes."
 ONLY_SEEN: Final = "This covers only resources that you can see."
 ONLY_OPEN: Final = (
     "The numbers of changes and refusals cover the whole cluster. They are not shown if the console requires a login."
