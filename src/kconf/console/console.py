@@ -47,7 +47,7 @@ class LoginRequired(KconfError):
 class Cluster:
     """The cluster of a page, as the person may see it. `user` is None if there are no logins.
 
-    `look_only` says why the person cannot change anything; empty: the cluster decides.
+    `look_only` is the reason why the person cannot change anything; empty: the cluster decides.
     """
 
     name: str

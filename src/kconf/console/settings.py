@@ -59,7 +59,7 @@ class ConsoleSettings:
 
     @property
     def is_https(self) -> bool:
-        """Whether browsers use https, here or on a proxy: then cookies are sent by https only."""
+        """Whether browsers use HTTPS, here or through a proxy. If so, cookies are sent only over HTTPS."""
         return self.has_tls or (self.public_url or "").startswith("https:")
 
     @property
@@ -103,7 +103,7 @@ class ConsoleSettings:
             )
 
     def origin(self, host: str) -> str:
-        """The address of the console in a browser that asked for this host, which must be one of `hosts`."""
+        """The address of the console for a browser that requested this host, which must be one of `hosts`."""
         return f"{self.scheme}://{host}" if self.public_url is None else self.public_url.rstrip("/")
 
     @property

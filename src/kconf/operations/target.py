@@ -81,7 +81,7 @@ class Target(NamedTuple):
         return SyncAdminClient.from_properties(properties, bootstrap_controllers=addresses)
 
     def open_controllers_async(self) -> AdminClient:
-        """The same for an event loop."""
+        """Like `open_controllers`, for an event loop; use it in an `async with` block."""
         from kconf.client.admin import AdminClient
 
         properties, addresses = self._controllers()

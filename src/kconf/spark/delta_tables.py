@@ -514,7 +514,7 @@ def _value(value: Any, kind: str) -> Any:
 
 
 def _zoned(value: Any) -> Any:
-    """A time that Spark returned, which is in the local time zone but does not say so."""
+    """A time that Spark returned, which is in the local time zone but has no zone."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 

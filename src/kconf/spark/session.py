@@ -76,7 +76,7 @@ _SMALL_AND_FEW: Final = (*_FEW, "spark.sql.codegen.wholeStage", "spark.sql.codeg
 
 
 class SparkUnavailable(KconfError):
-    """Spark cannot be started; the message says what is missing."""
+    """Spark cannot be started; the message explains what is missing."""
 
 
 def start(

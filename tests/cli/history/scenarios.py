@@ -149,7 +149,7 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
     (refused,) = [each for each in dry["items"] if each["error"] is not None]
     assert (refused["resource"], refused["key"]) == (f"user:{user}", "SCRAM-SHA-256")
     assert refused["message"].startswith("SCRAM-SHA-256 is a secret, and its earlier value is not recorded")
-    assert f"topic:{name}.later was created since; a rollback does not delete it" in dry["notes"]
+    assert f"topic:{name}.later has been created since then; a rollback does not delete it" in dry["notes"]
     assert people.whole(f"rollback topic:{name} --to {before}", status=2)["error"] == "NOT_DONE"
 
     people(f"rollback {mine} --to {before} --yes --allow-risk message-size --reason 'undo it'", status=1)

@@ -48,7 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         add_inputs(each)
     prepare = _verb(verbs, "prepare", "download jars and archive classes once, for faster starts", run_prepare)
     prepare.add_argument("--log", metavar="FILE", type=Path, help="file for Spark's own log")
-    prepare.add_argument("--s3", action="store_true", help="download the jars for lakes and archives on S3, too")
+    prepare.add_argument("--s3", action="store_true", help="also download the jars for lakes and archives on S3")
     _verb(verbs, "status", "show the last run and the size of each table", run_status)
     _verb(verbs, "compact", "merge small files", run_compact)
     vacuum = _verb(verbs, "vacuum", "delete files that no recent table version needs", run_vacuum)

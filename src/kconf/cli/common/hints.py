@@ -21,7 +21,7 @@ NO_CLUSTER = "no cluster given; pass -b HOST:PORT, or save it with `kconf contex
 
 TOPICS = "list topics with `kconf topic list`"
 NO_LOGIN = "the listener may require authentication: see docs/how-to/contexts.md"
-NO_TLS = "the listener may not use TLS; if so, set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
+NO_TLS = "perhaps the listener does not use TLS; if so, set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
 
 
 def hints(options: argparse.Namespace, failed: Iterable[Item], error: KconfError | None) -> list[str]:

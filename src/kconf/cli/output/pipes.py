@@ -1,4 +1,4 @@
-"""Handles readers that close the pipe early, such as `| head`: that is not a failure."""
+"""Handles readers that close the pipe early, such as `| head`, which is not a failure."""
 
 from __future__ import annotations
 

@@ -17,6 +17,6 @@ def plain(value: Any) -> str:
 
 
 def guarded_cell(value: Any) -> str:
-    """The same, with a prefix if a spreadsheet would evaluate the cell as a formula."""
+    """Like `plain`, with a prefix if a spreadsheet would evaluate the cell as a formula."""
     text = plain(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

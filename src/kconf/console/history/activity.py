@@ -72,7 +72,7 @@ def matching_changes(history: HistoryIndex, wanted: ActivityFilter) -> Sequence[
     else:
         found = history.latest(history.count)
     if wanted.begin is not None or wanted.end is not None:
-        found = [each for each in found if _is_between(each.time, wanted)]  # their order is not that of times
+        found = [each for each in found if _is_between(each.time, wanted)]  # they are not sorted by time
     if wanted.resource or wanted.key or wanted.who:
         found = [each for each in found if _change_matches(each, wanted)]
     return found

@@ -1,7 +1,7 @@
 """One resource in time: its recorded changes, who set each value, its values at a time, and what differs between two.
 
 `operations/history` computes everything, from the recorded changes and the state of this resource. If something is not
-recorded, it is unknown, and a note says so.
+recorded, it is shown as unknown, with a note.
 """
 
 from __future__ import annotations

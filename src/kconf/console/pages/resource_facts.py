@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kconf.console.page import PageRequest
 
 
-NO_AUTHORIZER: Final = "This cluster has no authorizer: everybody who can connect may do everything."
+NO_AUTHORIZER: Final = "This cluster has no authorizer: everybody who can connect can do everything."
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _OTHERS: Final = frozenset({"gs", _HDFS, *_AZURE})
 
 
 class LakeError(KconfError):
-    """The lake cannot be read or written; the message says why."""
+    """The lake cannot be read or written; the message has the reason."""
 
 
 class NoLake(LakeError):

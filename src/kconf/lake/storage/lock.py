@@ -1,9 +1,9 @@
 """A lock for a lake on an object store, where no file can be locked: small numbered objects in the folder `_lock`.
 
 The object with the highest number names the holder and the time when its lock expires. The next holder creates the next
-number, by a conditional write (`If-None-Match: *`), so that of several processes one succeeds, and deletes the lower
-ones. The holder renews its lock in a thread; the lock of a process that died expires. A process that loses its lock,
-because it was suspended or could not reach the store, must not write any more: `check` then raises an error.
+number, by a conditional write (`If-None-Match: *`), so that only one of several processes succeeds, and deletes the
+lower ones. The holder renews its lock in a thread; the lock of a process that died expires. A process that loses its
+lock, because it was suspended or could not reach the store, must not write any more: `check` then raises an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEASE: Final = 120.0
 """Seconds that a lock lasts after it was last renewed."""
 RUNS: Final = "_lock"
 FOLLOWERS: Final = "_follow"
-"""The folder of the lock that `kconf pipeline follow` holds between its runs, too."""
+"""The folder of the lock that `kconf pipeline follow` also holds between its runs."""
 _RENEWALS: Final = 4  # per lease
 _OBJECT: Final = re.compile(r"(\d{20})\.json")
 
@@ -102,7 +102,7 @@ class LakeLock:
                 self._until = until
 
     def release(self) -> None:
-        """The number stays, so that it is not used again. If the store is unreachable, the lock expires."""
+        """Release the lock; its number stays, so that it is not reused. If the store is unreachable, it expires."""
         with suppress(LakeError), self._plain_errors():
             self._store.put(self._path(self._number), self._contents(0.0))
 

@@ -46,7 +46,7 @@ _WORDS: Final = {each: word for word, each in RESOURCE_TYPES.items()}
 SUPER_USERS: Final = "super users are allowed too, but Kafka does not expose super.users, so they are not listed"
 NOBODY: Final = "no ACL allows anyone to do this"
 NO_ACL: Final = (
-    "no ACL matches, so the brokers' allow.everyone.if.no.acl.found decides (default: false, nobody is allowed)"
+    "no ACL matches, so the brokers' allow.everyone.if.no.acl.found decides (default: false, which denies access)"
 )
 
 

@@ -40,7 +40,7 @@ def wait_until_visible(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[str]:
-    """Wait at most `limit` seconds; raises NotVisible. Returns the names of resources that the caller may not read."""
+    """Wait at most `limit` seconds; raises NotVisible. Returns the names of resources that cannot be read."""
     deadline, pause, shown = clock() + limit, _FIRST_PAUSE, 0
     views = [_BrokerView(each, list(found)) for each in _brokers(target)]
     with progress(len(found)) as advance:
@@ -60,7 +60,7 @@ def wait_until_visible(
 
 @dataclass
 class _BrokerView:
-    """What one broker does not show yet, and what the caller may not read."""
+    """What one broker does not show yet, and what cannot be read."""
 
     target: Target
     hidden: list[Difference]

@@ -106,7 +106,7 @@ def _diff_key(record: HistoryByKey, name: ConfigName, moments: tuple[Moment, Mom
 
 
 def _is_since(value: PastValue) -> bool:
-    """Whether the unrecorded change was made between the moment and now: then the difference itself shows it."""
+    """Whether the unrecorded change was made between the moment and now, so that the difference itself shows it."""
     return value.gap is not None and value.gap.until is None
 
 

@@ -161,7 +161,7 @@ class _RecordPlanner:
             if note is not None:
                 self._note(f"{resource} {note}")
             elif self._has_grown(resource):
-                self._note(f"{resource} has more partitions since; partitions cannot be removed")
+                self._note(f"{resource} has more partitions now; partitions cannot be removed")
         return self._left_alone[resource]
 
     def _topic_note(self, resource: Resource) -> str | None:
@@ -169,16 +169,18 @@ class _RecordPlanner:
         incarnation = record.incarnation_at(resource, self._moment)
         if not self._live.is_listed(resource):
             if incarnation.exists is False:
-                return None if incarnation is record.incarnations(resource)[-1] else "was created and deleted since"
-            is_known = record.incarnations(resource)[-1].exists is False
-            return "was deleted since; it cannot be restored" if is_known else "is not listed; it is not changed"
+                is_last = incarnation is record.incarnations(resource)[-1]
+                return None if is_last else "has been created and deleted since then"
+            if record.incarnations(resource)[-1].exists is False:
+                return "has been deleted since then; it cannot be restored"
+            return "is not listed; it is not changed"
         if record.is_recreated(resource):
             return "was recreated outside kconf; it is not changed"
         if incarnation is record.incarnations(resource)[-1]:
             return None
         if incarnation.exists is False:
-            return "was created since; a rollback does not delete it"
-        return "was recreated since; it is not changed"
+            return "has been created since then; a rollback does not delete it"
+        return "has been recreated since then; it is not changed"
 
     def _has_grown(self, resource: Resource) -> bool:
         earlier = self._record.value_at((resource, ""), self._moment)
@@ -215,7 +217,7 @@ def _secret(name: ConfigName) -> Difference:
 
 
 def _is_recreated(changed: HistoryRange) -> bool:
-    """Whether a topic was created or deleted since: then its current configs have no earlier values."""
+    """Whether a topic has been created or deleted since then. If so, its current configs have no earlier values."""
     first, last = changed.first.change, changed.last.change
     return first.kind is ChangeKind.TOPIC and {first.op, last.op} != {"grow"}
 
@@ -223,9 +225,9 @@ def _is_recreated(changed: HistoryRange) -> bool:
 def _topic_note(changed: HistoryRange) -> str:
     first, last = changed.first.change, changed.last.change
     if first.before is None:
-        return f"{first.resource} was created since; a rollback does not delete it"
+        return f"{first.resource} has been created since then; a rollback does not delete it"
     if last.after is None:
-        return f"{first.resource} was deleted since; it cannot be restored"
+        return f"{first.resource} has been deleted since then; it cannot be restored"
     if "grow" in (first.op, last.op):
-        return f"{first.resource} has more partitions since; partitions cannot be removed"
-    return f"{first.resource} was recreated since; it is not changed"
+        return f"{first.resource} has more partitions now; partitions cannot be removed"
+    return f"{first.resource} has been recreated since then; it is not changed"

@@ -102,7 +102,7 @@ class InheritedSubjects:
         described = self._admin.describe_configs(resources, keys=dict.fromkeys(resources, names))
         planned = {(each.resource, each.key): each.after for each in self._changes}
         for each in listed.values():
-            entries = described[each.resource].entries  # raises if it may not be read
+            entries = described[each.resource].entries  # raises an error if it cannot be read
             own = {one.name: one.value for one in entries if one.source is Source.TOPIC}
             own.update({name: planned[each.resource, name] for name in names if (each.resource, name) in planned})
             overrides = {name: value for name, value in own.items() if value is not None}

@@ -90,7 +90,7 @@ def quota_levels(admin: SyncAdminClient, entity: QuotaEntity) -> list[QuotaLevel
 
 
 def stored_levels(stored: Stored, entity: QuotaEntity) -> list[QuotaLevel]:
-    """The same from all quotas of a cluster."""
+    """Like `quota_levels`, from all quotas of a cluster."""
     from kconf.engine.quotas.precedence import levels, who
     from kconf.model.quota import IP
 

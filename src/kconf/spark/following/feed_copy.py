@@ -68,7 +68,7 @@ class CopiedFiles:
         self._lock.release()
 
     def position(self) -> Position | None:
-        """The stored position; None if nothing was copied or the file is damaged: then everything is copied."""
+        """The stored position. None, so that everything is copied, if nothing was copied yet or the file is damaged."""
         try:
             return Position(**json.loads((self.directory / _POSITION).read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -81,7 +81,7 @@ class CopiedFiles:
 
     @staticmethod
     def forget_positions(parent: Path) -> None:
-        """Copy everything again, of all clusters."""
+        """Delete the positions of all clusters, so that everything is copied again."""
         for position in parent.glob(f"*/{_POSITION}"):
             position.unlink()
 

@@ -7,7 +7,7 @@ offsets always give the same rows, which a sink such as Delta Lake needs to writ
     startingOffsets       `latest` (default of streams), `earliest` (of batches), or a number: read what follows it
     maxChangesPerTrigger  changes per batch (default 10000); a revision is not split
     failOnDataLoss        if the cluster deleted changes before they were read: `true` (default) fails, `false` adds
-                          a row of the kind `gap` and goes on
+                          a row of the kind `gap` and continues
 """
 
 from __future__ import annotations

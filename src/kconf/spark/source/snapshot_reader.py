@@ -1,9 +1,9 @@
 """The state of a live cluster, as lines of a snapshot (`schemas.SNAPSHOT_LINE`) of kconf or any Kafka.
 
 It is read through the AdminClient as Arrow batches. For one cluster, topics are split into as many partitions as there
-are cores, each broker's keys are one partition, and everything else is another; of several clusters each is one
-partition, so that one job reads many. What a cluster refuses is a row of kind `missing` (`name`: what, `value`: why).
-Among several clusters, one that does not respond is such a row without an ID.
+are cores, each broker's keys are one partition, and everything else is another. With several clusters, each cluster is
+one partition, so that one job reads all of them. What a cluster refuses becomes a row of kind `missing` (`name`: what,
+`value`: why). With several clusters, a cluster that does not respond becomes such a row without a cluster ID.
 
     partitions   number of partitions for topics (default: the cores of this machine)
     topics       a glob of topic names (default: all, including internal topics)
@@ -141,7 +141,7 @@ def _stored_entries(resource: Resource, view: View) -> Iterable[Entry]:
 
 
 def _rest(admin: SyncAdminClient) -> Iterator[Row]:
-    """Groups, client metrics, quotas, users and ACLs, as far as the cluster allows."""
+    """Groups, client metrics, quotas, users and ACLs; a `missing` row for what the cluster refuses."""
     for what, kind in _OURS.items():
         try:
             found = admin.list_config_resources([kind])

@@ -14,8 +14,8 @@ from typing import Final
 from kconf.lake.storage.location import endpoint
 from kconf.spark.startup import cache
 
-_HADOOP: Final = "3.5.0"  # that of Spark's own jars
-_SDK: Final = "2.35.4"  # that of this hadoop-aws
+_HADOOP: Final = "3.5.0"  # the Hadoop version that Spark ships
+_SDK: Final = "2.35.4"  # the version that this hadoop-aws requires
 _PACKAGES: Final = (
     f"org.apache.hadoop:hadoop-aws:{_HADOOP}",
     *(f"software.amazon.awssdk:{name}:{_SDK}" for name in ("s3", "sts", "s3-transfer-manager")),

@@ -42,7 +42,7 @@ topics:
 
 
 class NotPrepared(KconfError):
-    """The class archive could not be created; the message says why."""
+    """The class archive could not be created; the message has the reason."""
 
 
 def prepare(log: Path | None, say: Say, *, s3: bool = False) -> Path:

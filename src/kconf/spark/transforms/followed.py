@@ -88,7 +88,7 @@ def _requests(journal: DataFrame) -> DataFrame:
 
 
 def committed(journal: DataFrame) -> DataFrame:
-    """The lines of the log, without those that a later leader truncated; a controller's files may end with some."""
+    """The lines of the log, without lines that a later leader truncated, with which a controller's files may end."""
     logged = journal.where("origin = 'log'")
     begins = logged.groupBy("cluster", F.col("epoch").alias("later")).agg(F.min("revision").alias("begin"))
     cut = [

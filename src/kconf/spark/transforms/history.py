@@ -1,6 +1,6 @@
 """The history: converts events to intervals, each with the changes that started and ended it.
 
-An event says that a key has a new value, or none. Events come from the journal, from snapshots of clusters without a
+An event sets a key to a new value, or removes it. Events come from the journal, from snapshots of clusters without a
 journal, and from the open intervals of the table itself, which are the events that started them. So the function that
 builds the whole history also merges a batch. The order is (epoch, revision, line), never the clock; if a clock went
 back, an interval starts when the previous one did.

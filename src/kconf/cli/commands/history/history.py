@@ -37,8 +37,8 @@ examples:
 
 On a kconf server, the source is its journal; otherwise the `journal:` directory and the `lake:` of the context. Use
 --metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes, whichever
-tool made them, that the cluster has not deleted yet. With -C, the authors of changes that kconf recorded in the
-context's `journal:` are shown, too.
+tool made them, that the cluster has not deleted yet. With -C, it also shows the authors of changes that kconf recorded
+in the context's `journal:`.
 
 WHO is "unknown" if no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
 """,

@@ -37,7 +37,7 @@ class Person:
 
 
 def read_person(claims: Mapping[str, Any], settings: OidcSettings, now: float) -> Person:
-    """The person of verified claims. Raises InvalidToken, and NotAllowed if the person may not use the console."""
+    """The person of verified claims. Raises InvalidToken, or NotAllowed for people who may not log in."""
     _check_party(claims, settings.client_id)
     _check_times(claims, now)
     subject = _name(claims, "sub")

@@ -191,7 +191,7 @@ def _amount(key: ConfigKey) -> Column:
 
 def _bound(key: ConfigKey, operand: Value) -> Column:
     unlimited = operand == -1 and key.name in MINUS_ONE_IS_UNLIMITED
-    return F.lit(_INFINITE if unlimited else float(operand))  # type: ignore[arg-type]  # a number, as the reader saw to
+    return F.lit(_INFINITE if unlimited else float(operand))  # type: ignore[arg-type]  # the parser ensures a number
 
 
 def _same(key: ConfigKey, operand: Value) -> Column:
