@@ -36,5 +36,5 @@ def test_a_task_that_fails_stops_the_server(monkeypatch: pytest.MonkeyPatch, cap
     assert record.exc_info[0] is ValueError
 
 
-def test_tasks_that_are_cancelled_at_the_end_are_no_failure() -> None:
+def test_tasks_that_are_cancelled_at_shutdown_are_no_failure() -> None:
     assert failure_of() is None

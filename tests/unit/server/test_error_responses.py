@@ -86,7 +86,7 @@ def test_every_resource_of_a_failed_request_gets_its_own_unknown_server_error(
     assert "internal error in a request api=AlterConfigs version=2" in caplog.text
 
 
-def test_an_answer_that_cannot_be_written_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_cannot_be_encoded_is_an_unknown_server_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A string of more than 32,767 bytes cannot be encoded in Kafka's protocol."""
     api = BY_NAME["ListConfigResources"]
     too_long = api.response(0, 0, [_listed("x" * 40_000)])
@@ -127,7 +127,7 @@ def _codes(answer: Any) -> set[int]:
     return found
 
 
-def test_a_failed_request_names_each_of_its_elements() -> None:
+def test_an_error_response_names_each_element_of_the_request() -> None:
     described = error_response(
         BY_NAME["DescribeConfigs"],
         DescribeConfigsRequest([DescribeConfigsResource(2, "a"), DescribeConfigsResource(4, "")]),

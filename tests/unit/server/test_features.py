@@ -85,7 +85,7 @@ def test_a_new_store_records_the_feature_level_permanently(tmp_path: Path, wante
     again.close()
 
 
-def test_a_copy_of_a_store_has_its_level(tmp_path: Path) -> None:
+def test_a_copy_of_a_store_has_the_same_feature_level(tmp_path: Path) -> None:
     store = SqliteStore.open(url(tmp_path))
     choose_features(store, {ELR: 1}, read_only=False)
     store.close()
@@ -109,7 +109,7 @@ def changed_before_a_server(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_store_that_was_used_before_levels_were_recorded_has_none(tmp_path: Path) -> None:
+def test_a_store_used_before_feature_levels_were_recorded_has_level_0(tmp_path: Path) -> None:
     changed_before_a_server(tmp_path)
     with closing(sqlite3.connect(tmp_path / "kconf.db")) as db:
         db.execute("DELETE FROM meta WHERE key = ?", [ELR])
@@ -122,7 +122,7 @@ def test_a_store_that_was_used_before_levels_were_recorded_has_none(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["kconf.db", "copy.db"])
-def test_a_store_that_was_filled_before_its_first_server_is_new(tmp_path: Path, name: str) -> None:
+def test_a_store_that_was_changed_before_its_first_server_gets_the_default_level(tmp_path: Path, name: str) -> None:
     changed_before_a_server(tmp_path)
     copy_store(url(tmp_path), url(tmp_path, "copy.db"))
 
@@ -134,7 +134,7 @@ def test_a_store_that_was_filled_before_its_first_server_is_new(tmp_path: Path, 
     store.close()
 
 
-def test_a_store_that_does_not_record_features_has_none() -> None:
+def test_a_store_that_does_not_record_features_has_level_0() -> None:
     store = cast(Store, SimpleNamespace(url="zookeeper://z", elr_version=None))
 
     choose_features(store, {}, read_only=False)
@@ -195,7 +195,7 @@ def test_with_level_0_nothing_is_set_and_the_feature_is_not_finalized(tmp_path: 
     asyncio.run(scene())
 
 
-def test_a_level_that_is_changed_later_brings_the_value_of_the_cluster_with_it(tmp_path: Path) -> None:
+def test_changing_the_level_later_sets_the_cluster_default(tmp_path: Path) -> None:
     async def scene() -> None:
         store = SqliteStore.open(url(tmp_path))
         choose_features(store, {ELR: 0}, read_only=False)
@@ -250,21 +250,21 @@ def test_the_default_of_the_cluster_can_be_changed_but_not_removed() -> None:
     assert outcome(ALL, (SET, "log.retention.ms", "1000"), (SET, KEY, "3"), replace=True) is None
 
 
-def test_a_broker_has_no_value_of_its_own() -> None:
+def test_with_the_feature_a_broker_cannot_have_its_own_min_insync_replicas() -> None:
     assert outcome(ONE, (SET, KEY, "2")) == CANNOT_ALTER
     assert outcome(ONE, (DELETE, KEY, None)) == CANNOT_ALTER
     assert outcome(ONE, (SET, KEY, "2"), replace=True) == CANNOT_ALTER
     assert outcome(ONE, (SET, "num.io.threads", "9")) is None
 
 
-def test_a_value_is_checked_first() -> None:
+def test_an_invalid_value_is_refused_as_invalid() -> None:
     for resource in (ALL, ONE):
         failure = outcome(resource, (SET, KEY, "0"))
         assert failure is not None
         assert failure.code is ErrorCode.INVALID_REQUEST
 
 
-def test_without_the_feature_it_is_a_key_like_any_other() -> None:
+def test_without_the_feature_min_insync_replicas_can_be_removed_and_set_per_broker() -> None:
     assert outcome(ALL, (DELETE, KEY, None), has_elr=False) is None
     assert outcome(ONE, (SET, KEY, "2"), has_elr=False) is None
 

@@ -51,7 +51,7 @@ def test_the_file_names_listeners_and_controllers_are_skipped() -> None:
     assert (inside.is_exposed, inside.is_clear, outside.is_exposed, outside.is_clear) == (True, True, True, False)
 
 
-def test_a_bare_address_has_nothing_to_do_with_the_files_advertised_listeners() -> None:
+def test_a_listen_address_without_a_name_ignores_advertised_listeners() -> None:
     assert said(["127.0.0.1:1"], advertised_listeners="PLAINTEXT://broker:9092") == [
         "PLAINTEXT PLAINTEXT 127.0.0.1:1 None"
     ]
@@ -61,7 +61,7 @@ def test_a_bare_address_has_nothing_to_do_with_the_files_advertised_listeners() 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "[::1]", "localhost"])
-def test_loopback_is_not_exposed(host: str) -> None:
+def test_a_loopback_listener_does_not_count_as_exposed(host: str) -> None:
     (listener,) = read_listeners([f"{host}:1"], {})
     assert not listener.is_exposed
 
@@ -83,12 +83,12 @@ def test_loopback_is_not_exposed(host: str) -> None:
         (["SSL://a:1"], {"advertised.listeners": "SSL://0.0.0.0:1"}, "clients cannot connect"),
     ],
 )
-def test_addresses_that_cannot_be_bound(given: list[str], static: dict[str, str], why: str) -> None:
+def test_an_invalid_listener_is_refused(given: list[str], static: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         read_listeners(given, static)
 
 
-def test_a_listeners_own_setting_wins() -> None:
+def test_a_setting_with_the_prefix_of_the_listener_takes_precedence() -> None:
     (listener,) = read_listeners(["SSL://a:1"], {})
     effective = {"ssl.a": "1", "ssl.b": "2", "listener.name.ssl.ssl.b": "3", "listener.name.other.ssl.a": "4", "x": "5"}
     assert listener.settings(effective, "ssl.") == {"ssl.a": "1", "ssl.b": "3"}
@@ -118,20 +118,20 @@ def test_a_describe_shows_the_addresses_that_were_bound() -> None:
     assert shown([], {"listeners": "PLAINTEXT://a:0"}, 9) == ("PLAINTEXT://a:9", "PLAINTEXT://a:9")
 
 
-def test_a_describe_shows_the_text_of_the_file_where_it_is_the_bound_address() -> None:
+def test_a_describe_shows_the_text_of_the_file_if_it_was_bound() -> None:
     static = {"listeners": "INSIDE://:9092, C://:9093", "controller.listener.names": "C", MAP: "INSIDE:PLAINTEXT"}
 
     assert shown([], static) == ("INSIDE://:9092, C://:9093", None)
     assert shown(["a:1"], static | {MAP: "PLAINTEXT:PLAINTEXT"}) == ("PLAINTEXT://a:1,C://:9093", "PLAINTEXT://a:1")
 
 
-def test_an_advertised_address_is_the_one_that_clients_get() -> None:
+def test_a_describe_shows_the_advertised_address_that_clients_get() -> None:
     file = {"advertised.listeners": "SSL://broker:443,PLAINTEXT://broker:80"}
 
     assert shown(["SSL://a:1", "a:2"], file)[1] == "SSL://broker:443,PLAINTEXT://a:2"
     assert shown(["0.0.0.0:1"], {"advertised.listeners": "PLAINTEXT://broker:80"}) == ("PLAINTEXT://0.0.0.0:1", None)
 
 
-def test_an_address_without_a_host() -> None:
+def test_an_address_without_a_host_is_on_loopback_by_default() -> None:
     assert parse_address(":1") == SocketAddress("127.0.0.1", 1)
     assert parse_address(":1", everywhere="") == SocketAddress("", 1)

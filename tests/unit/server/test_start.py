@@ -87,7 +87,7 @@ def test_a_running_server_imports_the_rest_once_it_is_ready() -> None:
     assert {"kconf.server.control_plane_errors", "kconf.server.data_plane_errors"} <= set(found)
 
 
-def test_an_import_that_fails_for_now_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deferred_import_is_retried_after_a_temporary_error(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts: list[object] = []
 
     class Busy(DeferredHandler):

@@ -32,7 +32,7 @@ TOKENS = {"gateway.delegation.tokens": "true"}
         ({**SETTINGS, "super.users": ""}, KAFKAS),
     ],
 )
-def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) -> None:
+def test_sufficient_settings_about_rights_are_accepted(own: Mapping[str, str], authorizer: str | None) -> None:
     check_gateway(own, authorizer)
 
 
@@ -51,7 +51,9 @@ def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) 
         ({**SETTINGS, **FILE}, None, "are both set"),
     ],
 )
-def test_rights_that_are_missing_stop_the_start(own: Mapping[str, str], authorizer: str | None, message: str) -> None:
+def test_missing_settings_about_rights_prevent_the_start(
+    own: Mapping[str, str], authorizer: str | None, message: str
+) -> None:
     with pytest.raises(ConfigurationError, match=message):
         check_gateway(own, authorizer)
 
@@ -108,7 +110,7 @@ def test_tokens_need_the_claim_of_the_brokers(own: dict[str, str], brokers: dict
         ({CLAIM: "email"}, {f"listener.name.clients.{CLAIM}": ""}),
     ],
 )
-def test_tokens_with_the_claim_of_the_brokers(own: dict[str, str], brokers: dict[str, str]) -> None:
+def test_tokens_with_the_claim_of_the_brokers_are_accepted(own: dict[str, str], brokers: dict[str, str]) -> None:
     check_gateway({**TOKEN_LOGINS, **own}, KAFKAS, brokers=brokers)
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
+from uuid import uuid4
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, RevisionConflict
+from kconf.engine.topics.create import Created, plan_create_topics
+from kconf.engine.topics.placement import ClusterDefaults
+from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, RevisionConflict, StaleState
+from kconf.model.alteration import NewTopic
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Resource
@@ -86,7 +91,7 @@ def test_a_bug_in_a_planner_fails_only_its_caller() -> None:
     assert outcomes([broken, setting("1")], [REVISION]) == [bug, "1"]
 
 
-def test_what_another_cluster_refused_is_part_of_the_outcome() -> None:
+def test_a_refusal_of_another_cluster_is_part_of_the_outcome() -> None:
     change = Change(ChangeKind.CONFIG, ORDERS, "k", None, "1", "set")
     refused = PassedOn({ORDERS: ApiError(ErrorCode.POLICY_VIOLATION, "no")})
     planners = [
@@ -96,20 +101,12 @@ def test_what_another_cluster_refused_is_part_of_the_outcome() -> None:
     assert outcomes(planners, [refused]) == [f"done: {refused.refusals[ORDERS]}"]
 
 
-def test_after_a_change_that_another_cluster_refused_later_refusals_are_planned_again() -> None:
-    """They may be refused only because of that change."""
-    refused = PassedOn({ORDERS: ApiError(ErrorCode.POLICY_VIOLATION, "no")})
-
-    assert outcomes([refusal, setting("1"), refusal], [refused]) == ["refused, since it is None", "1", "again"]
-    assert outcomes([setting("1"), refusal], [PassedOn({})]) == ["1", "refused, since it is 1"]
-
-
 class OnePerBatch(MemoryStore):
     def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
         return {each.resource for each in pending.changes}
 
 
-def test_only_changes_of_other_resources_join_a_batch_and_those_of_one_resource_stay_in_order() -> None:
+def test_a_batch_has_one_change_per_resource_and_changes_of_a_resource_stay_in_order() -> None:
     def changing(*names: str) -> Planner[str]:
         changes = [Change(ChangeKind.CONFIG, Resource.topic(name), "k", None, "1", "set") for name in names]
         return lambda *_: Plan(" ".join(names), changes)
@@ -123,6 +120,59 @@ def test_only_changes_of_other_resources_join_a_batch_and_those_of_one_resource_
             batches.append([each.plan.outcome for each in batch.planned])
             assert len(batch.commits) == len(batch.planned)
         assert batches == [["a", "c", "e"], ["a b"], ["b"], ["b d"], ["d"]]
+
+    asyncio.run(scene())
+
+
+def test_a_plan_for_another_cluster_does_not_depend_on_others_of_its_batch_which_the_cluster_may_refuse() -> None:
+    """A creates y, which the cluster refuses. B creates x and y: its y is not refused because of A's."""
+
+    def creating(*names: str) -> Planner[Any]:
+        topics = [NewTopic(name, 1, 1) for name in names]
+        return lambda state, _: plan_create_topics(state.snapshot, topics, ClusterDefaults((1,), state.resolver, uuid4))
+
+    async def scene() -> None:
+        store = OnePerBatch()
+        first, both = job(creating("y")), job(creating("x", "y"))
+        batch = new_batch(store)
+        assert batch.add(first)
+        assert not batch.add(both)
+        no = ApiError(ErrorCode.POLICY_VIOLATION, "no")
+        assert batch.finish([PassedOn({Resource.topic("y"): no})], Snapshot.EMPTY) == []
+        assert first.done.result() == {"y": no}
+        batch = new_batch(store)
+        assert batch.add(both)
+        batch.finish([PassedOn({})], Snapshot.EMPTY)
+        assert [type(each) for each in both.done.result().values()] == [Created, Created]
+
+    asyncio.run(scene())
+
+
+def test_a_refusal_for_another_cluster_depends_on_no_change_of_its_batch() -> None:
+    async def scene() -> None:
+        batch = new_batch(OnePerBatch())
+        changing, refused = job(setting("1")), job(refusal)
+        assert batch.add(changing)
+        assert batch.add(refused)
+        assert batch.finish([PassedOn({})], Snapshot.EMPTY) == []
+        assert refused.done.result() == "refused, since it is None"
+
+    asyncio.run(scene())
+
+
+def test_a_commit_after_its_deadline_is_not_passed_to_the_store_and_fails_alone() -> None:
+    async def scene() -> None:
+        batch = new_batch()
+        late, other = job(setting("1")), job(setting("2"))
+        late.deadline = 10.0
+        batch.add(late)
+        batch.add(other)
+        assert [each.changes[0].after for each in batch.begin(11.0)] == ["2"]
+        assert (batch.has_begun(late), batch.has_begun(other)) == (False, True)
+        too_late = StaleState("too late")
+        batch.finish([too_late, REVISION], Snapshot.EMPTY)
+        assert late.done.exception() is too_late
+        assert other.done.result() == "2"
 
     asyncio.run(scene())
 

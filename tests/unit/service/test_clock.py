@@ -28,7 +28,7 @@ async def started(path: Path, clock: Clock) -> tuple[Service, SqliteStore]:
     return service, store
 
 
-def test_after_the_clock_jumped_ahead_and_back_only_the_revisions_in_between_have_a_wrong_time(tmp_path: Path) -> None:
+def test_only_revisions_made_while_the_clock_was_ahead_have_wrong_times(tmp_path: Path) -> None:
     """A query at the current time returns the current state, and old revisions are trimmed."""
 
     async def scene() -> None:
@@ -50,7 +50,7 @@ def test_after_the_clock_jumped_ahead_and_back_only_the_revisions_in_between_hav
     asyncio.run(scene())
 
 
-def test_the_future_in_a_journal_ends_with_a_restart_too(tmp_path: Path) -> None:
+def test_revisions_after_a_restart_have_the_true_time_although_older_ones_are_ahead(tmp_path: Path) -> None:
     async def scene() -> None:
         clock = Clock()
         clock.now = 9000.0

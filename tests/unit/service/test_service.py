@@ -20,6 +20,7 @@ from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.service import MAX_CHANGES, Planner, Service, State, writer
+from kconf.service.job import Job
 from kconf.service.validations import MAX_PER_PRINCIPAL
 from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
@@ -262,7 +263,7 @@ def test_a_large_plan_without_concurrent_commits_is_made_once() -> None:
 
 
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_a_request_changes_no_more_than_kafka_lets_it(validate_only: bool) -> None:
+def test_a_request_with_more_changes_than_kafka_allows_is_refused(validate_only: bool) -> None:
     def altering(count: int) -> Planner[None]:
         changes = [Change(ChangeKind.CONFIG, ORDERS, f"k{n}", None, "1", "set") for n in range(count)]
         return lambda *_: Plan(None, changes)
@@ -310,7 +311,7 @@ class GatewayStore(MemoryStore):
 
 
 @pytest.mark.parametrize(("brokers", "committed"), [({}, 1), (None, 0)], ids=["gateway", "server"])
-def test_a_gateway_also_commits_a_plan_that_changes_nothing(brokers: Overrides | None, committed: int) -> None:
+def test_only_a_gateway_commits_a_plan_that_changes_nothing(brokers: Overrides | None, committed: int) -> None:
     """The cluster may have another value than the gateway's state."""
     store = GatewayStore()
     store.brokers_static = brokers
@@ -464,6 +465,66 @@ def test_a_change_for_which_the_store_has_no_time_is_not_sent(monkeypatch: pytes
     assert [change.after for each in store.committed for change in each.changes] == ["2"]
 
 
+def test_a_late_change_does_not_make_others_of_its_batch_fail() -> None:
+    store = GatewayStore()
+    store.brokers_static = {}
+    is_blocked, is_free = threading.Event(), threading.Event()
+
+    def block(_: Store) -> None:
+        is_blocked.set()
+        is_free.wait(60)
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        blocked = asyncio.create_task(service.in_store(block))
+        await asyncio.to_thread(is_blocked.wait)
+        store.commit_timeout = 0.05
+        late = asyncio.create_task(service.submit(setting("1"), ADA))
+        await asyncio.sleep(0)
+        store.commit_timeout = 60.0
+        other = asyncio.create_task(service.submit(setting("2"), ADA))
+        with pytest.raises(StaleState, match="the request was not sent"):
+            await late
+        is_free.set()
+        await blocked
+        assert await other == "2"
+        assert service.writable
+        await service.stop()
+
+    asyncio.run(scene())
+    assert [change.after for each in store.committed for change in each.changes] == ["2"]
+
+
+def test_a_change_that_is_already_answered_is_not_planned() -> None:
+    """Its timer may expire a moment before its deadline."""
+    planned: list[str] = []
+
+    def planner(state: State, hooks: PolicyHooks) -> Plan[str]:
+        planned.append("2")
+        return setting("2")(state, hooks)
+
+    store = HangingStore()
+    store.commit_timeout = 60.0
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        first = asyncio.create_task(service.submit(setting("1"), ADA))
+        await asyncio.to_thread(store.entered.wait)
+        second = Job(planner, ADA, None, None, asyncio.get_running_loop().create_future())
+        service._writer.submit(second)
+        service._writer._expire(second)  # the timer
+        store.released.set()
+        assert await first == "1"
+        assert await service.submit(setting("3"), ADA) == "3"
+        assert isinstance(second.done.exception(), StaleState)
+        await service.stop()
+
+    asyncio.run(scene())
+    assert planned == []
+
+
 class ValidatingStore(GatewayStore):
     """A store whose cluster validates changes only when it is released."""
 
@@ -519,6 +580,42 @@ def test_a_dry_run_that_gets_no_response_fails_and_can_be_repeated() -> None:
         store.released.set()
         store.commit_timeout = 60.0
         assert await service.submit(passed_on("2"), ADA, validate_only=True) == "2"
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_dry_run_that_gets_no_response_does_not_delay_the_end_of_the_process() -> None:
+    store = ValidatingStore()
+    store.commit_timeout = 0.01
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        with pytest.raises(StaleState, match="has not responded in time"):
+            await service.submit(passed_on("1"), ADA, validate_only=True)
+        await service.stop()
+
+    before = set(threading.enumerate())
+    asyncio.run(scene())
+    left = [each for each in threading.enumerate() if each not in before]
+    store.released.set()
+    assert left
+    assert all(each.daemon for each in left)
+
+
+def test_dry_runs_that_get_no_response_are_not_more_than_before() -> None:
+    store = ValidatingStore()
+    store.commit_timeout = 0.01
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        for _ in range(3):
+            with pytest.raises(StaleState, match="has not responded in time"):
+                await service.submit(passed_on("1"), ADA, validate_only=True)
+        assert store.begun.qsize() == MAX_PER_PRINCIPAL
+        store.released.set()
         await service.stop()
 
     asyncio.run(scene())

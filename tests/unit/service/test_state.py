@@ -51,7 +51,7 @@ def test_broker_configs_in_the_snapshot_override_static_ones(stored: dict[str, s
     assert states.stored_resolver(state) is state.resolver
 
 
-def test_ignored_broker_configs_are_still_shown_as_stored() -> None:
+def test_ignored_broker_configs_are_not_used_but_still_known_as_stored() -> None:
     states = factory(MemoryStore(), is_ignored=True)
 
     state = states.after(first(states), snapshot(all="2", b1="3"))

@@ -31,7 +31,7 @@ class NoLake:
         ("_x.jsonl", "its name starts with _"),
     ],
 )
-def test_a_file_is_read_or_the_reason_is_given(name: str, fault: str | None) -> None:
+def test_a_file_is_read_or_skipped_with_the_reason_by_its_name(name: str, fault: str | None) -> None:
     found = Listed(f"/archive/cluster/{name}", 1, 1).fault
 
     assert found is None if fault is None else (found or "").startswith(fault)
@@ -46,7 +46,7 @@ def test_a_file_is_read_or_the_reason_is_given(name: str, fault: str | None) -> 
         (f"{1:020}-{1:020}-{9:020}.jsonl", None),
     ],
 )
-def test_a_file_of_a_follower_names_the_offsets_it_covers(name: str, found: LogRange | None) -> None:
+def test_the_name_of_a_followers_file_has_the_offsets_that_it_covers(name: str, found: LogRange | None) -> None:
     assert log_range(f"/archive/cluster/{name}") == found
     assert log_range(f"s3a://bucket/archive/cluster/{name}") == found
 

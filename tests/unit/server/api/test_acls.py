@@ -12,14 +12,14 @@ REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
 LATE = ApiError(ErrorCode.REQUEST_TIMED_OUT)
 
 
-def test_an_error_of_all_acls_is_the_error_of_the_filter() -> None:
+def test_a_filter_fails_if_all_of_its_acls_fail() -> None:
     found = [(ORDERS, REFUSED), (PAYMENTS, REFUSED)]
     result = _filter_result(list(found))
     assert (result.error_code, result.error_message, list(result.matching_acls)) == (REFUSED.code, "no", [])
     assert _first_failure(list(found)) == REFUSED
 
 
-def test_errors_of_some_acls_are_their_own() -> None:
+def test_each_failed_acl_of_a_filter_has_its_own_error() -> None:
     result = _filter_result([(ORDERS, None), (PAYMENTS, LATE)])
     assert result.error_code == 0
     assert [(each.resource_name, each.error_code) for each in result.matching_acls] == [

@@ -41,9 +41,7 @@ def test_a_client_that_names_no_node_or_this_one_gets_the_apis() -> None:
 
 
 @pytest.mark.parametrize(("cluster_id", "node_id"), [("another", 7), (HERE, 8), ("another", 8), ("", 7)])
-def test_a_client_that_means_another_cluster_or_node_is_sent_back_to_its_bootstrap_servers(
-    cluster_id: str, node_id: int
-) -> None:
+def test_a_client_that_names_another_cluster_or_node_must_rebootstrap(cluster_id: str, node_id: int) -> None:
     response = asked(cluster_id, node_id)
 
     assert response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
@@ -59,5 +57,5 @@ def test_an_invalid_name_of_the_software_is_refused_first() -> None:
     assert asked("another", 8, software="-").error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_version_5_is_the_newest() -> None:
+def test_version_5_of_api_versions_is_the_newest() -> None:
     assert APIS[18].max == 5

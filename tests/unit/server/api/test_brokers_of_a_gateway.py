@@ -188,7 +188,7 @@ def test_a_caller_without_rights_learns_nothing_about_brokers() -> None:
     play(scene)
 
 
-def test_the_layers_of_two_brokers_are_never_mixed() -> None:
+def test_configs_of_two_brokers_are_never_mixed() -> None:
     """Broker 1 has left the cluster, so topics inherit from broker 2: its static and its dynamic configs."""
 
     async def scene(world: World) -> None:
@@ -228,7 +228,9 @@ def test_fenced_brokers_are_listed_on_request() -> None:
 
 
 @pytest.mark.parametrize(("release", "has_groups", "has_defaults"), [("3.9", 0, 0), ("4.0", 1, 0), ("4.1", 1, 1)])
-def test_groups_and_client_metrics_are_those_of_the_release(release: str, has_groups: int, has_defaults: int) -> None:
+def test_configs_of_groups_and_client_metrics_depend_on_the_release(
+    release: str, has_groups: int, has_defaults: int
+) -> None:
     """As in Kafka: groups have configs since 4.0, and unset keys of client metrics are described since 4.1."""
 
     async def scene(world: World) -> None:

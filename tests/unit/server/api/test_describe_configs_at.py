@@ -34,7 +34,7 @@ OPEN: dict[str, Callable[[Path], Store]] = {
 
 
 @pytest.mark.parametrize("kind", OPEN)
-def test_the_state_now_is_the_current_one_at_every_moment_of_a_clock_that_jumps(kind: str, tmp_path: Path) -> None:
+def test_describing_the_present_returns_the_current_state_while_the_clock_jumps(kind: str, tmp_path: Path) -> None:
     clock = [NOON]
 
     async def scene() -> None:
@@ -71,7 +71,7 @@ def test_the_state_now_is_the_current_one_at_every_moment_of_a_clock_that_jumps(
     asyncio.run(scene())
 
 
-def test_a_past_time_is_looked_up_even_if_the_clock_was_ahead() -> None:
+def test_a_past_time_is_resolved_correctly_if_the_clock_was_ahead() -> None:
     clock = [NOON]
 
     async def scene() -> None:

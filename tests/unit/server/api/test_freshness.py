@@ -75,7 +75,7 @@ async def running(static: Mapping[str, str], store: MemoryStore | None = None) -
     await service.stop()
 
 
-def test_a_revision_that_is_reached_is_answered_at_once_with_the_current_one() -> None:
+def test_a_request_for_a_revision_that_is_reached_is_answered_at_once() -> None:
     async def scene() -> None:
         async with running(LONG_WAIT) as server:
             tags, answer = await server.ask("DescribeConfigs", 4, 1, resources=ORDERS)
@@ -84,7 +84,7 @@ def test_a_revision_that_is_reached_is_answered_at_once_with_the_current_one() -
     asyncio.run(scene())
 
 
-def test_without_the_tag_the_header_is_as_ever() -> None:
+def test_without_a_required_revision_the_response_header_has_no_tags() -> None:
     async def scene() -> None:
         async with running({}) as server:
             for resources in (ORDERS, [*ORDERS, DescribeConfigsResource(2, "payments")]):
@@ -108,7 +108,7 @@ def test_a_request_waits_until_the_revision_is_reached() -> None:
     asyncio.run(scene())
 
 
-def test_a_write_waits_too_and_its_answer_has_the_revision_that_it_led_to() -> None:
+def test_a_write_waits_too_and_its_response_has_the_resulting_revision() -> None:
     async def scene() -> None:
         async with running(LONG_WAIT) as server:
             topic = CreatableTopic("returns", 1, 1, (), ())
@@ -162,7 +162,7 @@ def test_after_the_longest_wait_every_resource_is_refused_and_nothing_is_done() 
     asyncio.run(scene())
 
 
-def test_a_response_without_an_error_code_is_not_sent_instead_of_an_error() -> None:
+def test_a_response_that_has_no_error_code_is_not_sent_in_place_of_an_error() -> None:
     async def scene() -> None:
         async with running(NO_WAIT) as server:
             assert (await server.ask("Metadata", 13, 99, topics=None))[1].error_code == TIMED_OUT
@@ -176,7 +176,7 @@ def test_a_response_without_an_error_code_is_not_sent_instead_of_an_error() -> N
     asyncio.run(scene())
 
 
-def test_the_throttle_time_is_after_the_tags() -> None:
+def test_a_response_with_tags_has_its_throttle_time() -> None:
     async def scene() -> None:
         async with running({}) as server:
             quota = ClientQuotaAlteration(

@@ -107,7 +107,7 @@ both = pytest.mark.parametrize("name", ASK)
 
 @both
 @pytest.mark.parametrize("reason", [None, "this gateway cannot write its journal now", "the controllers are away"])
-def test_leaders_are_those_of_the_brokers_also_while_the_state_is_stale(name: str, reason: str | None) -> None:
+def test_leaders_are_those_of_the_brokers_even_while_the_state_is_stale(name: str, reason: str | None) -> None:
     """The brokers do not know partition 1 yet."""
     world = World()
     world.store.stale_reason = reason
@@ -115,7 +115,7 @@ def test_leaders_are_those_of_the_brokers_also_while_the_state_is_stale(name: st
 
 
 @both
-def test_brokers_that_are_lost_are_not_asked_and_lead_nothing(name: str) -> None:
+def test_lost_brokers_are_not_asked_and_lead_no_partition(name: str) -> None:
     world = World()
     world.store.brokers_problem = world.store.stale_reason = LOST
     assert world.shown(name) == (0, [NO_LEADER, NO_LEADER])
@@ -131,7 +131,7 @@ def test_without_a_response_the_leaders_are_unknown(name: str, failure: KconfErr
 
 
 @both
-def test_brokers_that_are_lost_while_they_are_asked_lead_nothing(name: str) -> None:
+def test_brokers_that_are_lost_while_they_are_asked_lead_no_partition(name: str) -> None:
     world = World()
     world.brokers.failure = UpstreamUnavailable("refused")
     world.brokers.on_ask = lambda: setattr(world.store, "brokers_problem", LOST)

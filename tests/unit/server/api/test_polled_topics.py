@@ -100,7 +100,7 @@ def test_a_topic_that_was_created_since_the_last_poll_is_altered(api: str) -> No
     asyncio.run(scene())
 
 
-def test_nothing_is_read_for_callers_without_the_right_and_if_nothing_is_polled() -> None:
+def test_topics_are_read_only_for_callers_with_the_right_and_on_a_polling_gateway() -> None:
     async def found(store: MemoryStore) -> list[Resource]:
         async with running({}, store) as server:
             names = ["orders", "payments", "returns"]

@@ -78,7 +78,7 @@ def test_altering_needs_alter_configs_on_the_cluster() -> None:
     assert guard.asked == {(Operation.ALTER_CONFIGS, AclType.CLUSTER, "kafka-cluster")}
 
 
-def test_the_parts_of_an_entity_have_kafkas_order() -> None:
+def test_the_parts_of_an_entity_are_returned_in_kafkas_order() -> None:
     """The order of Java's hash map, as in a real 4.3.1."""
     parts = {"ip": "1.1.1.1", "zoo": "z", "user": "u", "client-id": "c"}
     entity = [QuotaEntityPart(kind, name) for kind, name in parts.items()]

@@ -152,7 +152,7 @@ def test_a_frame_of_an_unknown_version_is_forwarded_unchanged(node: int) -> None
     play(scene)
 
 
-def test_a_large_frame_does_not_wait_for_others() -> None:
+def test_a_large_frame_is_forwarded_too() -> None:
     async def scene(world: World) -> None:
         frame = frame_of(OFFSET_COMMIT, 60, b"x" * 100_000)
         assert await world.send(frame, connection(1)) == frame[4:8] + b"the answer"
@@ -171,7 +171,7 @@ def test_a_version_that_the_broker_does_not_have_is_refused() -> None:
     play(scene)
 
 
-def test_what_is_not_on_the_list_is_not_passed_on() -> None:
+def test_an_api_that_is_not_listed_is_not_forwarded() -> None:
     async def scene(world: World) -> None:
         with pytest.raises(RemoteProtocolError, match="not supported"):
             await world.send(frame_of(UPDATE_FEATURES, 0), connection(1))
@@ -181,7 +181,7 @@ def test_what_is_not_on_the_list_is_not_passed_on() -> None:
     play(scene)
 
 
-def test_versions_are_those_of_the_broker_where_relayed_and_common_ones_where_governed() -> None:
+def test_forwarded_apis_have_the_versions_of_the_broker_and_others_common_ones() -> None:
     async def scene(world: World) -> None:
         found = await world.served(connection(1))
         assert (found[2], found[8], found[35]) == ((1, 99), (2, 99), (1, 99))
@@ -194,7 +194,7 @@ def test_versions_are_those_of_the_broker_where_relayed_and_common_ones_where_go
     play(scene)
 
 
-def test_with_an_authorizer_only_what_is_decoded_is_served() -> None:
+def test_with_an_authorizer_only_apis_and_versions_that_kconf_decodes_are_served() -> None:
     async def scene(world: World) -> None:
         found = await world.served(connection(1))
         assert (found[2], found[35], found[43]) == ((1, 11), (1, 5), (0, 2))
@@ -236,7 +236,7 @@ def test_a_gateway_with_its_own_acls_checks_them_also_if_it_acts_as_its_users() 
         ("some", False, True, True),
     ],
 )
-def test_nobody_is_authorized_by_acls_that_are_not_current(
+def test_no_request_is_authorized_by_acls_that_are_not_current(
     monkeypatch: pytest.MonkeyPatch, rights: str, has_own_acls: bool, acts_as_users: bool, is_forwarded: bool
 ) -> None:
     async def scene(world: World) -> None:
@@ -260,7 +260,7 @@ def test_nobody_is_authorized_by_acls_that_are_not_current(
     play(scene, static={"authorizer.class.name": AUTHORIZER})
 
 
-def test_a_cluster_that_hides_its_authorizer_is_one_with_an_authorizer() -> None:
+def test_a_cluster_that_hides_its_authorizer_is_treated_as_having_one() -> None:
     async def scene(world: World) -> None:
         world.brokers.have_no_authorizer = False
         assert 8 not in await world.served(connection(1))
@@ -270,7 +270,7 @@ def test_a_cluster_that_hides_its_authorizer_is_one_with_an_authorizer() -> None
     play(scene)
 
 
-def test_a_caller_sees_what_it_may_and_its_own_rights() -> None:
+def test_a_caller_sees_only_allowed_groups_and_its_own_rights() -> None:
     async def scene(world: World) -> None:
         caller = connection(1)
         caller.authorize = lambda operation, kind, name: (
@@ -297,7 +297,7 @@ def test_a_caller_sees_what_it_may_and_its_own_rights() -> None:
     play(scene, static={"authorizer.class.name": AUTHORIZER})
 
 
-def test_a_request_about_one_broker_is_refused_where_none_is_named() -> None:
+def test_a_request_about_one_broker_is_refused_if_no_broker_is_named() -> None:
     async def scene(world: World) -> None:
         answer = await world.ask("DescribeLogDirs", 3, DescribeLogDirsRequest(None), connection())
         assert answer.error_code == ErrorCode.INVALID_REQUEST
@@ -314,7 +314,7 @@ def test_the_only_broker_need_not_be_named() -> None:
     play(scene, nodes=(2,))
 
 
-def test_any_broker_answers_for_the_cluster_but_one_that_is_unreachable() -> None:
+def test_a_request_about_the_cluster_is_sent_to_any_reachable_broker() -> None:
     async def scene(world: World) -> None:
         world.brokers.unreachable = {1}
         await world.send(frame_of(43, 40), connection())
@@ -325,7 +325,7 @@ def test_any_broker_answers_for_the_cluster_but_one_that_is_unreachable() -> Non
     play(scene)
 
 
-def test_the_throttle_time_of_the_shared_account_is_not_passed_on() -> None:
+def test_the_throttle_time_of_the_gateways_account_is_not_forwarded() -> None:
     async def scene(world: World) -> None:
         time = (500).to_bytes(4, "big")
         world.brokers.answer = lambda frame: frame[4:8] + b"\x00" + time + b"rest"
@@ -337,7 +337,7 @@ def test_the_throttle_time_of_the_shared_account_is_not_passed_on() -> None:
     play(scene)
 
 
-def test_coordinators_are_at_the_gateway() -> None:
+def test_coordinators_have_the_address_of_the_gateway() -> None:
     async def scene(world: World) -> None:
         world.context.addresses.share("PLAINTEXT", 9192)
         world.context.addresses.add("PLAINTEXT", 2, 9195)
@@ -353,7 +353,7 @@ def test_coordinators_are_at_the_gateway() -> None:
     play(scene)
 
 
-def test_the_listeners_of_controllers_are_left_out() -> None:
+def test_the_listeners_of_controllers_are_not_shown() -> None:
     async def scene(world: World) -> None:
         nodes = [QuorumNode(3, [QuorumListener("CONTROLLER", "kafka", 9093)])]
         world.answers("DescribeQuorum", 2, DescribeQuorumResponse(nodes=nodes))
@@ -363,7 +363,7 @@ def test_the_listeners_of_controllers_are_left_out() -> None:
     play(scene)
 
 
-def test_a_client_that_names_a_broker_means_it_from_then_on() -> None:
+def test_later_requests_of_a_client_that_named_a_broker_are_sent_to_it() -> None:
     async def scene(world: World) -> None:
         caller = connection()
         cluster = world.context.cluster_id

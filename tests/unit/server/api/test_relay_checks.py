@@ -115,7 +115,7 @@ def test_only_transactions_and_topics_that_may_be_described_are_shown(monkeypatc
     assert (states[0].transaction_state, states[1].transaction_state) == ("Ongoing", "")
 
 
-def test_nothing_is_passed_on_for_transactions_that_may_not_be_described(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transactions_that_may_not_be_described_are_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(transactions, monkeypatch, lambda asked: DescribeTransactionsResponse())
     found = handled(transactions.handle_describe, DescribeTransactionsRequest(["a"]), call())
 
@@ -123,7 +123,7 @@ def test_nothing_is_passed_on_for_transactions_that_may_not_be_described(monkeyp
     assert broker.asked == []
 
 
-def test_transactions_are_listed_that_may_be_described(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_transactions_that_may_be_described_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [list_transactions.TransactionState(each, 1, "Ongoing") for each in "abc"]
     Broker(transactions, monkeypatch, lambda asked: ListTransactionsResponse(transaction_states=listed))
     found = handled(transactions.handle_list, ListTransactionsRequest([], []), call((DESCRIBE, TRANSACTION, "b")))
@@ -180,7 +180,7 @@ def test_offsets_of_topics_that_may_not_be_described_are_not_requested(monkeypat
         ([(READ, GROUP, "b")], []),
     ],
 )
-def test_groups_are_listed_that_may_be_described(
+def test_only_groups_that_may_be_described_are_listed(
     monkeypatch: pytest.MonkeyPatch, rights: list[Right], listed: list[str]
 ) -> None:
     monkeypatch.setattr(groups, "node_of", lambda context, connection: 1)
@@ -191,7 +191,7 @@ def test_groups_are_listed_that_may_be_described(
     assert (answer.throttle_time_ms, [each.group_id for each in answer.groups]) == (0, listed)
 
 
-def test_groups_are_deleted_that_may_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_groups_that_may_be_deleted_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(
         groups,
         monkeypatch,
@@ -237,7 +237,7 @@ def offsets_of(topics: Iterable[Any]) -> list[tuple[str, int, int]]:
 RIGHTS = ((DESCRIBE, GROUP, "g"), (DESCRIBE, TOPIC, "orders"))
 
 
-def test_committed_offsets_are_shown_for_topics_that_may_be_described(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_committed_offsets_are_shown_only_for_topics_that_may_be_described(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(offsets, monkeypatch, fetched)
     wanted = [OffsetFetchRequestTopic(each, [0]) for each in ("hidden", "orders")]
     named = handled(
@@ -306,7 +306,7 @@ def test_topic_ids_that_the_gateway_does_not_know_are_refused(monkeypatch: pytes
     assert [each.topic_id for each in listed.groups[0].topics] == [known.bytes]
 
 
-def test_committed_offsets_are_deleted_for_topics_that_may_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_committed_offsets_are_deleted_only_for_topics_that_may_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(
         offsets,
         monkeypatch,

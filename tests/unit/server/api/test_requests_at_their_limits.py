@@ -228,7 +228,7 @@ def test_a_client_that_leaves_while_its_large_request_waits_leaves_nothing_behin
     asyncio.run(scene())
 
 
-def test_a_long_request_for_the_versions_gets_the_same_answer_every_time() -> None:
+def test_api_versions_with_long_names_gets_the_same_response_every_time() -> None:
     api = APIS[API_VERSIONS]
     data = request(api, api.max, 1, "c" * LONGEST, api.request("n" * LONGEST, "1"))
 

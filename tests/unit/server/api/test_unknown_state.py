@@ -31,7 +31,7 @@ def test_a_list_of_configs_does_not_depend_on_acls_users_and_quotas(wanted: list
         assert listed(kind, wanted) is None
 
 
-def test_a_list_fails_only_if_it_would_contain_what_is_unknown() -> None:
+def test_a_list_of_configs_fails_only_if_it_would_contain_unknown_resources() -> None:
     assert listed(ResourceType.GROUP, []) == ErrorCode.SECURITY_DISABLED
     assert listed(ResourceType.GROUP, [2, 32]) == ErrorCode.SECURITY_DISABLED
     assert listed(ResourceType.GROUP, [2]) is None

@@ -88,7 +88,7 @@ def test_a_missing_file_is_reported_once_and_read_when_it_is_back(
     assert may_read(acls, "payments")
 
 
-def test_only_a_gateway_has_acls_of_its_own() -> None:
+def test_an_acl_file_is_accepted_only_by_a_gateway() -> None:
     static = {"gateway.acl.file": "/nowhere/acls.yaml"}
     with pytest.raises(ConfigurationError, match="use it with --upstream"):
         AclFile.of(static, is_gateway=False)

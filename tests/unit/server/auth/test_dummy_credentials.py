@@ -37,7 +37,7 @@ def test_without_users_unknown_names_get_the_salt_size_and_iterations_of_new_use
     assert shapes(DummyCredentials(KEY)) == {(20, 4096): 1000}
 
 
-def test_a_name_has_the_same_salt_each_time_and_on_every_server() -> None:
+def test_a_name_has_the_same_salt_on_every_server_with_the_same_key() -> None:
     one, other, elsewhere = (DummyCredentials(each).credential(SHA, "nobody") for each in (KEY, KEY, b"another"))
     assert one.salt == other.salt
     assert one.salt != elsewhere.salt
@@ -58,7 +58,7 @@ def test_dummy_credentials_have_the_same_distribution_as_real_ones() -> None:
     assert 50 < found[64, 16384] < 150
 
 
-def test_salts_of_java_look_like_salts_of_java() -> None:
+def test_dummy_salts_have_the_form_of_javas_if_real_ones_have_it() -> None:
     dummies = DummyCredentials(KEY, Snapshot.EMPTY.apply([set_("alice", JAVA)], 1))
     salts = [dummies.credential(SHA, f"nobody-{number}").salt for number in range(500)]
     assert all(re.fullmatch(rb"[1-9a-z][0-9a-z]{20,25}", each) for each in salts)
@@ -66,7 +66,7 @@ def test_salts_of_java_look_like_salts_of_java() -> None:
     assert {each[:1] for each in salts if len(each) == 26} == {b"1"}, "130 bits do not reach 2 × 36 ** 25"
 
 
-def test_they_follow_what_is_set_and_removed() -> None:
+def test_dummy_credentials_follow_changes_of_real_ones() -> None:
     dummies = DummyCredentials(KEY)
     first = set_("alice", bytes(24), 8192)
     commit(dummies, first)
@@ -104,5 +104,5 @@ def test_the_number_of_salt_shapes_is_bounded(number: int) -> None:
     assert 1 <= len(shapes(dummies)) <= 16
 
 
-def test_its_key_is_not_shown() -> None:
+def test_the_repr_of_dummy_credentials_hides_the_key() -> None:
     assert "kkkk" not in repr(DummyCredentials(KEY))

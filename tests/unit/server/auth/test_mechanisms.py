@@ -37,12 +37,12 @@ STATE = snapshot()
 CONFIG = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, partial(credential_text, STATE))
 
 
-def test_a_realm_shows_no_password() -> None:
+def test_the_repr_of_a_sasl_config_hides_passwords() -> None:
     assert PASSWORD not in repr(CONFIG)
 
 
 @pytest.mark.parametrize("mechanism", [Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512])
-def test_scram(mechanism: Mechanism) -> None:
+def test_a_user_logs_in_with_scram(mechanism: Mechanism) -> None:
     exchange = start_exchange(mechanism.word, CONFIG)
     client = ScramClient(mechanism, "alice", PASSWORD, "nonce")
     client.verify(exchange.step(client.final(exchange.step(client.first()))))
@@ -58,7 +58,7 @@ def test_a_credential_with_too_few_iterations_cannot_log_in() -> None:
     assert exchange.user is None
 
 
-def test_a_third_step_fails() -> None:
+def test_a_repeated_final_message_fails_the_login() -> None:
     exchange = start_exchange("SCRAM-SHA-256", CONFIG)
     client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", "wrong", "nonce")
     final = client.final(exchange.step(client.first()))

@@ -30,7 +30,7 @@ def load(given: dict[str, str], directory: Path, **options: float) -> str | None
     return asyncio.run(loaded())
 
 
-def test_a_store_is_read(certificates: Certificates) -> None:
+def test_pem_and_pkcs12_stores_are_read(certificates: Certificates) -> None:
     for given in (
         {"ssl.keystore.location": str(certificates.store("broker"))},
         {"ssl.keystore.location": str(certificates.pkcs12("broker")), "ssl.keystore.password": PASSWORD},
@@ -44,7 +44,7 @@ def test_a_store_that_is_too_slow_to_read_is_refused(certificates: Certificates)
         load(given, certificates.directory, timeout=0)
 
 
-def test_an_error_is_that_of_a_start_and_has_no_secret(certificates: Certificates) -> None:
+def test_a_wrong_store_password_is_reported_without_showing_it(certificates: Certificates) -> None:
     given = {"ssl.keystore.location": str(certificates.pkcs12("broker")), "ssl.keystore.password": "wrong-secret"}
     with pytest.raises(ConfigurationError) as raised:
         load(given, certificates.directory)

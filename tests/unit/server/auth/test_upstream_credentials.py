@@ -30,14 +30,14 @@ def test_a_credential_exists_until_it_is_removed() -> None:
     assert credentials.text(*ALICE) is None
 
 
-def test_others_take_their_place() -> None:
+def test_replace_removes_all_previous_credentials() -> None:
     credentials = UpstreamCredentials()
     credentials.put(ALICE, made(20))
     credentials.replace({("bob", SHA): made(30)})
     assert credentials.names() == [("bob", SHA)]
 
 
-def test_they_are_neither_shown_nor_written() -> None:
+def test_credentials_are_neither_printed_nor_pickled() -> None:
     credentials = UpstreamCredentials()
     credentials.put(ALICE, made(20))
     assert repr(credentials) == "UpstreamCredentials([hidden])"
@@ -45,7 +45,7 @@ def test_they_are_neither_shown_nor_written() -> None:
         pickle.dumps(credentials)
 
 
-def test_users_that_do_not_exist_look_like_those_who_do() -> None:
+def test_unknown_users_get_credentials_like_those_of_real_users() -> None:
     credentials = UpstreamCredentials()
     credentials.put(ALICE, made(33, 8192))
     dummies = UpstreamDummyCredentials(b"k" * 32, credentials)

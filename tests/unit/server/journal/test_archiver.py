@@ -47,7 +47,7 @@ async def put(service: Service, count: int) -> None:
         await service.submit(lambda *_: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
 
 
-def test_a_retention_waits_for_the_archive(tmp_path: Path) -> None:
+def test_revisions_are_not_trimmed_before_they_are_archived(tmp_path: Path) -> None:
     async def scenario(service: Service, archiver: Archiver) -> None:
         retention = Retention(revisions=3)
         assert await retention.apply(service, archiver.archived) == 0

@@ -82,7 +82,7 @@ def test_attempts_beyond_the_burst_and_the_rate_are_only_counted() -> None:
     asyncio.run(scenario())
 
 
-def test_written_text_is_shortened() -> None:
+def test_long_texts_of_attempts_are_truncated() -> None:
     async def scenario() -> None:
         async with scene() as s:
             long = "x" * 30_000
@@ -115,7 +115,7 @@ def test_changes_that_the_store_refuses_are_counted_as_dropped() -> None:
     asyncio.run(scenario())
 
 
-def test_they_are_written_soon_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempts_are_written_without_a_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "_PAUSE", 0.0)
 
     async def scenario() -> None:

@@ -95,8 +95,8 @@ def test_a_reader_gets_later_changes_from_memory_and_from_the_store() -> None:
     run(scene())
 
 
-def test_pages_follow_each_other_without_gap_or_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For any page size, and any boundary between store and memory."""
+def test_pages_contain_every_revision_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For several page sizes, over the boundary between store and memory."""
     monkeypatch.setattr(feeds, "MAX_READ", 3)
 
     async def scene() -> None:
@@ -115,7 +115,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(monkeypatch: pytest.Monke
     run(scene())
 
 
-def test_a_page_is_bounded_in_lines_and_bytes_but_has_at_least_one_whole_revision(
+def test_a_page_is_limited_in_changes_and_bytes_but_has_at_least_one_revision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(feeds, "MAX_PAGE_BYTES", 1000)
@@ -155,7 +155,7 @@ def test_a_filter_leaves_out_lines_and_revisions_and_counts_what_it_lists() -> N
     run(scene())
 
 
-def test_a_waiting_reader_is_woken_by_what_it_waits_for_and_by_nothing_else() -> None:
+def test_a_waiting_reader_is_woken_only_by_a_change_that_matches_its_filter() -> None:
     async def scene() -> None:
         async with world() as w:
             waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(GROUP)))
@@ -220,8 +220,8 @@ class SlowStore(MemoryStore):
         return found[:limit]
 
 
-def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_after_it() -> None:
-    """The reader has read everything, and the change that it waits for was committed before it began to wait."""
+def test_a_change_committed_before_a_reader_begins_to_wait_is_not_missed() -> None:
+    """The change is committed while the reader reads the store."""
 
     async def scene() -> None:
         store = SlowStore()
@@ -239,7 +239,7 @@ def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_a
     run(scene())
 
 
-def test_commits_that_are_not_visible_yet_are_read_later() -> None:
+def test_a_commit_that_is_not_visible_yet_is_not_returned() -> None:
     """A client that reads a change and then describes the resource must see the new value."""
 
     async def scene() -> None:
@@ -299,7 +299,7 @@ def test_one_cancelled_reader_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
+def test_a_reader_is_answered_at_once_when_its_wait_is_ended(early: bool) -> None:
     """Also before the wait: the event that ends it may arrive together with the request."""
 
     async def scene() -> None:
@@ -318,7 +318,7 @@ def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
     run(scene())
 
 
-def test_a_stopping_feed_answers_all_readers_and_lets_none_wait() -> None:
+def test_a_stopping_feed_answers_all_readers_and_lets_no_other_wait() -> None:
     async def scene() -> None:
         async with world() as w:
             waiting = [asyncio.create_task(w.after(0, wait=60)) for _ in range(3)]
@@ -382,7 +382,7 @@ def test_readers_at_the_same_revision_share_the_bytes_of_a_page_until_the_next_c
     asyncio.run(scene())
 
 
-def test_the_pages_that_are_shared_are_bounded() -> None:
+def test_the_number_of_cached_pages_is_limited() -> None:
     async def scene() -> None:
         async with world() as w:
             await w.put(ORDERS)

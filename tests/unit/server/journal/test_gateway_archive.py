@@ -26,7 +26,7 @@ def archived(directory: Path, journal: GatewayJournal) -> list[Any]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def test_own_changes_have_their_place_in_the_log(tmp_path: Path, caplog: Any) -> None:
+def test_changes_through_the_gateway_are_archived_with_their_log_offsets(tmp_path: Path, caplog: Any) -> None:
     journal = GatewayJournal(f"sqlite:///{tmp_path / 'gw.db'}", "cluster")
     journal.begin_at(10)
     journal.append([revision(17, "User:alice"), revision(40)])

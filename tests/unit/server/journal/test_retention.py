@@ -22,14 +22,14 @@ def test_by_default_the_journal_is_never_trimmed() -> None:
     assert Retention.of({"journal.retention.ms": "-1", "journal.retention.revisions": " "}) is None
 
 
-def test_either_or_both_are_read() -> None:
+def test_retention_by_time_and_by_number_can_be_set() -> None:
     assert Retention.of({"journal.retention.ms": " 5 "}) == Retention(ms=5)
     assert Retention.of({"journal.retention.ms": "5", "journal.retention.revisions": "6"}) == Retention(5, 6)
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "7d", "1.5", "1e3", str(2**63)])
 @pytest.mark.parametrize("key", ["journal.retention.ms", "journal.retention.revisions"])
-def test_nonsense_stops_the_start(key: str, text: str) -> None:
+def test_an_invalid_retention_is_refused(key: str, text: str) -> None:
     with pytest.raises(ConfigurationError, match=key):
         Retention.of({key: text})
 
@@ -65,7 +65,7 @@ def test_revisions_beyond_the_retention_are_trimmed(static: Mapping[str, str], o
     asyncio.run(scenario())
 
 
-def test_a_clock_that_is_put_back_does_not_put_the_journal_back() -> None:
+def test_times_in_the_journal_do_not_decrease_if_the_clock_is_set_back_a_little() -> None:
     async def scenario() -> None:
         now = 100.0
         store = MemoryStore()

@@ -28,7 +28,7 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def test_no_turn_of_the_loop_wakes_more_than_a_few_and_all_are_woken() -> None:
+def test_each_turn_of_the_loop_wakes_a_few_readers_until_all_are_woken() -> None:
     async def scene() -> None:
         queue, some, per_turn = WakeQueue(Clock()), readers(10 * AT_ONCE), []
         queue.committed()
@@ -44,7 +44,7 @@ def test_no_turn_of_the_loop_wakes_more_than_a_few_and_all_are_woken() -> None:
     asyncio.run(scene())
 
 
-def test_while_one_commit_follows_another_the_next_readers_wait() -> None:
+def test_readers_are_woken_with_pauses_while_commits_follow_each_other() -> None:
     async def scene() -> None:
         clock = Clock()
         queue, some = WakeQueue(clock), readers(3 * AT_ONCE)
@@ -62,7 +62,7 @@ def test_while_one_commit_follows_another_the_next_readers_wait() -> None:
     asyncio.run(scene())
 
 
-def test_a_reader_that_is_added_twice_knows_the_earlier_position_and_is_woken_once() -> None:
+def test_a_reader_that_is_added_twice_is_woken_once_with_the_first_position() -> None:
     async def scene() -> None:
         clock = Clock()
         queue, some = WakeQueue(clock), readers(2 * AT_ONCE)

@@ -122,7 +122,7 @@ def test_brokers_that_join_get_ports_and_those_that_leave_lose_them() -> None:
     play(scene)
 
 
-def test_a_port_is_the_first_one_and_the_number_of_the_broker() -> None:
+def test_the_port_of_a_broker_is_the_first_port_plus_the_broker_id() -> None:
     first = free_range(6)
 
     async def scene(world: World) -> None:
@@ -142,7 +142,7 @@ def test_by_default_the_first_port_is_the_one_after_the_listener() -> None:
     play(scene)
 
 
-def test_ports_of_one_listener_can_be_chosen() -> None:
+def test_broker_ports_can_be_set_for_one_listener() -> None:
     first = free_range(3)
 
     async def scene(world: World) -> None:
@@ -152,7 +152,7 @@ def test_ports_of_one_listener_can_be_chosen() -> None:
     play(scene, {"gateway.broker.ports": "none", "listener.name.plaintext.gateway.broker.ports": str(first)})
 
 
-def test_all_brokers_can_have_one_address() -> None:
+def test_all_brokers_can_share_one_address() -> None:
     async def scene(world: World) -> None:
         port = await world.open(1, 2)
         assert (world.port(1), world.port(2)) == (port, port)

@@ -128,7 +128,7 @@ def test_frames_are_answered_in_order_for_any_split_of_the_stream() -> None:
     with_connection(scene)
 
 
-def test_a_request_that_waits_makes_the_ones_after_it_wait() -> None:
+def test_requests_after_a_waiting_one_wait_for_it() -> None:
     async def scene(world: World) -> None:
         promise: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         world.handler.pending[1] = promise
@@ -176,7 +176,7 @@ def test_a_throttled_connection_is_answered_and_then_not_read_for_the_throttle_t
 
 
 @pytest.mark.parametrize(("takes", "at_once"), [(0.0, 1000), (0.0001, 128)])
-def test_many_slow_requests_do_not_block_others(takes: float, at_once: int) -> None:
+def test_many_slow_requests_are_handled_in_parts(takes: float, at_once: int) -> None:
     async def scene(world: World) -> None:
         world.handler.takes = takes
         world.send(b"".join(frame(number) for number in range(1000)))

@@ -38,7 +38,7 @@ class Configured(AlterOnly):
             raise ValueError(f"bad {properties['oops']}")
 
 
-def test_one_class_for_both_is_one_instance_and_sees_the_properties() -> None:
+def test_one_class_for_both_policies_is_created_once_with_the_properties() -> None:
     Configured.made.clear()
 
     static = {ALTER_POLICY: f"{HERE}:Configured", CREATE_POLICY: f"{HERE}:Configured", "team.names": "payments"}
@@ -47,7 +47,7 @@ def test_one_class_for_both_is_one_instance_and_sees_the_properties() -> None:
     assert made.properties["team.names"] == "payments"
 
 
-def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:
+def test_a_class_can_be_loaded_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("class Mine:\n    def check_alter(self, proposal): pass\n")
 
     assert load_policies({ALTER_POLICY: f"{tmp_path / 'mine.py'}:Mine"}, CATALOGUE)

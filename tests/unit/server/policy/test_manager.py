@@ -168,7 +168,7 @@ class Leaky:
 # -- without a server there is no policy -----------------------------------------------------------------------------
 
 
-def test_without_policies_a_change_is_a_change() -> None:
+def test_without_policies_a_change_is_made() -> None:
     async def scene() -> None:
         policies = load_policies({}, CATALOGUE)
         async with service() as running:
@@ -182,7 +182,7 @@ def test_without_policies_a_change_is_a_change() -> None:
 # -- rules -----------------------------------------------------------------------------------------------------------
 
 
-def test_rules_fail_their_resource_only_and_in_a_dry_run_too(tmp_path: Path) -> None:
+def test_a_violated_rule_fails_only_its_resource_in_a_dry_run_too(tmp_path: Path) -> None:
     async def scene() -> None:
         file = tmp_path / "policy.yaml"
         file.write_text(MAX_1H.replace("selector: topic", "selector: topic:orders"))
@@ -214,7 +214,7 @@ def test_a_warning_is_returned_and_logged_and_the_change_is_made(
     asyncio.run(scene())
 
 
-def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_raises_an_exception_refuses_the_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> None:
         (tmp_path / "p").write_text(MAX_1H)
         policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
@@ -228,7 +228,7 @@ def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.Monke
 # -- classes ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_class_is_called_in_its_own_thread_once_per_change() -> None:
+def test_a_policy_class_is_called_once_per_change_in_its_own_thread() -> None:
     async def scene() -> None:
         policy = Fussy()
         policies = PolicyManager(policy)
@@ -349,7 +349,7 @@ def test_a_class_that_hangs_over_one_resource_fails_that_one_only() -> None:
     asyncio.run(scene())
 
 
-def test_two_classes_do_not_wait_for_each_other() -> None:
+def test_two_policy_classes_do_not_wait_for_each_other() -> None:
     def create(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         topic = Topic("t", UUID(int=1), ((1,),))
         return outcomes(lambda: hooks.creation(topic, {}, state.resolver, assigned=False))
@@ -412,7 +412,7 @@ def _raise(error: BaseException) -> object:
         (_for_ever, None),
     ],
 )
-def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outcome: ApiError | None) -> None:
+def test_an_invalid_result_of_a_policy_refuses_the_change(deed: Callable[[], object], outcome: ApiError | None) -> None:
     """A policy that returns False refuses; an endless list of warnings is limited."""
 
     async def scene() -> None:
@@ -616,7 +616,7 @@ def test_a_topic_whose_configs_are_refused_is_not_shown_to_the_create_policy(val
     asyncio.run(scene())
 
 
-def test_the_example_classes_judge() -> None:
+def test_the_example_classes_refuse_and_warn() -> None:
     from examples.policies import OfficeHours, TeamNames
 
     orders = Resource.topic("orders")

@@ -80,7 +80,7 @@ def test_a_change_acts_on_the_next_request() -> None:
     assert not world.manager.is_limiting
 
 
-def test_a_restart_finds_the_quotas_again() -> None:
+def test_quotas_are_loaded_again_after_a_restart() -> None:
     world = World()
     world.put({"client-id": "app"}, request_percentage=1.0)
     other = QuotaManager(lambda: 0.0)
@@ -125,7 +125,7 @@ def test_connections_from_an_address_are_counted_and_those_turned_away_are_not()
     assert [manager.record_connection("10.0.0.1") for _ in range(50)] == [0] * 50
 
 
-def test_an_address_is_known_in_any_spelling() -> None:
+def test_an_address_is_recognized_in_any_spelling() -> None:
     world = World()
     world.put({"ip": "0:0:0:0:0:0:0:1"}, connection_creation_rate=1.0)
 
@@ -140,7 +140,7 @@ def test_each_address_is_counted_on_its_own_under_the_default() -> None:
     assert [world.manager.record_connection(f"10.0.0.{number}") for number in range(50)] == [0] * 50
 
 
-def test_measured_clients_are_bounded_and_throttle_times_are_remembered() -> None:
+def test_the_number_of_measured_clients_is_limited_and_throttle_totals_are_kept() -> None:
     measures: Sensors[object] = Sensors(object, most=2)
     measures.of(("a", ""), 1.0).throttled(70)
     measures.of(("b", ""), 1.0)
@@ -164,7 +164,7 @@ def test_the_list_of_seen_clients_is_bounded_and_sorted_by_the_latest(monkeypatc
     assert manager.seen[:2] == (("alice", "client-0"), ("alice", "client-99"))
 
 
-def test_sensors_of_clients_with_long_names_are_small_and_not_shared() -> None:
+def test_sensors_of_clients_with_long_names_use_little_memory_and_are_distinct() -> None:
     measures: Sensors[object] = Sensors(object)
     first, second = measures.of(("", "x" * 30_000 + "1"), 1.0), measures.of(("", "x" * 30_000 + "2"), 1.0)
 

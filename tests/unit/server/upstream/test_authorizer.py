@@ -54,22 +54,22 @@ async def _turns() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_gateway_without_the_settings_of_the_authorizer_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_stops_if_it_has_no_settings_for_a_new_authorizer(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = stopped(monkeypatch, {}, STANDARD)
     assert reason is not None
     assert reason.startswith("the authorizer or the principals of the cluster have changed; the gateway stops: ")
     assert "super.users" in reason
 
 
-def test_an_authorizer_on_one_broker_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_authorizer_on_one_broker_stops_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stopped(monkeypatch, {}, None, on_one_broker=True) is not None
 
 
-def test_a_gateway_with_the_settings_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_with_settings_for_the_authorizer_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stopped(monkeypatch, SETTINGS, STANDARD) is None
 
 
-def test_a_gateway_cannot_evaluate_another_authorizer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_authorizer_that_kconf_does_not_support_stops_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OTHER in (stopped(monkeypatch, SETTINGS, OTHER) or "")
 
 

@@ -159,7 +159,7 @@ def test_any_response_other_than_security_disabled_means_an_authorizer(cluster: 
     assert cluster.passed_on() == []
 
 
-def test_a_node_that_does_not_support_the_question_may_have_an_authorizer() -> None:
+def test_a_node_that_does_not_support_the_check_may_have_an_authorizer() -> None:
     with FakeBroker({key: each for key, each in KAFKA_43.items() if key != 29}) as broker:
         cluster = Cluster(broker)
         with pytest.raises(UpstreamUnavailable):

@@ -139,7 +139,9 @@ def test_a_change_through_the_gateway_is_visible_in_the_next_response(brokers: l
     play(brokers, scene)
 
 
-def test_levels_are_used_for_a_second_only(brokers: list[FakeBroker], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logger_levels_are_read_again_when_the_cache_expires(
+    brokers: list[FakeBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kconf.server.broker_proxy._LOGGERS", 0.0)
 
     async def scene(world: World) -> None:
@@ -150,7 +152,7 @@ def test_levels_are_used_for_a_second_only(brokers: list[FakeBroker], monkeypatc
     play(brokers, scene)
 
 
-def test_a_failure_is_not_kept(brokers: list[FakeBroker]) -> None:
+def test_a_failure_is_not_cached(brokers: list[FakeBroker]) -> None:
     async def scene(world: World) -> None:
         described = brokers[0].handlers["DescribeConfigs"]
         brokers[0].handlers["DescribeConfigs"] = lambda *_: CLOSE
@@ -211,7 +213,7 @@ def test_leaders_for_many_clients_use_few_connections(brokers: list[FakeBroker])
     play(brokers, scene)
 
 
-def test_another_broker_is_asked_if_one_does_not_respond_and_then_first(brokers: list[FakeBroker]) -> None:
+def test_a_broker_that_answered_instead_of_another_is_asked_first_afterwards(brokers: list[FakeBroker]) -> None:
     async def scene(world: World) -> None:
         brokers[0].handlers["Metadata"] = lambda asked, _: CLOSE if asked.topics else world.metadata(asked)
         for _ in range(3):
@@ -230,7 +232,7 @@ def test_another_broker_is_asked_if_one_does_not_respond_and_then_first(brokers:
     play(brokers, scene)
 
 
-def test_groups_are_those_of_all_brokers_or_an_error(brokers: list[FakeBroker]) -> None:
+def test_groups_of_all_brokers_are_listed_or_the_request_fails(brokers: list[FakeBroker]) -> None:
     async def scene(world: World) -> None:
         assert [each.name for each in await world.client.groups(ADA)] == ["of 1", "of 2"]
         brokers[1].handlers["ListGroups"] = lambda *_: ListGroupsResponse(error_code=BrokerNotAvailable.code)

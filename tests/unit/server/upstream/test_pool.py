@@ -108,7 +108,7 @@ def test_clients_take_turns() -> None:
     play(scene)
 
 
-def test_what_waits_is_bounded_by_number_and_by_bytes() -> None:
+def test_waiting_requests_of_a_client_are_limited_in_number_and_bytes() -> None:
     async def scene(world: World) -> None:
         await world.send("a1", "a2", "a3", "a4", "a5", "a6")
         with pytest.raises(UpstreamUnavailable, match="too many requests are waiting for broker 1"):
@@ -136,7 +136,7 @@ def test_a_client_that_leaves_while_it_waits_frees_its_place() -> None:
     play(scene)
 
 
-def test_the_turn_can_be_cancelled_by_its_connection() -> None:
+def test_a_waiting_request_can_be_cancelled_by_its_connection() -> None:
     async def scene(world: World) -> None:
         await world.send("a1", "a2")
         turns: list[asyncio.Future[None] | None] = []
@@ -154,7 +154,7 @@ def test_the_turn_can_be_cancelled_by_its_connection() -> None:
     play(scene)
 
 
-def test_a_broker_that_is_unreachable_fails_requests_without_another_attempt_for_each() -> None:
+def test_requests_to_an_unreachable_broker_fail_without_an_attempt_for_each() -> None:
     async def scene(world: World) -> None:
         world.broker.is_unreachable = True
         failed = await world.send("a1", "a2", "b1", "c1")
@@ -170,7 +170,7 @@ def test_a_broker_that_is_unreachable_fails_requests_without_another_attempt_for
     play(scene)
 
 
-def test_a_request_without_an_answer_ends_and_its_connection_is_not_used_again() -> None:
+def test_the_connection_of_a_request_without_a_response_is_not_used_again() -> None:
     async def scene(world: World) -> None:
         with pytest.raises(UpstreamUnavailable, match="did not respond in time"):
             await world.pool.send(RawRequest("a", b"a1"))
@@ -182,7 +182,7 @@ def test_a_request_without_an_answer_ends_and_its_connection_is_not_used_again()
     play(scene, LIMITS._replace(request=0.01))
 
 
-def test_a_throttled_connection_rests_and_others_are_opened() -> None:
+def test_a_throttled_connection_is_paused_and_another_one_is_opened() -> None:
     async def scene(world: World) -> None:
         request = RawRequest("a", b"a1", throttle_of=lambda _: 3_600_000)
         first = asyncio.create_task(world.pool.send(request))
@@ -212,7 +212,7 @@ async def throttle(world: World, *requests: str) -> list[asyncio.Task[bytes]]:
     return tasks
 
 
-def test_throttled_connections_are_bounded() -> None:
+def test_the_number_of_throttled_connections_is_limited() -> None:
     """At most twice the limits: 6 connections, and 4 of one client."""
 
     async def scene(world: World) -> None:
@@ -239,7 +239,7 @@ def test_throttled_connections_are_bounded() -> None:
     play(of_one_client, limits)
 
 
-def test_requests_get_the_connections_whose_rest_has_ended_in_turn() -> None:
+def test_clients_take_turns_on_connections_whose_throttle_time_has_ended() -> None:
     async def scene(world: World) -> None:
         await throttle(world, "a1", "a2", "b1", "b2", "c1", "c2")
         waiting = await world.send("a3", "a4", "b3")
@@ -255,7 +255,7 @@ def test_requests_get_the_connections_whose_rest_has_ended_in_turn() -> None:
     play(scene)
 
 
-def test_requests_that_wait_for_the_end_of_a_rest_fail_if_the_broker_leaves() -> None:
+def test_requests_that_wait_for_throttled_connections_fail_if_the_broker_leaves() -> None:
     async def scene(world: World) -> None:
         await throttle(world, "a1", "a2", "a3", "a4")
         (waiting,) = await world.send("a5")

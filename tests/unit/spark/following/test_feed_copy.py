@@ -81,7 +81,7 @@ def test_a_copy_has_the_lines_of_the_archive(server: KconfProcess, tmp_path: Pat
     assert {path.name.count("-") for path in (tmp_path / "copies").glob("*/[0-9]*.jsonl")} == {2}
 
 
-def test_a_position_that_was_not_saved_copies_the_same_lines_again(server: KconfProcess, tmp_path: Path) -> None:
+def test_without_a_valid_position_the_same_lines_are_copied_again(server: KconfProcess, tmp_path: Path) -> None:
     change(server, "one")
     Copies(tmp_path / "copies", lambda: SyncAdminClient(server.bootstrap)).run()
     once = lines(tmp_path / "copies")
@@ -140,7 +140,7 @@ def test_a_deleted_part_of_the_journal_is_counted_and_skipped(tmp_path: Path) ->
     assert (done.gaps, fake.asked[:2]) == (1, [0, 4])
 
 
-def test_a_store_that_was_moved_begins_again(tmp_path: Path) -> None:
+def test_a_store_with_a_new_epoch_is_copied_from_the_beginning(tmp_path: Path) -> None:
     fake = Fake([ChangePage((), 7, 7, 1, 1), ChangePage((), 9, 9, 1, 2), ChangePage((), 3, 3, 1, 2)])
 
     Copies(tmp_path, lambda: fake).run()
@@ -148,7 +148,7 @@ def test_a_store_that_was_moved_begins_again(tmp_path: Path) -> None:
     assert fake.asked[:3] == [0, 7, 0]
 
 
-def test_a_server_that_is_unreachable_is_an_alarm_until_it_is_back(tmp_path: Path) -> None:
+def test_an_unreachable_server_raises_an_alarm_until_it_is_back(tmp_path: Path) -> None:
     fake = Fake([ChangePage((), 1, 1, 1, 1), ConnectionFailed("no broker responds"), ChangePage((), 1, 1, 1, 1)])
     copies = Copies(tmp_path, lambda: fake)
     alarms = []
@@ -167,7 +167,9 @@ def test_a_server_that_is_unreachable_is_an_alarm_until_it_is_back(tmp_path: Pat
     assert (done.alarm, done.failures) == (None, 1)
 
 
-def test_a_bug_is_an_alarm_and_does_not_end_the_copy(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_exception_raises_an_alarm_and_does_not_end_the_copy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     fake = Fake([ValueError("a value"), ChangePage((), 1, 1, 1, 1)])
     copies = Copies(tmp_path, lambda: fake)
 
@@ -246,6 +248,6 @@ def test_of_two_servers_of_a_cluster_one_is_copied_and_the_other_takes_over(
     assert fake.asked[0] == 5
 
 
-def test_pages_have_their_epoch(server: KconfProcess) -> None:
+def test_a_page_of_changes_has_the_epoch_of_the_store(server: KconfProcess) -> None:
     with SyncAdminClient(server.bootstrap) as admin:
         assert admin.list_changes(-1).epoch == admin.list_changes(0).epoch == 1

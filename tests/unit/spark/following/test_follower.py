@@ -67,7 +67,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
-def test_a_round_reads_everything_and_is_counted(steps: Steps) -> None:
+def test_a_round_reads_every_source_and_is_counted(steps: Steps) -> None:
     follower = steps.follower(Sources(["archive"], ["snapshots"], (), ["log"]))
     assert follower.health()["status"] == "starting"
 
@@ -135,7 +135,7 @@ class Feed:
         self.started.set()
 
 
-def test_a_lake_is_as_far_behind_as_the_copy_of_a_server(steps: Steps) -> None:
+def test_the_delay_of_a_lake_includes_that_of_the_copies_of_servers(steps: Steps) -> None:
     one, other = Feed("one", "c-1", 900.0), Feed("other", "c-2", None)
     follower = steps.follower(Sources(["archive"]), feeds=[one, other])
 
@@ -155,7 +155,7 @@ def test_a_lake_is_as_far_behind_as_the_copy_of_a_server(steps: Steps) -> None:
     assert follower.health()["problem"] == "the lake is 626 s behind: other: no broker responds"
 
 
-def test_of_the_servers_of_one_cluster_the_most_current_copy_counts(steps: Steps) -> None:
+def test_the_most_current_copy_of_a_cluster_determines_the_delay(steps: Steps) -> None:
     follower = steps.follower(Sources(), feeds=[Feed("one", "c-1", 900.0), Feed("other", "c-1", 999.0)])
 
     assert follower.step()
@@ -192,7 +192,7 @@ def test_a_thread_of_a_copy_that_ended_is_started_again(steps: Steps, caplog: py
         (RuntimeError("secret-value"), "an unexpected RuntimeError"),
     ],
 )
-def test_a_step_that_fails_is_an_alarm_until_one_works(steps: Steps, failure: Exception, alarm: str) -> None:
+def test_a_failed_step_raises_an_alarm_until_the_next_success(steps: Steps, failure: Exception, alarm: str) -> None:
     follower = steps.follower(Sources(["archive"]))
     steps.failures = [failure]
 

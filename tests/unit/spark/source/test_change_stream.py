@@ -115,7 +115,7 @@ def test_a_batch_that_was_planned_waits_for_a_cluster_that_is_unreachable(monkey
     assert numbers(reader(feed), 8, 9) == [(9, 0), (9, 1)]
 
 
-def test_what_was_committed_is_forgotten() -> None:
+def test_committed_batches_are_removed_from_memory() -> None:
     source = reader(Feed(9))
     source.latestOffset(at(0), ReadMaxRows(4))
     source.latestOffset(at(2), ReadMaxRows(4))
@@ -124,7 +124,7 @@ def test_what_was_committed_is_forgotten() -> None:
     assert list(source._batches) == [(2, 4)]
 
 
-def test_nothing_new_is_no_batch_until_the_position_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_new_changes_the_offset_advances_only_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = Feed(9)
     source = reader(feed)
     assert source.latestOffset(at(9), ReadMaxRows(4)) == at(9)
@@ -140,7 +140,7 @@ def test_nothing_new_is_no_batch_until_the_position_is_old(monkeypatch: pytest.M
     assert numbers(source, 9, 50) == []
 
 
-def test_available_now_ends_where_it_began_to_look() -> None:
+def test_available_now_ends_at_the_revision_that_was_last_when_it_started() -> None:
     feed = Feed(5)
     source = reader(feed)
     source.prepareForTriggerAvailableNow()
@@ -151,7 +151,7 @@ def test_available_now_ends_where_it_began_to_look() -> None:
     assert source.latestOffset(at(5), ReadMaxRows(100)) == at(5)
 
 
-def test_an_outage_is_waited_out() -> None:
+def test_during_an_outage_the_offset_stays() -> None:
     feed = Feed(5)
     source = reader(feed)
     feed.is_down = True
@@ -160,7 +160,7 @@ def test_an_outage_is_waited_out() -> None:
     assert source.latestOffset(at(1), ReadMaxRows(100)) == at(5)
 
 
-def test_a_query_that_ends_does_not_seem_complete_when_the_cluster_is_unreachable(
+def test_an_available_now_query_fails_if_the_cluster_is_unreachable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(change_stream, "_OUTAGE", -1.0)
@@ -173,7 +173,7 @@ def test_a_query_that_ends_does_not_seem_complete_when_the_cluster_is_unreachabl
         source.latestOffset(at(1), ReadMaxRows(100))
 
 
-def test_a_gap_is_an_error_or_a_row() -> None:
+def test_deleted_changes_are_an_error_or_a_gap_row() -> None:
     feed = Feed(9)
     feed.oldest = 6
     with pytest.raises(ConfigurationError, match="deleted revisions 3 to 5 before this query read them"):
@@ -184,7 +184,7 @@ def test_a_gap_is_an_error_or_a_row() -> None:
     assert numbers(source, 2, 9)[:2] == [(5, -1), (6, 0)]
 
 
-def test_a_batch_that_was_planned_and_then_deleted_is_a_gap_up_to_its_end() -> None:
+def test_a_batch_whose_changes_were_deleted_after_planning_is_a_gap() -> None:
     feed = Feed(9)
     feed.oldest = 8
     source = reader(feed, failondataloss="false")
@@ -203,7 +203,7 @@ def test_a_checkpoint_of_another_store_of_the_cluster_is_refused() -> None:
         reader(Feed(9)).latestOffset(at(2, epoch=2), ReadMaxRows(1))
 
 
-def test_a_reader_that_was_not_used_can_be_sent_to_workers() -> None:
+def test_a_reader_yields_its_rows_on_a_worker_without_connecting() -> None:
     def fail() -> Feed:
         raise AssertionError("a worker must not connect")
 

@@ -37,7 +37,7 @@ def test_wrong_options_of_a_stream_are_reported_in_one_sentence(options: Mapping
     assert "planted" not in str(raised.value)
 
 
-def test_rows_decide_the_columns() -> None:
+def test_the_option_rows_determines_the_columns() -> None:
     assert KconfSource(CHANGES).schema() == ddl(CHANGE_ROW)
     assert KconfSource(SERVER).schema() == ddl(SNAPSHOT_LINE)
 

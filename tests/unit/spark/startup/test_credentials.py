@@ -54,7 +54,7 @@ def test_a_credential_is_refused_on_the_command_line(word: str) -> None:
     assert SECRET.lower() not in str(raised.value).lower()
 
 
-def test_a_word_without_an_equals_sign_is_not_repeated() -> None:
+def test_a_setting_without_an_equals_sign_is_refused_without_printing_it() -> None:
     with pytest.raises(ConfigurationError, match="contains no =") as raised:
         spark_settings([f"spark.hadoop.fs.s3a.secret.key:{SECRET}"])
 

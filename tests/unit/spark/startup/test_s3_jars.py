@@ -68,7 +68,7 @@ def test_jars_of_the_user_are_added_to_ours() -> None:
     }
 
 
-def test_spark_is_given_the_address_and_no_credentials() -> None:
+def test_spark_gets_the_s3_address_and_no_credentials() -> None:
     settings = s3_jars.with_s3({"spark.master": "local[2]"})
 
     assert settings["spark.hadoop.fs.s3a.endpoint"] == "http://127.0.0.1:9000"

@@ -33,7 +33,7 @@ from tests.unit.server.api.data_plane.world import TOPIC, World, asked
 
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["group", "transaction"])
-def test_this_server_is_every_coordinator(kind: int) -> None:
+def test_this_server_is_the_coordinator_of_every_group_and_transaction(kind: int) -> None:
     one = asked("FindCoordinator", FindCoordinatorRequest("g", kind), 3)
     several = asked("FindCoordinator", FindCoordinatorRequest(key_type=kind, coordinator_keys=["g", "h"]))
 
@@ -63,7 +63,7 @@ def test_there_are_no_groups() -> None:
     assert [(each.group_id, each.error_code) for each in deleted] == [("g", 69), ("h", 69)]
 
 
-def test_the_rights_to_a_group_that_does_not_exist() -> None:
+def test_describing_a_missing_group_returns_the_rights_to_it() -> None:
     def may(operation: Operation, kind: AclType, name: str) -> bool:
         return (kind, name) == (AclType.GROUP, "g") and operation in (Operation.DESCRIBE, Operation.READ)
 
@@ -80,7 +80,7 @@ def test_no_group_has_committed_an_offset() -> None:
     assert [asked("OffsetDelete", OffsetDeleteRequest(group, ())).error_code for group in ("g", "")] == [69, 24]
 
 
-def test_offsets_of_several_groups_by_name_and_by_id() -> None:
+def test_offsets_of_several_groups_are_fetched_by_topic_id() -> None:
     def groups(world: World) -> OffsetFetchRequest:
         topics = [
             OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0]) for each in (world.topic_id, b"x" * 16)
@@ -113,7 +113,7 @@ def test_there_are_no_transactions() -> None:
     assert refused.error_code == 128
 
 
-def test_tokens_are_refused_as_by_a_kafka_without_them() -> None:
+def test_delegation_tokens_are_refused_as_by_a_kafka_without_them() -> None:
     anonymous = asked("DescribeDelegationToken", DescribeDelegationTokenRequest(None))
     alice = asked("DescribeDelegationToken", DescribeDelegationTokenRequest(None), principal="User:alice")
 

@@ -48,7 +48,7 @@ def test_a_special_timestamp_needs_its_version_of_list_offsets(timestamp: int, s
     assert codes == {version: 0 if version >= since else 35 for version in range(1, 12)}
 
 
-def test_partitions_that_are_missing_repeated_or_of_another_epoch() -> None:
+def test_missing_and_repeated_partitions_and_other_epochs_are_errors() -> None:
     assert listed(11, (2, -1, -1), (-1, -1, -1)) == [(2, 3, -1), (-1, 3, -1)]
     assert listed(11, (0, -1, -1), (0, -1, -1)) == [(0, 42, -1)]
     assert listed(11, (0, 1, -1)) == [(0, 75, -1)]
@@ -89,7 +89,7 @@ def reassigned(*wanted: list[int] | None, name: str = TOPIC) -> list[int]:
     return [each.error_code for each in answer.responses[0].partitions]
 
 
-def test_a_partition_stays_where_it_is() -> None:
+def test_reassigning_a_partition_is_refused() -> None:
     assert reassigned([1], None, [1]) == [0, 85, 3]
     assert reassigned([], [2]) == [39, 39]
     assert reassigned([1, 1], [1, 2]) == [39, 39]
@@ -97,7 +97,7 @@ def test_a_partition_stays_where_it_is() -> None:
     assert asked("ListPartitionReassignments", ListPartitionReassignmentsRequest()).topics == []
 
 
-def test_a_message_with_a_long_name_can_be_sent() -> None:
+def test_a_response_about_a_topic_with_a_long_name_can_be_encoded() -> None:
     assert reassigned([1], name="x" * 32_767) == [3]
 
 

@@ -31,7 +31,7 @@ def test_a_valid_token_logs_its_principal_in_until_it_expires() -> None:
     assert (login.user, login.lifetime_ms) == ("alice", 60_500)
 
 
-def test_a_token_that_expired_within_the_clock_skew_leaves_no_time() -> None:
+def test_a_token_that_expired_within_the_clock_skew_gives_a_session_of_0_ms() -> None:
     login = exchange(NOW + 70)
     login.step(b"n,,\x01auth=Bearer good\x01\x01")
 
@@ -49,7 +49,7 @@ def test_a_refused_token_is_answered_and_fails_after_the_clients_byte() -> None:
     assert failed.value.reason == "OAUTHBEARER: the token is not valid: it has expired"
 
 
-def test_after_a_refused_token_no_other_one_is_taken() -> None:
+def test_another_token_after_a_refused_one_is_refused() -> None:
     login = exchange()
     login.step(b"n,,\x01auth=Bearer bad\x01\x01")
 
@@ -71,7 +71,7 @@ def test_an_authorization_id_must_be_the_principal(asked: bytes, granted: bool) 
     assert login.user == ("alice" if granted else None)
 
 
-def test_extensions_come_with_the_token() -> None:
+def test_extensions_are_read_with_the_token() -> None:
     found = read_initial_response(b"n,,\x01host=a b\x01auth=bearer  a.b-c_d\x01traceId=1,2=3\x01\x01")
 
     assert found == ("a.b-c_d", "", {"host": "a b", "traceId": "1,2=3"})

@@ -167,7 +167,7 @@ def test_unknown_keys_cause_one_fetch_in_ten_seconds() -> None:
     asyncio.run(scenario())
 
 
-def test_a_hanging_fetch_blocks_neither_the_loop_nor_its_end() -> None:
+def test_a_hanging_fetch_does_not_block_the_loop_and_can_be_cancelled() -> None:
     release = threading.Event()
 
     async def scenario() -> None:

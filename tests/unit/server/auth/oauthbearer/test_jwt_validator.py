@@ -194,7 +194,7 @@ def test_keys_that_cannot_verify_are_skipped() -> None:
         parse_keys(json.dumps({"keys": shown}).encode())
 
 
-def test_a_private_key_in_the_set_is_used_as_its_public_one() -> None:
+def test_only_the_public_part_of_a_private_key_in_the_set_is_used() -> None:
     from jwt.algorithms import RSAAlgorithm
 
     private = {**RSAAlgorithm.to_jwk(SIGNER.key, as_dict=True), "key_ops": ["sign", "verify"]}
