@@ -30,7 +30,7 @@ def test_no_package_has_more_than_fifteen_modules() -> None:
     assert {name: size for name, size in sizes.items() if size > LIMIT and name not in LONGER} == {}
 
 
-def test_no_modules_import_each_other() -> None:
+def test_imports_have_no_cycles() -> None:
     """Imports for types and inside of functions count too."""
     graph = grimp.build_graph("kconf", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
@@ -38,7 +38,7 @@ def test_no_modules_import_each_other() -> None:
     TopologicalSorter(imports).prepare()  # raises CycleError
 
 
-def test_a_class_name_stands_for_one_concept() -> None:
+def test_class_names_are_unique_except_listed_ones() -> None:
     """The structs of Kafka's messages have the names of Kafka's schemas, which are unique within one message."""
     messages = ROOT / "protocol" / "messages"
     names = Counter(name for file in ROOT.rglob("*.py") if messages not in file.parents for name in classes(file))

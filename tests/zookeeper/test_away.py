@@ -61,7 +61,7 @@ def test_reads_continue_without_zookeeper_and_writes_are_refused_at_once(own_zoo
         until(lambda: bool(health(server)["status"] == "ok"), SOON)
 
 
-def test_a_server_whose_session_ended_registers_again_and_misses_no_change(
+def test_a_server_whose_session_expired_registers_again_and_misses_no_change(
     serve: Serve, znodes: KazooClient, zookeeper: ZooKeeper
 ) -> None:
     one, other = serve(1), serve(2)
@@ -79,7 +79,7 @@ def test_a_server_whose_session_ended_registers_again_and_misses_no_change(
         assert changes(first, 0).revisions == changes(second, 0).revisions
 
 
-def test_a_change_without_a_notification_is_found_after_a_session_ended(
+def test_a_change_without_a_notification_is_found_after_a_session_expired(
     serve: Serve, znodes: KazooClient, zookeeper: ZooKeeper
 ) -> None:
     """Kafka's brokers miss such a change until they restart (a gap in KIP-21)."""
@@ -98,7 +98,7 @@ def test_a_change_without_a_notification_is_found_after_a_session_ended(
         until(lambda: metric(server, "kconf_store_faults") == 1, SOON)
 
 
-def test_a_znode_that_others_wrote_is_not_written_over(serve: Serve, znodes: KazooClient) -> None:
+def test_a_znode_that_another_tool_wrote_is_merged_and_not_overwritten(serve: Serve, znodes: KazooClient) -> None:
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders", configs={"retention.ms": "1000"})
         znodes.set("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"1000","segment.ms":"5"}}')

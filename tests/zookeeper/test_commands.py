@@ -11,7 +11,7 @@ from lab.zookeeper import ZooKeeper
 from tests.cli.conftest import run_in_process
 
 
-def test_the_credentials_tool_takes_kafkas_connect_string(zookeeper: ZooKeeper, chroot: str) -> None:
+def test_scram_credentials_accepts_kafkas_connect_string(zookeeper: ZooKeeper, chroot: str) -> None:
     """KIP-248: scram-credentials --zookeeper localhost:2181, before any broker runs."""
     words = ["scram-credentials", "--zookeeper", zookeeper.address + chroot, "--username", "alice"]
     added = run_in_process(main, [*words, "--add", "SCRAM-SHA-256=[password=alice-secret]"])

@@ -39,7 +39,7 @@ def test_a_change_is_seen_on_every_server(two: tuple[Admin, Admin]) -> None:
     until(lambda: overrides(other, "orders") is None, SOON)
 
 
-def test_the_requests_of_the_proposals_go_to_any_server(two: tuple[Admin, Admin]) -> None:
+def test_the_requests_of_the_proposals_can_be_sent_to_any_server(two: tuple[Admin, Admin]) -> None:
     """The requests of KIP-21, KIP-133 and KIP-248: one server alters, the other one describes."""
     one, other = two
     one.create("orders")
@@ -67,7 +67,9 @@ def test_the_requests_of_the_proposals_go_to_any_server(two: tuple[Admin, Admin]
     until(lambda: rates() == [1024.0], SOON)
 
 
-def test_the_znodes_of_entities_are_not_watched(serve: Serve, zookeeper: ZooKeeper, chroot: str) -> None:
+def test_only_notifications_are_watched_and_not_the_znodes_of_entities(
+    serve: Serve, zookeeper: ZooKeeper, chroot: str
+) -> None:
     """KIP-21: not every path below /config is watched, only notifications."""
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders", "payments", configs={"segment.ms": "5"})
@@ -141,7 +143,7 @@ def test_compare_and_set_has_one_winner_among_servers(two: tuple[Admin, Admin]) 
     assert [race(turn) for turn in range(10)] == [[0, 95]] * 10
 
 
-def test_broker_defaults_reach_every_servers_topics(two: tuple[Admin, Admin]) -> None:
+def test_topics_on_every_server_inherit_broker_defaults(two: tuple[Admin, Admin]) -> None:
     one, other = two
     one.create("orders")
     assert one.alter((BROKER, ""), ("log.segment.bytes", SET, "1048576")).error_code == 0
@@ -154,7 +156,7 @@ def test_broker_defaults_reach_every_servers_topics(two: tuple[Admin, Admin]) ->
     assert inherited().config_source == 3
 
 
-def test_a_restarted_server_has_everything(serve: Serve) -> None:
+def test_a_restarted_server_has_its_configs_and_journal(serve: Serve) -> None:
     server = serve(1)
     with Admin(server.bootstrap) as admin:
         admin.create("orders", configs={"retention.ms": "1000"})
@@ -167,7 +169,7 @@ def test_a_restarted_server_has_everything(serve: Serve) -> None:
         assert changes(admin, 0).revisions == before
 
 
-def test_the_znodes_are_kafkas(serve: Serve, znodes: KazooClient) -> None:
+def test_znodes_have_the_format_of_kafka(serve: Serve, znodes: KazooClient) -> None:
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders", partitions=2, configs={"retention.ms": "1000"})
         admin.alter((TOPIC, "orders"), ("segment.ms", SET, "77"))

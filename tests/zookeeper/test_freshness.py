@@ -52,7 +52,7 @@ def test_a_client_reads_its_own_writes_on_every_server(serve: Serve) -> None:
     assert found == [str(number) for number in range(1, 101)]
 
 
-def test_a_client_that_is_given_the_revision_of_another_reads_what_that_one_wrote(serve: Serve) -> None:
+def test_a_client_with_the_required_revision_of_another_reads_its_writes(serve: Serve) -> None:
     one, other = serve(1), serve(2)
     everywhere = Resource.brokers()
     with SyncAdminClient(one.bootstrap) as writer, SyncAdminClient(other.bootstrap) as reader:
@@ -92,7 +92,7 @@ class HealthRequest:
             return json.loads(file.read().partition(b"\r\n\r\n")[2])
 
 
-def test_a_server_that_was_stopped_past_its_session_is_stale_from_its_first_moment(
+def test_a_server_paused_until_its_session_expired_marks_old_values_as_stale_at_once(
     serve: Serve, znodes: KazooClient
 ) -> None:
     frozen, refusing, awake = serve(1), serve(2, properties=REFUSE), serve(3)

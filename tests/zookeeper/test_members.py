@@ -20,7 +20,7 @@ def brokers(admin: Admin) -> dict[int, int]:
     return metadata if metadata == cluster else {}
 
 
-def test_every_server_names_all_servers(serve: Serve) -> None:
+def test_every_server_lists_all_servers_and_itself_as_controller(serve: Serve) -> None:
     servers = [serve(number) for number in (1, 2, 3)]
     wanted = {each.node_id: each.port for each in servers}
     for each in servers:

@@ -106,7 +106,7 @@ def test_external_changes_are_shown_and_journaled_in_order(following: Admin, zno
     ]
 
 
-def test_many_notifications_at_once_end_in_the_last_state(following: Admin, znodes: KazooClient) -> None:
+def test_many_notifications_at_once_lead_to_the_last_state(following: Admin, znodes: KazooClient) -> None:
     """A notification is only a trigger: the current state of the entity is read."""
     for value in range(1, 51):
         write(znodes, "topics/orders", {"retention.ms": str(value)})
@@ -152,7 +152,7 @@ def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes
     store.close()
 
 
-def test_no_change_of_others_is_missed_among_many_of_our_own(serve: Serve, znodes: KazooClient) -> None:
+def test_no_change_of_other_tools_is_missed_among_many_of_kconf(serve: Serve, znodes: KazooClient) -> None:
     """Three writers share the notification numbers: two servers and a ZooKeeper client."""
     with Admin(serve(1).bootstrap) as one, Admin(serve(2).bootstrap) as other:
         for name in ("first", "second", *(f"theirs-{number}" for number in range(20))):
@@ -176,7 +176,9 @@ def test_no_change_of_others_is_missed_among_many_of_our_own(serve: Serve, znode
         assert sorted(outside(one)) == sorted((name, "retention.ms", name[7:]) for name in wanted)
 
 
-def test_a_follower_finds_a_change_of_others_among_those_of_a_server(zookeeper_url: str, znodes: KazooClient) -> None:
+def test_a_follower_finds_changes_of_other_tools_among_those_of_a_server(
+    zookeeper_url: str, znodes: KazooClient
+) -> None:
     """The numbers of a server's notifications are known from its journal entries; another's number is between them.
 
     Nothing polls these stores, so only the watches can tell.
@@ -211,7 +213,7 @@ def test_a_follower_finds_a_change_of_others_among_those_of_a_server(zookeeper_u
     follower.close()
 
 
-def test_the_notifications_of_a_server_cost_its_followers_no_request(
+def test_notifications_of_a_server_cause_no_request_of_its_followers(
     zookeeper_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The journal tells how many there are. Only a notification of somebody else makes a follower ask."""
@@ -238,7 +240,7 @@ def test_the_notifications_of_a_server_cost_its_followers_no_request(
     follower.close()
 
 
-def test_a_notification_with_a_name_of_its_own_is_found(serve: Serve, znodes: KazooClient) -> None:
+def test_a_notification_with_an_unusual_name_is_found(serve: Serve, znodes: KazooClient) -> None:
     """The watch for Kafka's names does not announce it, but the periodic check finds it and later ones."""
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders")
@@ -268,7 +270,7 @@ def test_bad_notifications_are_ignored(following: Admin, znodes: KazooClient) ->
     until(lambda: overrides(following, "orders") == {"retention.ms": "9"}, SOON)
 
 
-def test_defaults_fall_back_when_they_are_taken_away(following: Admin, znodes: KazooClient) -> None:
+def test_removing_a_cluster_default_restores_the_previous_value(following: Admin, znodes: KazooClient) -> None:
     def shown() -> tuple[str, int]:
         entry = following.entries((TOPIC, "orders"))["retention.ms"]
         return entry.value, entry.config_source
@@ -342,7 +344,7 @@ def test_a_restarted_server_reads_everything_without_notifications(serve: Serve,
     assert "ignored notification" not in server.log()
 
 
-def test_foreign_nodes_among_the_markers_are_ignored(serve: Serve, znodes: KazooClient) -> None:
+def test_unknown_znodes_among_the_marks_are_ignored(serve: Serve, znodes: KazooClient) -> None:
     server = serve(1)
     server.stop()
     for name, data in (("a", b""), ("b", b"{}"), ("c", b'["x", 1]'), ("d", b"\xff"), ("e", b"[[null], 2]")):

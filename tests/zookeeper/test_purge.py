@@ -23,7 +23,7 @@ from tests.zookeeper.test_notifications import notify, overrides, write
 PASSED = {"/config/changes": 1_000_000}
 
 
-def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, znodes: KazooClient) -> None:
+def test_old_notifications_are_purged_including_those_of_other_tools(zookeeper_url: str, znodes: KazooClient) -> None:
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
     purger = NotificationPurger(store._session)
@@ -44,7 +44,9 @@ def test_notifications_stay_for_15_minutes_by_default() -> None:
     assert int_setting({}, NOTIFICATION_RETENTION) == 15 * 60 * 1000 == 1000 * notification_purger.KAFKAS_RETENTION
 
 
-def test_nothing_is_purged_that_a_live_server_has_not_passed(zookeeper_url: str, znodes: KazooClient) -> None:
+def test_no_notification_is_purged_before_every_live_server_has_read_it(
+    zookeeper_url: str, znodes: KazooClient
+) -> None:
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
     purger = NotificationPurger(store._session)
@@ -60,7 +62,7 @@ def test_nothing_is_purged_that_a_live_server_has_not_passed(zookeeper_url: str,
     store.close()
 
 
-def test_a_server_that_does_not_answer_holds_the_purge_until_its_session_ends(
+def test_a_server_that_does_not_respond_delays_the_purge_until_its_session_ends(
     zookeeper_url: str, znodes: KazooClient
 ) -> None:
     """A server whose published position never changes."""
@@ -83,7 +85,7 @@ def test_a_server_that_does_not_answer_holds_the_purge_until_its_session_ends(
     store.close()
 
 
-def test_a_purge_of_very_many_lets_others_through(
+def test_a_purge_of_many_notifications_is_done_in_parts(
     zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store cannot commit or poll meanwhile, so old notifications are deleted in parts."""

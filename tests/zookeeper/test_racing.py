@@ -35,7 +35,7 @@ def stores(zookeeper_url: str) -> Iterator[Two]:
     one.close()
 
 
-def test_many_changes_of_one_znode_in_one_commit_are_one_version_for_all(stores: Two, znodes: KazooClient) -> None:
+def test_many_changes_of_one_znode_in_one_commit_count_as_one_version(stores: Two, znodes: KazooClient) -> None:
     """A store that counted more versions could later overwrite a concurrent change."""
     one, other = stores
     one.commit([pending(put(ORDERS, "segment.ms", str(number))) for number in (1, 2, 3)])
@@ -45,7 +45,7 @@ def test_many_changes_of_one_znode_in_one_commit_are_one_version_for_all(stores:
     assert [each._commit_log.cache.versions[ZNODE] for each in stores] == [there, there]
 
 
-def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
+def test_a_plan_is_discarded_if_its_resource_changed_while_its_znode_was_compared(
     stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A znode was written by another tool; the store that notices it is overtaken before it can record it."""
@@ -70,7 +70,7 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     assert [each.number for each in other.changes(0)] == [1, 2, 3]
 
 
-def test_writes_while_no_server_was_running_are_recorded_even_if_another_server_was_faster(
+def test_external_writes_are_recorded_although_another_server_commits_first(
     zookeeper_url: str, stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A starting server finds a foreign write; before it records it, another server commits something else."""

@@ -114,7 +114,7 @@ def test_an_unreadable_document_changes_no_quota(
     assert overrides(zookeeper_url, APP) == {"producer_byte_rate": "1024", "consumer_byte_rate": "2048"}
 
 
-def test_a_document_without_a_key_removes_it_as_ever(store: ZookeeperStore, znodes: KazooClient) -> None:
+def test_a_document_without_a_key_removes_the_key(store: ZookeeperStore, znodes: KazooClient) -> None:
     write(znodes, "clients/app", document(producer_byte_rate="bad"))
     until(lambda: store.load().overrides(APP) == {"producer_byte_rate": "1024"}, SOON)
     write(znodes, "clients/app", document())
@@ -123,7 +123,7 @@ def test_a_document_without_a_key_removes_it_as_ever(store: ZookeeperStore, znod
     assert store.faults == 0
 
 
-def test_what_kconf_writes_next_is_readable_again(
+def test_the_next_write_of_kconf_repairs_an_unreadable_value(
     store: ZookeeperStore, znodes: KazooClient, zookeeper_url: str
 ) -> None:
     write(znodes, "clients/app", document(producer_byte_rate="bad"))
@@ -148,7 +148,9 @@ def test_writes_while_no_server_ran_do_not_change_the_journal(
     assert overrides(zookeeper_url, APP) == wanted
 
 
-def test_secrets_that_cannot_be_read_stay_too(store: ZookeeperStore, znodes: KazooClient, zookeeper_url: str) -> None:
+def test_an_unreadable_secret_does_not_replace_the_current_one(
+    store: ZookeeperStore, znodes: KazooClient, zookeeper_url: str
+) -> None:
     store.commit([pending(put(BROKER, "ssl.key.password", "hidden-password", sensitive=True))])
     store.commit([pending(put(ALICE, "SCRAM-SHA-256", CREDENTIAL, sensitive=True))])
     write(znodes, "brokers/7", document(**{"ssl.key.password": "what is this"}))
@@ -162,7 +164,9 @@ def test_secrets_that_cannot_be_read_stay_too(store: ZookeeperStore, znodes: Kaz
     assert b"hidden-password" not in marks
 
 
-def test_it_is_logged_once(store: ZookeeperStore, znodes: KazooClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_value_is_logged_once(
+    store: ZookeeperStore, znodes: KazooClient, caplog: pytest.LogCaptureFixture
+) -> None:
     for rate in ("1", "2", "3"):
         write(znodes, "clients/app", document(producer_byte_rate="bad", consumer_byte_rate=rate))
         until(lambda rate=rate: store.load().overrides(APP).get("consumer_byte_rate") == rate, SOON)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""All server features on a store in ZooKeeper: large requests, logins, ACLs, quotas, secrets, policies."""
+"""All server features on a store in ZooKeeper: large requests, logins, ACLs, quotas, secrets, dry runs."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _everything(znodes: KazooClient, path: str = "/") -> str:
     return data + "".join(_everything(znodes, f"{path.rstrip('/')}/{name}") for name in znodes.get_children(path))
 
 
-def test_servers_that_do_not_share_the_secret_do_not_share_the_store(serve: Serve, zookeeper_url: str) -> None:
+def test_a_server_with_another_secret_does_not_start_on_the_store(serve: Serve, zookeeper_url: str) -> None:
     serve(1, properties={"password.encoder.secret": "one"})
     stranger = KconfProcess(store=zookeeper_url, node_id=2, properties={"password.encoder.secret": "two"})
     with pytest.raises(RuntimeError, match=r"password\.encoder\.secret") as told:
@@ -155,7 +155,7 @@ def test_servers_that_do_not_share_the_secret_do_not_share_the_store(serve: Serv
     assert "Traceback" not in str(told.value)
 
 
-def test_a_policy_and_a_dry_run_work_as_on_any_store(serve: Serve, znodes: KazooClient) -> None:
+def test_dry_runs_and_refusals_are_recorded_as_attempts(serve: Serve, znodes: KazooClient) -> None:
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders")
         assert admin.alter((TOPIC, "orders"), ("segment.ms", SET, "1"), dry=True).error_code == 0

@@ -23,7 +23,7 @@ def stored(record: list[Any]) -> list[Any]:
     return found
 
 
-def test_places_of_a_record_are_those_that_the_sql_of_a_store_reads() -> None:
+def test_fields_of_a_record_are_at_the_positions_that_the_sql_reads() -> None:
     record = stored(revision_record(99, ALICE, "kconf", [CHANGE]))
 
     assert RECORD[1:7] == CALLER_NAMES[:6], (
@@ -42,12 +42,12 @@ def test_places_of_a_record_are_those_that_the_sql_of_a_store_reads() -> None:
     }
 
 
-def test_records_become_what_they_were() -> None:
+def test_records_are_read_back_unchanged() -> None:
     assert read_revision(3, stored(revision_record(99, ALICE, "kconf", [CHANGE]))) == REVISION
     assert read_attempt(5, stored(attempt_record(ATTEMPT))) == ATTEMPT
 
 
-def test_a_change_that_was_found_later_has_its_bound() -> None:
+def test_the_earliest_time_of_a_change_found_later_is_stored() -> None:
     record = stored(revision_record(99, ALICE, "outside", [CHANGE], not_before=90))
 
     assert read_revision(3, record) == Revision(3, 99, ALICE, (CHANGE,), "outside", not_before=90)

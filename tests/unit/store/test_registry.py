@@ -31,7 +31,7 @@ def test_an_unknown_scheme_is_rejected_and_the_known_ones_are_named(url: str) ->
     assert str(raised.value) == f"unknown store {url!r}: use sqlite:///FILE or zookeeper://HOST:PORT/CHROOT"
 
 
-def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [each for each in sys.modules if each.startswith(("kazoo", "kconf.store.zookeeper"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kazoo", None)
@@ -53,6 +53,6 @@ def test_only_some_stores_can_be_backed_up_to_a_file(tmp_path: Path) -> None:
         backup_store("zookeeper://127.0.0.1:1/kconf", tmp_path / "copy.db")
 
 
-def test_the_journal_is_bounded_by_default_in_zookeeper_but_not_in_a_file() -> None:
+def test_the_journal_is_limited_by_default_in_zookeeper_but_not_in_a_file() -> None:
     assert backend_of("zookeeper://127.0.0.1:2181/kconf").bounded_journal
     assert not backend_of("sqlite:///kconf.db").bounded_journal

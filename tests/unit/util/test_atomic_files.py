@@ -10,7 +10,9 @@ from kconf.errors import ConfigurationError
 from kconf.util.atomic_files import private_directory
 
 
-def test_a_uri_is_refused_and_no_directory_of_its_name_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uri_is_refused_and_no_directory_with_its_name_is_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(ConfigurationError, match="s3:// cannot be written to; use a local directory"):

@@ -9,7 +9,7 @@ def cache(max_bytes: int) -> BoundedCache[str, int]:
     return BoundedCache(max_bytes, text_size)
 
 
-def test_the_oldest_entries_go_first() -> None:
+def test_the_oldest_entries_are_evicted_first() -> None:
     some = cache(3 * text_size("a"))
     for number, name in enumerate("abcd"):
         some.put(name, number)
@@ -18,7 +18,7 @@ def test_the_oldest_entries_go_first() -> None:
     assert some.bytes == 3 * text_size("a")
 
 
-def test_an_entry_that_is_put_again_is_the_latest() -> None:
+def test_an_entry_that_is_put_again_is_evicted_last() -> None:
     some = cache(2 * text_size("a"))
     for name in "abac":
         some.put(name, 1)

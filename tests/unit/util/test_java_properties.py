@@ -32,7 +32,7 @@ from kconf.util.java_properties import read_properties
         ("a=x\u2028y\x0bz", {"a": "x\u2028y\x0bz"}),
     ],
 )
-def test_a_key_ends_at_a_sign_or_a_blank(text: str, properties: dict[str, str]) -> None:
+def test_a_key_ends_at_an_equals_sign_a_colon_or_a_blank(text: str, properties: dict[str, str]) -> None:
     assert read_properties(text) == properties
 
 
@@ -90,7 +90,7 @@ def test_a_broken_unicode_escape_is_an_error(text: str) -> None:
         read_properties(text)
 
 
-def test_half_a_character_becomes_a_replacement() -> None:
+def test_a_lone_surrogate_becomes_a_replacement_character() -> None:
     assert read_properties(r"a=x\ud83dy") == {"a": "x\ufffdy"}
 
 

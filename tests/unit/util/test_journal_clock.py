@@ -25,7 +25,7 @@ class Clocks:
         return self.journal.next() / 1000 / MINUTE - 1000
 
 
-def test_a_small_step_back_does_not_take_the_journal_back(caplog: pytest.LogCaptureFixture) -> None:
+def test_times_do_not_decrease_after_a_small_step_back(caplog: pytest.LogCaptureFixture) -> None:
     clocks = Clocks()
     assert clocks.next() == 0
     clocks.wall -= MINUTE
@@ -36,7 +36,7 @@ def test_a_small_step_back_does_not_take_the_journal_back(caplog: pytest.LogCapt
     assert caplog.text == ""
 
 
-def test_after_a_jump_ahead_later_revisions_have_the_true_time_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_revisions_have_the_true_time_again_after_the_clock_was_ahead(caplog: pytest.LogCaptureFixture) -> None:
     clocks = Clocks()
     assert clocks.next() == 0
     clocks.wall += 60 * MINUTE
@@ -65,7 +65,7 @@ def test_waiting_is_not_a_jump(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text == ""
 
 
-def test_the_time_of_the_last_revision_of_another_server_is_not_passed_on_if_it_is_in_the_future() -> None:
+def test_a_future_time_in_the_journal_of_another_server_is_not_adopted() -> None:
     clocks = Clocks()
     clocks.journal.latest = round((1000 + 60) * MINUTE * 1000)
     assert clocks.next() == 0

@@ -36,7 +36,7 @@ async def beside(busy: Coroutine[object, object, str], log: list[str]) -> str:
     return await task
 
 
-def test_others_have_a_turn_between_any_two_slices() -> None:
+def test_other_tasks_run_between_any_two_slices() -> None:
     log: list[str] = []
 
     async def scene() -> str:
@@ -48,7 +48,7 @@ def test_others_have_a_turn_between_any_two_slices() -> None:
     assert "aa" not in told
 
 
-def test_principals_take_turns_with_any_number_of_connections() -> None:
+def test_principals_take_turns_whatever_the_number_of_their_connections() -> None:
     log: list[str] = []
 
     async def scene() -> None:
@@ -62,7 +62,7 @@ def test_principals_take_turns_with_any_number_of_connections() -> None:
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
-def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_pause_while_a_thread_is_busy(is_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit in a thread needs the interpreter lock, although the loop sees nothing of it until it ends."""
     rests: list[float] = []
     now = 0.0
@@ -88,7 +88,7 @@ def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatc
 
 @pytest.mark.parametrize("is_own", [True, False], ids=["another request", "another process"])
 def test_slices_pause_while_other_requests_are_processed(is_own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other processes do with the processor takes time, but nobody in this one waits for it."""
+    """CPU time of other processes does not count, because no request of this process waits for it."""
     rests: list[float] = []
     now = used = 0.0
 
@@ -204,7 +204,7 @@ def test_a_short_call_returns_its_result_and_a_long_one_a_coroutine() -> None:
     assert asyncio.run(scene()) == (sum(range(STEP)), sum(range(10 * STEP)))
 
 
-def test_requests_are_admitted_by_their_bytes_and_a_larger_one_alone() -> None:
+def test_admitted_requests_are_limited_in_bytes_and_a_larger_one_runs_alone() -> None:
     inside: list[tuple[str, int]] = []
 
     async def scene() -> None:
@@ -243,7 +243,7 @@ def test_a_client_that_disconnects_while_it_waits_is_removed() -> None:
     asyncio.run(scene())
 
 
-def test_a_request_that_begins_to_wait_makes_room_and_is_counted_once() -> None:
+def test_a_request_that_begins_to_wait_releases_its_bytes_once() -> None:
     async def scene() -> None:
         scheduler = SliceScheduler(max_admitted=100)
         async with scheduler.admitted("a", 80) as leave:
@@ -258,7 +258,7 @@ def test_a_request_that_begins_to_wait_makes_room_and_is_counted_once() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, STEP, STEP + 1, 3 * STEP])
-def test_slices_yield_the_same_elements(size: int) -> None:
+def test_in_slices_yields_the_same_elements(size: int) -> None:
     items = list(range(size))
 
     def sizes() -> Iterator[int]:

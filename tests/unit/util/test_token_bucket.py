@@ -17,7 +17,7 @@ def test_a_bucket_begins_full_refills_steadily_and_never_overflows() -> None:
     assert bucket.tokens(2.0, 9_000_000) == 22
 
 
-def test_a_lower_quota_lowers_what_a_bucket_holds() -> None:
+def test_a_lower_quota_lowers_the_capacity_of_a_bucket() -> None:
     bucket = TokenBucket(11)
 
     assert bucket.tokens(10.0, 0) == 110

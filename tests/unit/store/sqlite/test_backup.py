@@ -39,7 +39,7 @@ def made(path: Path) -> None:
     store.close()
 
 
-def test_a_copy_of_a_closed_store_opens_as_the_same(source: Path, target: Path) -> None:
+def test_a_copy_of_a_closed_store_has_the_same_content(source: Path, target: Path) -> None:
     made(source)
 
     done = backup(source, target)
@@ -60,7 +60,7 @@ def test_a_copy_and_its_key_are_their_owners_only(source: Path, target: Path) ->
     assert [stat.S_IMODE(each.stat().st_mode) for each in copies] == [0o600, 0o600]
 
 
-def test_a_store_is_copied_whole_while_it_is_written(source: Path, target: Path) -> None:
+def test_a_store_is_copied_consistently_while_it_is_written(source: Path, target: Path) -> None:
     store = opened(source)
     writing, enough = Event(), Event()
 

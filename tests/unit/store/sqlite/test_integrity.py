@@ -83,7 +83,7 @@ def status(found: Verification) -> dict[str, bool]:
     return {each.name: not each.problems for each in found.parts}
 
 
-def test_a_whole_store_is_whole(path: Path) -> None:
+def test_an_undamaged_store_is_verified_as_intact(path: Path) -> None:
     found = verify(path)
 
     assert status(found) == dict.fromkeys(("state", "journal", "audit log", "agreement", "pages"), True)
@@ -94,7 +94,7 @@ def test_a_whole_store_is_whole(path: Path) -> None:
     ]
 
 
-def test_a_store_in_use_is_verified_with_what_is_not_folded_yet(path: Path) -> None:
+def test_a_store_in_use_is_verified_with_its_unmerged_changes(path: Path) -> None:
     store = opened(path)
     commit(store, put(ORDERS, "retention.ms", "1"), put(ORDERS, "password", "x", sensitive=True))
     commit(store, put(ORDERS, "retention.ms", "2"))
@@ -211,7 +211,9 @@ def test_a_reader_that_meets_damage_reports_it_as_damage(path: Path, caplog: pyt
     store.close()
 
 
-def test_the_start_of_a_long_journal_is_left_to_verify(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_in_an_old_part_of_a_long_journal_is_found_only_by_verify(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(integrity, "MAX_CHECKED", 100)
     pages = pages_of(path, "journal")
     overwrite(path, pages[3], random.Random(1).randbytes(PAGE))

@@ -52,7 +52,7 @@ def test_a_trim_between_the_check_and_the_read_leaves_no_gap(store: SqliteStore)
     reader.close()
 
 
-def test_a_fold_between_the_index_and_the_rest_leaves_no_gap(store: SqliteStore) -> None:
+def test_merging_changes_between_the_index_and_the_rest_leaves_no_gap(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
     reader = store.journal_reader()
@@ -65,7 +65,7 @@ def test_a_fold_between_the_index_and_the_rest_leaves_no_gap(store: SqliteStore)
     reader.close()
 
 
-def test_a_trim_while_a_time_is_looked_for_does_not_matter(store: SqliteStore) -> None:
+def test_a_time_is_resolved_although_the_journal_is_trimmed_meanwhile(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
     reader = store.journal_reader()
@@ -75,7 +75,7 @@ def test_a_trim_while_a_time_is_looked_for_does_not_matter(store: SqliteStore) -
     reader.close()
 
 
-def test_a_reader_that_stops_halfway_holds_no_resources(store: SqliteStore) -> None:
+def test_a_reader_can_be_used_after_an_unfinished_read(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
     reader = store.journal_reader()

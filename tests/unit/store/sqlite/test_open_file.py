@@ -61,7 +61,7 @@ def move_directory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", [delete, delete_all, move, replace, move_directory])
-def test_a_database_file_that_was_removed_accepts_no_changes(
+def test_a_store_whose_database_file_was_removed_accepts_no_changes(
     path: Path, lose: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = filled(path)
@@ -110,7 +110,7 @@ def test_changes_that_only_a_deleted_write_ahead_log_has_are_saved(path: Path, t
     store.close()
 
 
-def test_the_log_of_the_file_that_took_its_place_stays(path: Path) -> None:
+def test_closing_a_deleted_store_does_not_delete_the_log_of_its_replacement(path: Path) -> None:
     """Closing a store deletes its write-ahead log by name, but must not delete that of a new server."""
     store = filled(path)
     delete_all(path)
@@ -140,7 +140,7 @@ def test_two_names_of_one_file_are_refused(path: Path) -> None:
         opened(path)
 
 
-def test_a_second_name_does_not_get_around_the_lock(path: Path) -> None:
+def test_a_store_opened_by_another_name_is_locked_too(path: Path) -> None:
     store = filled(path)
     linked = path.with_name("linked.db")
     linked.symlink_to(path)
@@ -170,7 +170,7 @@ def test_a_refused_second_open_does_not_release_the_locks_of_sqlite(path: Path) 
     assert "locked" in other.stderr
 
 
-def test_a_new_store_does_not_begin_where_only_a_key_is_left(path: Path) -> None:
+def test_a_new_store_is_not_created_next_to_the_key_of_a_missing_one(path: Path) -> None:
     filled(path).close()
     path.unlink()
 
@@ -189,7 +189,7 @@ def test_an_empty_file_with_a_key_file_is_refused(path: Path) -> None:
     assert path.with_name("kconf.db.key").read_bytes() == key
 
 
-def test_a_first_start_that_was_killed_is_started_again(path: Path) -> None:
+def test_a_store_can_be_created_after_its_first_start_was_killed(path: Path) -> None:
     """Killed between writing the key and the tables, and between the tables and the key name."""
     path.write_bytes(b"")
     path.with_name("kconf.db.key.new").write_bytes(b"0" * 32)
@@ -222,7 +222,7 @@ def test_a_store_that_is_not_a_file_is_refused_at_once(path: Path) -> None:
         opened(path)
 
 
-def test_the_lock_is_free_after_release(path: Path) -> None:
+def test_a_released_lock_can_be_taken_again(path: Path) -> None:
     path.touch()
     file = OpenFile(path)
     with pytest.raises(StoreLocked):
@@ -233,7 +233,7 @@ def test_the_lock_is_free_after_release(path: Path) -> None:
     OpenFile(path).release()
 
 
-def test_readers_of_the_file_are_not_locked_out(path: Path) -> None:
+def test_other_programs_can_read_the_file_of_an_open_store(path: Path) -> None:
     store = filled(path)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT count(*) FROM journal").fetchone() == (1,)

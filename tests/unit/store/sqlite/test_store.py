@@ -55,7 +55,7 @@ def umask(value: int) -> Iterator[None]:
         os.umask(before)
 
 
-def test_three_slashes_are_relative_and_four_absolute() -> None:
+def test_a_url_with_three_slashes_is_relative_and_with_four_absolute() -> None:
     assert path_of("sqlite:///a/b.db") == Path("a/b.db")
     assert path_of("sqlite:////a/b.db") == Path("/a/b.db")
 
@@ -66,7 +66,7 @@ def test_a_url_without_a_file_is_refused(wrong: str) -> None:
         open_store(wrong)
 
 
-def test_a_relative_url_is_opened_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_url_is_opened_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     open_store("sqlite:///here.db").close()
@@ -75,7 +75,7 @@ def test_a_relative_url_is_opened_from_here(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", ["a b.db", "a?mode=memory", "a%20b", "a#b", "ü.db", "file:x"])
-def test_a_file_name_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
+def test_a_file_name_with_special_characters_is_used_literally(tmp_path: Path, name: str) -> None:
     store = open_store(url(tmp_path / name))
     commit(store, put(ORDERS, "a", "1"))
     store.close()
@@ -132,7 +132,7 @@ def test_a_store_that_could_not_be_opened_is_not_locked(path: Path) -> None:
     open_store(url(path)).close()
 
 
-def test_closing_twice_is_closing_once(path: Path) -> None:
+def test_a_store_can_be_closed_twice(path: Path) -> None:
     store = open_store(url(path))
     store.close()
     store.close()
@@ -205,7 +205,7 @@ def version_1(path: Path) -> None:
     path.with_name(path.name + ".key").write_bytes(bytes(32))
 
 
-def test_version_1_is_brought_up_to_date_with_all_it_has(path: Path) -> None:
+def test_a_store_of_schema_version_1_is_migrated_with_its_content(path: Path) -> None:
     version_1(path)
 
     store = open_store(url(path))
@@ -309,7 +309,7 @@ def no_file_longer_than(length: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_fails_the_batch_and_nothing_else(path: Path) -> None:
+def test_a_full_disk_fails_the_batch_and_later_commits_succeed(path: Path) -> None:
     store = open_store(url(path))
     commit(store, put(ORDERS, "a", "1"))
     before = store.load()
@@ -340,7 +340,7 @@ def test_a_damaged_file_is_a_store_error(path: Path) -> None:
         open_store(url(path))
 
 
-def test_every_commit_is_synced(path: Path) -> None:
+def test_the_store_uses_a_write_ahead_log_and_syncs_every_commit(path: Path) -> None:
     """WAL with synchronous=FULL: without it, a power failure could lose acknowledged revisions."""
     store = SqliteStore.open(url(path))
     try:
@@ -376,7 +376,7 @@ def test_journal_entries_that_are_not_in_the_state_tables_are_read(path: Path) -
     store.close()
 
 
-def test_a_secret_brings_the_state_up_to_date(path: Path) -> None:
+def test_a_commit_with_a_secret_merges_the_journal_into_the_state(path: Path) -> None:
     """The journal cannot restore a secret, and an earlier plain value must not overwrite it."""
     store = open_store(url(path))
     commit(store, put(ORDERS, "a", "plain"))

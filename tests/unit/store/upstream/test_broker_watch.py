@@ -52,7 +52,7 @@ def test_brokers_that_do_not_respond_are_lost_until_they_do(error: KconfError) -
     assert brokers.step() == (None, 2)
 
 
-def test_one_broker_that_does_not_respond_is_not_all_of_them() -> None:
+def test_the_gateway_has_no_problem_while_only_one_broker_does_not_respond() -> None:
     brokers = Brokers()
     brokers.broken = ConnectionFailed("refused")
     assert brokers.step() == (None, 0)

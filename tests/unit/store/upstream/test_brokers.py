@@ -88,7 +88,7 @@ def brokers(cluster: Cluster) -> UpstreamBrokers:
     return UpstreamBrokers(cluster)  # type: ignore[arg-type]
 
 
-def test_members_are_the_brokers_with_their_addresses() -> None:
+def test_the_members_have_the_addresses_of_the_brokers() -> None:
     cluster = Cluster()
 
     found = brokers(cluster)
@@ -124,7 +124,7 @@ def test_a_fenced_broker_is_registered_and_never_described() -> None:
     assert list(found.members.fenced) == [3]
 
 
-def test_the_release_and_the_features_follow_an_upgrade(caplog: pytest.LogCaptureFixture) -> None:
+def test_release_and_features_are_updated_after_an_upgrade(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     cluster.features = FeatureDescription({"metadata.version": (7, 25)}, {}, 1, {})
     found = brokers(cluster)
@@ -168,7 +168,7 @@ def test_static_configs_stay_the_same_object_while_they_do_not_change() -> None:
     assert found.static == {"log.retention.ms": "2"}
 
 
-def test_a_gateway_that_may_not_describe_brokers_is_told_which_right_it_lacks() -> None:
+def test_without_the_right_to_describe_brokers_the_error_names_it() -> None:
     cluster = Cluster()
     cluster.configs = NotAuthorized("no")
 
@@ -186,7 +186,7 @@ def test_a_gateway_that_may_not_describe_brokers_is_told_which_right_it_lacks() 
         ({}, UNNAMED_AUTHORIZER, None),
     ],
 )
-def test_acls_are_governed_if_they_are_in_the_metadata_log(
+def test_acls_are_managed_only_if_they_are_in_the_metadata_log(
     shown: dict[str, str], authorizer: str, refusal: str | None, error: KconfError | None
 ) -> None:
     """A broker with an authorizer answers, or fails in another way than with SECURITY_DISABLED."""
@@ -218,7 +218,7 @@ def test_a_cluster_without_an_authorizer_has_no_acls() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, NotAuthorized("no"), UnknownServerError("unexpected")])
-def test_an_authorizer_on_the_controller_alone_is_one_of_the_cluster(answer: KafkaError | None) -> None:
+def test_an_authorizer_only_on_the_controller_counts_for_the_cluster(answer: KafkaError | None) -> None:
     """Brokers forward changes to the controller, which authorizes them. It may have been restarted first."""
     cluster = Cluster()
     cluster.acls = SecurityDisabled("no authorizer")
@@ -240,7 +240,7 @@ def test_a_gateway_does_not_start_if_the_controller_cannot_be_asked_for_an_autho
         brokers(cluster)
 
 
-def test_a_broker_that_is_lost_meanwhile_is_not_taken_for_one_with_an_authorizer() -> None:
+def test_a_lost_connection_during_the_check_is_not_taken_for_an_authorizer() -> None:
     cluster = Cluster()
     cluster.acls = ConnectionFailed("lost")
 
@@ -248,7 +248,7 @@ def test_a_broker_that_is_lost_meanwhile_is_not_taken_for_one_with_an_authorizer
         brokers(cluster)
 
 
-def test_addresses_that_lead_to_another_cluster_are_a_problem_until_they_lead_back(
+def test_brokers_of_another_cluster_are_a_problem_until_the_own_ones_are_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cluster = Cluster()

@@ -147,7 +147,7 @@ def test_a_removed_token_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tried) == 2
 
 
-def test_a_broker_learns_of_a_new_token_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_is_retried_until_the_broker_knows_the_new_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_RETRY", 0.0)
     cluster = Cluster()
     identities = cluster.identities()
@@ -162,7 +162,7 @@ def test_a_broker_learns_of_a_new_token_a_moment_later(monkeypatch: pytest.Monke
     assert cluster.events == ["create User:alice"]
 
 
-def test_connections_of_others_use_the_same_token() -> None:
+def test_other_connections_of_a_user_use_the_same_token() -> None:
     cluster = Cluster()
     identities = cluster.identities()
     used(identities, "User:alice")
@@ -302,7 +302,7 @@ def test_tokens_log_in_by_a_mechanism_of_the_cluster() -> None:
         (ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "CREATE_TOKENS"),
     ],
 )
-def test_why_there_is_no_token(code: ErrorCode, why: str) -> None:
+def test_a_refused_token_is_reported_with_the_missing_setting_or_right(code: ErrorCode, why: str) -> None:
     cluster = Cluster()
     cluster.refusal = ApiError(code).error()
     with pytest.raises(KafkaError, match=why) as refused:
@@ -328,7 +328,7 @@ def test_changes_are_merged_within_one_identity_only() -> None:
     assert sorted(changes) == ["User:alice changes 2", "User:bob changes 1", "gateway changes 1"]
 
 
-def test_who_gets_no_token_fails_alone() -> None:
+def test_a_user_without_a_token_fails_and_others_do_not() -> None:
     cluster = Cluster()
     identities = cluster.identities()
     used(identities, "User:alice")

@@ -48,14 +48,14 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'gw.db'}"
 
 
-def test_gateways_share_no_store() -> None:
+def test_a_gateway_journal_must_be_a_sqlite_file() -> None:
     with pytest.raises(
         ConfigurationError, match="must be a SQLite file: use sqlite:///FILE, not 'zookeeper://zk/kconf'"
     ):
         GatewayJournal("zookeeper://zk/kconf", "one")
 
 
-def test_revisions_have_gaps_and_are_written_once(url: str) -> None:
+def test_revisions_can_have_gaps_and_are_written_once(url: str) -> None:
     journal = GatewayJournal(url, "one")
     journal.begin_at(10)
     journal.append([revision(17, "User:alice"), revision(40)])
@@ -105,7 +105,7 @@ def test_nothing_is_known_before_the_first_change(url: str) -> None:
     journal.close()
 
 
-def test_trimming_moves_the_beginning(url: str) -> None:
+def test_trimming_removes_old_revisions_but_never_the_last(url: str) -> None:
     journal = GatewayJournal(url, "one")
     journal.append([revision(number) for number in (5, 9, 14, 20)])
     assert journal.trim(before_time=None, keep_last=2, up_to=None) == 2
@@ -184,7 +184,7 @@ def test_a_secret_key_of_topics_that_the_brokers_define_is_in_no_intent(
     assert all(SECRET.encode() not in each.read_bytes() for each in tmp_path.iterdir())
 
 
-def test_a_file_belongs_to_one_cluster_and_one_process(url: str) -> None:
+def test_a_journal_file_is_used_by_one_cluster_and_one_process(url: str) -> None:
     journal = GatewayJournal(url, "one")
     with pytest.raises(StoreLocked):
         GatewayJournal(url, "one")
@@ -204,7 +204,7 @@ def test_offsets_of_a_log_and_revisions_of_a_poller_are_not_in_one_file(url: str
         GatewayJournal(f"{url}2", "one")
 
 
-def test_gateways_that_poll_count_from_different_numbers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gateways_that_poll_start_at_different_revisions(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them are below 2^53, so that any JSON reader can represent them."""
     found = iter([0, 89_999])
     monkeypatch.setattr(journals, "randbelow", lambda limit: next(found) % limit)
@@ -219,7 +219,7 @@ def test_gateways_that_poll_count_from_different_numbers(url: str, monkeypatch: 
     assert first("log", Numbering.LOG) == 0
 
 
-def test_the_file_of_an_earlier_release_continues_at_a_number_of_its_own(url: str) -> None:
+def test_the_journal_of_an_earlier_release_continues_at_a_new_first_revision(url: str) -> None:
     journal = GatewayJournal(url, "one", Numbering.POLLS)
     journal._db.execute("DELETE FROM meta WHERE key = 'first'")
     journal.write_image(image_at(4))
@@ -234,7 +234,7 @@ def test_the_file_of_an_earlier_release_continues_at_a_number_of_its_own(url: st
     journal.close()
 
 
-def test_the_state_is_the_image_and_the_changes_after_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recorded_state_is_the_image_plus_later_changes(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journals, "_random_first", lambda: 1)
     journal = GatewayJournal(url, "one", Numbering.POLLS)
     assert recorded_state(journal, "one") is None
@@ -262,7 +262,7 @@ def test_the_file_of_a_server_is_refused(url: str) -> None:
         GatewayJournal(url, "one")
 
 
-def test_the_image_is_private_and_of_this_cluster(url: str, tmp_path: Path) -> None:
+def test_the_image_is_readable_only_by_its_owner_and_for_its_cluster(url: str, tmp_path: Path) -> None:
     journal = GatewayJournal(url, "one")
     assert journal.read_image("one") is None
     journal.write_image(Checkpoint.empty("one").to_json())
@@ -374,7 +374,7 @@ class Watched:
         return getattr(self._db, name)
 
 
-def test_a_journal_that_is_being_written_is_not_behind(url: str) -> None:
+def test_a_journal_does_not_count_as_failing_while_it_is_written(url: str) -> None:
     """Requests ask meanwhile, in another thread: they would be refused whenever the disk is slow."""
     journal = GatewayJournal(url, "one")
     db = journal._db

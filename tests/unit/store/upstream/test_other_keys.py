@@ -51,13 +51,13 @@ TOPIC = Entry(
 )  # fmt: skip
 
 
-def test_a_value_for_one_listener_is_not_a_key() -> None:
+def test_a_key_with_a_listener_prefix_is_not_learned() -> None:
     """A broker shows it while it is set."""
     store = Entry("listener.name.outside.ssl.truststore.type", "JKS", Source.BROKER, ValueType.STRING)
     assert not read(Brokers({ResourceType.BROKER: [KNOWN, store]}))
 
 
-def test_what_a_broker_shows_defines_a_key() -> None:
+def test_an_unknown_key_is_defined_by_what_the_broker_shows() -> None:
     brokers = Brokers({ResourceType.BROKER: [KNOWN, FIXED, LEVEL, SECRET, UNDEFINED], ResourceType.TOPIC: [TOPIC]})
     found = read(brokers)
     keys = found[ResourceType.BROKER]
@@ -82,13 +82,13 @@ def test_topics_are_requested_only_if_some_may_exist() -> None:
     assert newer.asked == [ResourceType.BROKER, ResourceType.GROUP]
 
 
-def test_a_key_whose_values_were_not_kept_stays_unknown() -> None:
+def test_a_key_whose_values_were_hidden_stays_unknown() -> None:
     brokers = Brokers({ResourceType.BROKER: [FIXED, LEVEL], ResourceType.TOPIC: [TOPIC]})
     found = read(brokers, hidden=[(ResourceType.TOPIC, "tiering"), (ResourceType.BROKER, "vendor.id")])
     assert {kind: list(keys) for kind, keys in found.items()} == {ResourceType.BROKER: ["vendor.level"]}
 
 
-def test_a_broker_that_is_applying_a_value_shows_it_among_the_synonyms() -> None:
+def test_a_value_that_a_broker_is_applying_is_read_from_the_synonyms() -> None:
     """Kafka 4.3.1: for a moment, the source is that of the new value, and the value that of the old one."""
     name = "log.cleaner.backoff.ms"
     synonyms = (Synonym(name, "015002", Source.BROKER), Synonym(name, "15000", Source.DEFAULT))

@@ -57,7 +57,7 @@ def test_many_callers_share_one_request() -> None:
     assert not cluster.calls[0].repeatable
 
 
-def test_merged_requests_are_bounded() -> None:
+def test_merged_requests_are_limited_in_resources_and_operations() -> None:
     cluster = Cluster()
     send(cluster, [[altered(number)] for number in range(MAX_RESOURCES + 1)])
     assert [len(each.items) for each in cluster.calls] == [MAX_RESOURCES, 1]
@@ -92,7 +92,7 @@ def test_the_changes_of_one_caller_are_never_split() -> None:
     assert [len(each.items) for each in cluster.calls] == [1, 2 * MAX_RESOURCES, 2]
 
 
-def test_topics_count_with_their_partitions() -> None:
+def test_topics_count_by_their_partitions_towards_the_limit_of_a_request() -> None:
     """The controller refuses requests with more than 10,000 records, one for each partition."""
     cluster = Cluster()
     send(cluster, [[NewTopic(f"t{number}", 3000, 1)] for number in range(4)])
@@ -182,7 +182,7 @@ def test_an_append_is_sent_again_after_error_minus_1() -> None:
     assert answers.refused == {Resource.topic("t1"): failure}
 
 
-def test_such_a_change_is_sent_again_if_the_error_says_that_nothing_was_changed() -> None:
+def test_a_change_that_cannot_be_repeated_is_sent_again_if_nothing_was_changed() -> None:
     failure = ApiError(ErrorCode.POLICY_VIOLATION, "too many")
     cluster = StrictCluster(Resource.topic("t1"), failure)
     added = ResourceAlterations(Resource.topic("t0"), [AlterConfigOp(OpType.APPEND, "key", "1")])
@@ -202,7 +202,7 @@ def test_other_failures_are_not_sent_again(code: ErrorCode) -> None:
     assert answers.refused.keys() == {Resource.topic("t0"), Resource.topic("t1")}
 
 
-def test_a_refusal_is_of_its_resource_alone() -> None:
+def test_a_refusal_affects_only_its_resource() -> None:
     refusal = ApiError(ErrorCode.INVALID_CONFIG, "no")
     answers = send(Cluster({Resource.topic("t1"): refusal}), [[altered(0)], [altered(1)]])
     assert answers.refused == {Resource.topic("t1"): refusal}
@@ -256,7 +256,7 @@ def test_only_the_acl_without_a_response_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("was_sent", [True, False])
-def test_unanswered_requests_are_unknown_and_unsent_ones_are_not(was_sent: bool) -> None:
+def test_the_outcome_is_unknown_only_if_the_request_was_sent(was_sent: bool) -> None:
     error = ConnectionFailed("gone")
     error.sent = was_sent
     answers = send(Cluster(error=error), [[altered(0)]])

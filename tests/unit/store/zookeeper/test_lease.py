@@ -26,7 +26,7 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_it_ends_a_timeout_after_the_last_request_that_was_answered(scene: Scene) -> None:
+def test_a_lease_ends_one_timeout_after_the_last_answered_request(scene: Scene) -> None:
     scene.now += 5.9
     assert scene.lease.is_held
     scene.lease.renew()
@@ -38,7 +38,7 @@ def test_it_ends_a_timeout_after_the_last_request_that_was_answered(scene: Scene
     assert scene.gaps == []
 
 
-def test_it_counts_from_when_a_request_was_sent_and_not_from_its_answer(scene: Scene) -> None:
+def test_a_lease_counts_from_when_the_request_was_sent(scene: Scene) -> None:
     scene.lease.renew()
     scene.now += 5.0
     scene.asked.pop()()
@@ -47,7 +47,7 @@ def test_it_counts_from_when_a_request_was_sent_and_not_from_its_answer(scene: S
     assert not scene.lease.is_held
 
 
-def test_an_answer_from_before_a_long_pause_renews_nothing(scene: Scene) -> None:
+def test_a_response_received_before_a_long_pause_does_not_renew_the_lease(scene: Scene) -> None:
     """The response was in the socket while the process was stopped."""
     scene.lease.renew()
     scene.now += 60.0
@@ -57,7 +57,7 @@ def test_an_answer_from_before_a_long_pause_renews_nothing(scene: Scene) -> None
     assert scene.gaps == []
 
 
-def test_a_lease_that_ended_reports_the_gap_before_it_is_held_again(scene: Scene) -> None:
+def test_an_expired_lease_reports_the_gap_before_it_is_held_again(scene: Scene) -> None:
     scene.now += 60.0
     scene.lease.renew()
     scene.asked.pop()()

@@ -81,7 +81,7 @@ def test_a_watch_that_fires_after_its_commit_was_read_is_set_again() -> None:
     assert (changes, follower.is_pending, client.asked) == ([], False, [])
 
 
-def test_a_watch_that_fires_before_its_commit_was_read_is_explained_by_it() -> None:
+def test_a_watch_that_fires_before_its_commit_was_read_is_set_again_after_it() -> None:
     follower, client, changes = started(5)
     client.created = 6
     client.watches[name(5)](None)
@@ -92,7 +92,7 @@ def test_a_watch_that_fires_before_its_commit_was_read_is_explained_by_it() -> N
     assert (follower.is_pending, client.asked) == (False, [])
 
 
-def test_a_notification_that_no_commit_explains_makes_it_ask() -> None:
+def test_a_notification_without_a_commit_causes_a_request() -> None:
     follower, client, _ = started(5)
     client.created = 7  # one of a commit, and one of somebody else
     follower.remote_commit(200, {CONFIG_CHANGES: 1})
@@ -101,14 +101,14 @@ def test_a_notification_that_no_commit_explains_makes_it_ask() -> None:
     assert list(follower.request_positions()) == [CONFIG_CHANGES]
 
 
-def test_a_commit_with_an_unknown_number_of_notifications_makes_it_ask() -> None:
+def test_a_commit_with_an_unknown_number_of_notifications_causes_a_request() -> None:
     follower, client, _ = started(5)
     follower.remote_commit(200, None)
     client.watches[name(5)](None)
     assert list(follower.request_positions()) == [CONFIG_CHANGES]
 
 
-def test_own_notifications_after_those_of_known_commits_verify_them() -> None:
+def test_own_notifications_confirm_the_number_of_earlier_ones() -> None:
     follower, _, _ = started(5)
     follower.remote_commit(200, {CONFIG_CHANGES: 2})
     follower.begin_commit()

@@ -42,7 +42,7 @@ def test_a_notification_of_kafka_leads_to_the_znode_and_is_written_the_same(path
 
 
 @pytest.mark.parametrize("case", GOLDEN["notification_acceptance"], ids=lambda case: case["data"][:60] or "empty")
-def test_a_notification_is_followed_where_a_broker_follows_it(case: dict[str, Any]) -> None:
+def test_a_notification_is_applied_if_a_broker_applies_it(case: dict[str, Any]) -> None:
     try:
         found = read_config_notification(case["data"].encode())
     except MalformedNotification:
@@ -63,7 +63,7 @@ def test_the_singular_types_of_the_proposal_are_read(kind: str, root: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["users", "user", "", None, ["topic"]])
-def test_version_1_knows_topics_and_clients_only(kind: object) -> None:
+def test_version_1_notifications_of_other_types_are_malformed(kind: object) -> None:
     data = json.dumps({"version": 1, "entity_type": kind, "entity_name": "orders"})
 
     with pytest.raises(MalformedNotification):

@@ -26,7 +26,7 @@ def test_kafkas_connect_string_and_the_url_name_the_same_store(
     assert (list(found.hosts), found.chroot) == (hosts, chroot)
 
 
-def test_the_url_of_another_store_is_taken_as_it_is() -> None:
+def test_the_url_of_another_store_is_not_changed() -> None:
     assert store_url("sqlite:///first.db") == "sqlite:///first.db"
 
 

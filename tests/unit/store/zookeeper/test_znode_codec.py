@@ -14,7 +14,7 @@ from tests.unit.store.zookeeper.golden import GOLDEN, golden, unstamped
 
 
 @pytest.mark.parametrize(("path", "data"), golden(paths.TOPICS, paths.CLIENTS, paths.USERS, paths.BROKERS, paths.IPS))
-def test_an_entity_of_kafka_is_read_and_written_as_it_is(path: str, data: str) -> None:
+def test_an_entity_written_by_kafka_is_read_and_written_unchanged(path: str, data: str) -> None:
     resources = paths.resources_of(path)
     document = znode_codec.read_config(path, resources, data.encode())
 
@@ -27,7 +27,7 @@ def test_an_entity_of_kafka_is_read_and_written_as_it_is(path: str, data: str) -
 
 
 @pytest.mark.parametrize(("path", "data"), golden(paths.LITERAL_ACLS, paths.PREFIXED_ACLS))
-def test_acls_of_kafka_are_read_and_written_as_they_are(path: str, data: str) -> None:
+def test_acls_written_by_kafka_are_read_and_written_unchanged(path: str, data: str) -> None:
     (resource,) = paths.resources_of(path)
     document = znode_codec.read_acls(path, resource, data.encode())
 
@@ -41,7 +41,7 @@ def test_acls_of_kafka_are_read_and_written_as_they_are(path: str, data: str) ->
 @pytest.mark.parametrize(
     ("path", "data"), [each for each in golden(paths.TOPIC_NODES) if "/partitions" not in each.values[0]]
 )
-def test_a_topic_of_kafka_is_read_and_written_as_it_is(path: str, data: str) -> None:
+def test_a_topic_written_by_kafka_is_read_and_written_unchanged(path: str, data: str) -> None:
     name = paths.topic_of(path)
     assert name is not None
     topic, stamp, problems = znode_codec.read_topic(path, name, data.encode())
@@ -86,7 +86,7 @@ def test_every_operation_of_an_acl_has_kafkas_spelling() -> None:
     assert list(znode_codec.read_acls("/kafka-acl/Topic/t", resource, written).overrides[resource]) == keys
 
 
-def test_a_move_of_replicas_under_way_is_not_written_over() -> None:
+def test_writing_a_topic_preserves_a_reassignment_in_progress() -> None:
     found = (
         b'{"partitions":{"0":[1]},"topic_id":"EBAQEBAQEBAQEBAQEBAQAQ",'
         b'"adding_replicas":{"0":[2]},"removing_replicas":{"0":[1]},"version":3}'
@@ -109,5 +109,5 @@ def test_an_unreadable_topic_document_is_reported(data: bytes) -> None:
     assert (topic, stamp, len(problems)) == (None, None, 1)
 
 
-def test_a_topic_without_an_id_is_not_there_yet() -> None:
+def test_a_topic_without_an_id_is_ignored() -> None:
     assert znode_codec.read_topic("/brokers/topics/t", "t", b'{"version":1,"partitions":{"0":[1]}}') == (None, None, ())

@@ -12,7 +12,7 @@ class Time:
         return self.now
 
 
-def test_ticks_in_time_are_counted() -> None:
+def test_regular_ticks_count_as_awake_time() -> None:
     time = Time()
     clock = AwakeClock(time)
     for _ in range(40):
@@ -23,7 +23,7 @@ def test_ticks_in_time_are_counted() -> None:
     assert clock.now() == 40.5 * TICK
 
 
-def test_a_pause_of_the_process_counts_for_every_caller() -> None:
+def test_a_pause_of_the_process_does_not_count_beyond_two_ticks() -> None:
     time = Time()
     clock = AwakeClock(time)
     time.now += 3600

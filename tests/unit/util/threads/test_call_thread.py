@@ -63,7 +63,7 @@ def test_a_cancelled_caller_does_not_stop_the_call_nor_the_next_one() -> None:
     asyncio.run(scene())
 
 
-def test_a_closed_thread_has_made_its_calls_and_accepts_no_more() -> None:
+def test_closing_a_thread_completes_its_calls_and_refuses_new_ones() -> None:
     async def scene() -> None:
         thread = CallThread("test")
         done = threading.Event()

@@ -13,7 +13,7 @@ def error(text: str) -> str:
     return str(refused.value)
 
 
-def test_only_comments_are_no_document() -> None:
+def test_a_text_with_only_comments_has_no_document() -> None:
     assert compose("", "f.yaml") is None
     assert compose("# nothing but words\n", "f.yaml") is None
 
@@ -45,11 +45,11 @@ def test_an_alias_is_the_node_it_refers_to() -> None:
 
 
 @pytest.mark.parametrize("text", ["&a [*a]", "&a [{b: *a}]", "&a {b: [c, *a]}"])
-def test_no_node_contains_itself(text: str) -> None:
+def test_an_anchor_that_contains_itself_is_an_error(text: str) -> None:
     assert error(text) == f"f.yaml:1:{text.index('*a') + 1}: &a contains itself"
 
 
-def test_no_nesting_exhausts_the_stack() -> None:
+def test_deep_nesting_does_not_exhaust_the_stack() -> None:
     assert error("[" * 100_000) == "f.yaml:1:102: nested too deeply"
 
 

@@ -27,7 +27,7 @@ def plain(node: YamlNode) -> object:
 
 
 @given(trees)
-def test_texts_are_read_back(value: str | list[object] | dict[str, object]) -> None:
+def test_written_values_are_read_back_unchanged(value: str | list[object] | dict[str, object]) -> None:
     root = compose(to_yaml({"tree": value}), "f.yaml")  # type: ignore[dict-item]
 
     assert root is not None

@@ -46,14 +46,14 @@ def test_a_matching_record_belongs_to_the_request(opened: OpenIntents) -> None:
     assert not opened
 
 
-def test_a_request_may_still_arrive(opened: OpenIntents) -> None:
+def test_a_request_stays_open_while_it_may_still_arrive(opened: OpenIntents) -> None:
     assert opened.attribute([logged(51, setting("8"))], NO_CLAIMS)[0].caller.principal == ""
     assert opened.close(SENT + ARRIVES_WITHIN - 1, is_log_read=True) == {}
     assert opened.attribute([logged(52, setting("7"), after=500)], NO_CLAIMS)[0].caller == ALICE
     assert opened.close(SENT + 501, is_log_read=False) == {1: IntentOutcome.DONE}
 
 
-def test_it_is_not_done_once_it_cannot_arrive_any_more(opened: OpenIntents) -> None:
+def test_a_request_is_not_done_when_it_cannot_arrive_any_more(opened: OpenIntents) -> None:
     assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=False) == {}
     assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=True) == {1: IntentOutcome.NOT_DONE}
 
@@ -81,7 +81,7 @@ def test_the_outcome_is_unknown_if_that_part_of_the_log_was_deleted(opened: Open
     assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.UNKNOWN}
 
 
-def test_what_the_journal_has_counts_once() -> None:
+def test_records_that_the_journal_already_has_are_not_matched_again() -> None:
     """After a crash the log is read again from the last image."""
     opened = OpenIntents()
     opened.add([intent(setting("7"), setting("8", "retention.bytes"))], [logged(51, setting("7"))])
@@ -90,7 +90,7 @@ def test_what_the_journal_has_counts_once() -> None:
     assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.DONE}
 
 
-def test_half_of_a_request_is_unknown() -> None:
+def test_the_outcome_of_a_request_of_which_only_a_part_is_in_the_log_is_unknown() -> None:
     opened = OpenIntents()
     opened.add([Intent(1, 50, Revision(0, SENT, ALICE, (setting("7"), _other_topic())))])
     opened.attribute([logged(51, setting("7"))], NO_CLAIMS)

@@ -55,20 +55,20 @@ def test_each_of_two_callers_gets_its_own_record() -> None:
     assert done == {ORDERS, OTHERS}
 
 
-def test_another_value_is_of_another_author() -> None:
+def test_a_record_with_another_value_has_another_author() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
     found, done = attribute(expected, [record(7, change(ORDERS, "9")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", "User:alice"]
     assert done == {ORDERS}
 
 
-def test_two_candidates_make_the_author_unknown() -> None:
+def test_the_author_is_unknown_if_two_records_match() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
     found, _ = attribute(expected, [record(7, change(ORDERS, "1")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", ""]
 
 
-def test_a_value_that_was_set_to_the_current_one_may_have_a_record() -> None:
+def test_a_request_that_sets_the_current_value_may_or_may_not_have_a_record() -> None:
     """It has one if another client had just changed it."""
     same = change(ORDERS, "1")
     expected = ExpectedChanges([PendingCommit(ALICE, 0, (), {}, unchanged=[same])])
@@ -86,7 +86,7 @@ def test_refused_changes_are_not_expected() -> None:
     assert done == {ORDERS}
 
 
-def test_a_secret_is_matched_by_being_set_or_not() -> None:
+def test_a_secret_is_matched_by_whether_it_is_set_or_removed() -> None:
     password = change(Resource.brokers(), "clear", key="ssl.keystore.password", sensitive=True)
     expected = ExpectedChanges([pending(ALICE, password)])
     removed = record(7, change(Resource.brokers(), None, key="ssl.keystore.password", sensitive=True))
@@ -95,7 +95,7 @@ def test_a_secret_is_matched_by_being_set_or_not() -> None:
     assert authors(found) == ["", "User:alice"]
 
 
-def test_a_resource_is_done_when_all_of_its_changes_are_visible() -> None:
+def test_a_resource_is_not_done_until_all_of_its_changes_are_visible() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"), change(ORDERS, "2", key="segment.ms"))])
     _, done = attribute(expected, [record(7, change(ORDERS, "1"))])
     assert done == set()
@@ -114,7 +114,7 @@ BOTH = (record(7, TWO_KEYS[0]), record(8, TWO_KEYS[1]))
         ((record(5, TWO_KEYS[1]), record(9, TWO_KEYS[0])), ["", "User:alice"]),
     ],
 )
-def test_keys_that_one_request_changes_are_next_to_each_other_in_the_log(
+def test_keys_of_one_request_are_matched_only_if_adjacent_in_the_log(
     log: tuple[Revision, ...], expected: list[str]
 ) -> None:
     """Another client has set one of them to the same value shortly before."""
@@ -123,7 +123,7 @@ def test_keys_that_one_request_changes_are_next_to_each_other_in_the_log(
     assert done == {ORDERS}
 
 
-def test_a_key_that_had_the_value_already_was_not_written_by_this_request() -> None:
+def test_a_record_that_restores_a_value_is_not_matched_with_an_earlier_request() -> None:
     """Others have changed it afterwards, and back again."""
     changed, back = change(ORDERS, "9", before="1"), change(ORDERS, "1", before="9")
     other = change(ORDERS, "8", key="segment.ms", before="2")
@@ -142,13 +142,13 @@ def test_the_author_is_unknown_if_either_record_could_be_of_this_request() -> No
     assert done == {ORDERS}
 
 
-def test_the_log_has_other_records_between_a_new_topic_and_its_configs() -> None:
+def test_configs_of_a_new_topic_are_matched_although_not_adjacent_to_its_creation() -> None:
     created = Change(ChangeKind.TOPIC, ORDERS, "", None, "{}", "create")
     found, _ = attribute(ExpectedChanges([pending(ALICE, created, *TWO_KEYS)]), [*BOTH, record(12, created)])
     assert authors(found) == ["User:alice"] * 3
 
 
-def test_changes_that_a_poll_finds_have_no_place_in_the_log() -> None:
+def test_changes_found_by_a_poll_are_matched_without_being_adjacent() -> None:
     polled = [record(7, TWO_KEYS[0], origin="outside"), record(9, TWO_KEYS[1], time=1030, origin="outside")]
     found, _ = attribute(ExpectedChanges([pending(ALICE, *TWO_KEYS)]), polled)
     assert authors(found) == ["User:alice", "User:alice"]

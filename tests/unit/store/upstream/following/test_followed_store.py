@@ -105,7 +105,7 @@ def test_a_change_that_is_read_late_is_not_acknowledged_and_keeps_its_author(gat
         assert (journal(store), outcomes(store)) == ([(3, "7", "User:alice")], ["done"])
 
 
-def test_what_is_not_in_the_log_is_the_same_object_until_it_changes(gateway: Gateway) -> None:
+def test_the_unknown_parts_are_the_same_object_until_they_change(gateway: Gateway) -> None:
     """Responses are cached as long as it is."""
     with gateway.open() as store:
         gateway.brokers.not_in_log = {}
@@ -133,7 +133,7 @@ def test_unknown_records_make_the_state_stale_and_nothing_is_sent_or_saved(gatew
     assert Path(f"{gateway.path}.image").read_bytes() == image
 
 
-def test_another_log_stops_the_gateway_and_its_state_is_not_mixed(gateway: Gateway) -> None:
+def test_another_log_makes_the_store_unusable_and_is_not_mixed_into_the_state(gateway: Gateway) -> None:
     with gateway.open() as store:
         image = Path(f"{gateway.path}.image").read_bytes()
         gateway.read(FetchedLog(18, 0, 1, 1, high_watermark=2, diverging=1))

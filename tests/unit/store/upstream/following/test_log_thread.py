@@ -51,7 +51,7 @@ def log(*records: Any, first: int = 1, high_watermark: int) -> FetchedLog:
     return FetchedLog(18, 0, 1, 1, {}, high_watermark, 0, records=batch(first, list(records)) if records else b"")
 
 
-def test_a_snapshot_alone_is_not_the_present() -> None:
+def test_the_state_is_not_ready_with_a_snapshot_alone() -> None:
     data = snapshot([*new_topic("orders", 1), topic_config("orders", "retention.ms", "1")])
     answers = iter(
         [
@@ -70,7 +70,7 @@ def test_a_snapshot_alone_is_not_the_present() -> None:
     assert [dict(values) for values in found.configs.values()] == [{"retention.ms": "2"}]
 
 
-def test_an_election_does_not_count_as_activity() -> None:
+def test_an_election_does_not_make_the_state_current() -> None:
     not_leader = FetchedLog(18, 6, -1, 2)
     thread = played(lambda _: not_leader)
     thread._step()
@@ -81,7 +81,7 @@ def test_an_election_does_not_count_as_activity() -> None:
     assert thread._is_ready()
 
 
-def test_only_the_log_ends_the_wait_for_a_change() -> None:
+def test_a_response_without_log_data_does_not_end_the_wait_for_a_change() -> None:
     thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
     thread._step()
     answered = thread._answered
@@ -91,7 +91,7 @@ def test_only_the_log_ends_the_wait_for_a_change() -> None:
 
 
 @pytest.mark.parametrize(("end", "is_enough"), [(2, True), (3, False), (None, False)])
-def test_catching_up_takes_the_end_of_the_log_or_a_later_fetch(
+def test_catching_up_waits_for_the_end_of_the_log_or_a_later_fetch(
     end: int | None, is_enough: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
@@ -106,7 +106,7 @@ def test_catching_up_takes_the_end_of_the_log_or_a_later_fetch(
     assert is_done()
 
 
-def test_the_image_and_what_led_to_it_are_taken_together() -> None:
+def test_the_image_is_taken_together_with_the_changes_that_led_to_it() -> None:
     thread = played(lambda _: log(*new_topic("orders", 1), high_watermark=3))
     thread._step()
     offset, image, _ = thread.take_image()
@@ -251,7 +251,7 @@ def test_a_steady_stream_of_changes_does_not_make_the_state_stale() -> None:
     assert found == [(True, 3), *((True, first) for first in range(3, 21, 2))]
 
 
-def test_a_part_of_a_backlog_does_not_show_that_a_change_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_is_not_missing_while_a_backlog_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = after_an_outage(
         log(NoOpRecord(), first=2, high_watermark=4),
         log(topic_config("orders", "retention.ms", "7"), first=3, high_watermark=4),

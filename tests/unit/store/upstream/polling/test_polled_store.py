@@ -116,7 +116,7 @@ def refusal(result: object) -> ErrorCode | None:
     return next((each.code for each in result.refusals.values()), None)
 
 
-def test_an_own_change_is_journalled_once_with_its_author(gateway: Gateway) -> None:
+def test_a_change_through_the_gateway_is_journaled_once_with_its_author(gateway: Gateway) -> None:
     with gateway.open() as store:
         (result,) = store.commit([setting("2")])
         assert refusal(result) is None
@@ -143,7 +143,7 @@ def unchanged(value: str, *, seen: int = 1) -> PendingCommit:
     return setting(value, seen=seen)._replace(changes=(), unchanged=[same])
 
 
-def test_a_value_that_the_state_has_is_sent_but_not_journaled(gateway: Gateway) -> None:
+def test_setting_the_current_value_is_sent_but_not_journaled(gateway: Gateway) -> None:
     with gateway.open() as store:
         (result,) = store.commit([unchanged("1")])
         assert refusal(result) is None
@@ -151,7 +151,7 @@ def test_a_value_that_the_state_has_is_sent_but_not_journaled(gateway: Gateway) 
         assert (journal(store), outcomes(store)) == ([], [])
 
 
-def test_a_value_that_the_state_has_is_planned_again_if_the_cluster_has_another_one(gateway: Gateway) -> None:
+def test_setting_the_current_value_is_planned_again_if_the_cluster_has_another(gateway: Gateway) -> None:
     with gateway.open() as store:
         gateway.cluster.set(ORDERS, KEY, "9")
         (result,) = store.commit([unchanged("1")])
@@ -159,7 +159,7 @@ def test_a_value_that_the_state_has_is_planned_again_if_the_cluster_has_another_
         assert gateway.sent == []
 
 
-def test_what_the_broker_does_not_show_is_answered_as_unknown_and_keeps_its_author(gateway: Gateway) -> None:
+def test_a_change_that_is_not_shown_in_time_has_an_unknown_outcome_and_keeps_its_author(gateway: Gateway) -> None:
     with gateway.open() as store:
         gateway.cluster.lagging.add(1)
         gateway.cluster.catch_up(1)
@@ -188,7 +188,7 @@ def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: 
         assert journal(store) == [(2, "2", "User:alice")]
 
 
-def test_what_others_change_is_published_while_a_request_has_no_response(gateway: Gateway) -> None:
+def test_changes_of_others_are_published_while_a_request_has_no_response(gateway: Gateway) -> None:
     """It is also in the journal; only the key in flight is held back."""
     published: list[tuple[str, str | None]] = []
     is_published = Event()
@@ -212,7 +212,7 @@ def test_what_others_change_is_published_while_a_request_has_no_response(gateway
         assert journal(store) == [(2, "5", ""), (3, "2", "User:alice")]
 
 
-def test_what_housekeeping_has_read_is_published(gateway: Gateway) -> None:
+def test_changes_that_housekeeping_reads_are_published(gateway: Gateway) -> None:
     calls: list[list[int]] = []
 
     with gateway.open() as store:
@@ -264,7 +264,7 @@ def test_a_change_is_not_sent_after_its_deadline(gateway: Gateway) -> None:
         assert (gateway.sent, journal(store)) == ([], [])
 
 
-def test_without_brokers_changes_are_refused_and_the_state_is_not_stale(gateway: Gateway) -> None:
+def test_without_brokers_changes_are_refused_and_reads_are_allowed(gateway: Gateway) -> None:
     with gateway.open() as store:
         store._watch._lost = "no broker of the cluster responds"
         with pytest.raises(StaleState, match="no broker of the cluster responds; the request was not sent"):
@@ -286,7 +286,7 @@ def test_refreshed_resources_are_published_and_if_that_fails_the_state_is_stale(
         assert not store.is_reachable
 
 
-def test_a_batch_has_one_change_of_a_resource(gateway: Gateway) -> None:
+def test_a_batch_may_have_only_one_change_of_a_resource(gateway: Gateway) -> None:
     """A request to the cluster must not contain a resource twice."""
     with gateway.open() as store:
         assert store.one_per_batch(setting("2")) == {ORDERS}

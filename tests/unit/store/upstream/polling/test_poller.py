@@ -56,7 +56,7 @@ def expecting(
     return ExpectedChanges([PendingCommit(ALICE, 0, [change], {})], shown=shown_value)
 
 
-def test_the_first_state_is_no_change_and_what_follows_has_bounds_and_no_author(cluster: FakeCluster) -> None:
+def test_later_differences_are_changes_with_time_bounds_and_without_author(cluster: FakeCluster) -> None:
     poller = started(cluster)
     snapshot, found = poller.take_all()
     assert (snapshot.revision, dict(snapshot.overrides(ORDERS)), found) == (1, {KEY: "1"}, [])
@@ -70,7 +70,7 @@ def test_the_first_state_is_no_change_and_what_follows_has_bounds_and_no_author(
     assert seen([revision]) == [("topic:orders", KEY, "1", "2")]
 
 
-def test_a_broker_that_lags_shows_each_change_once_and_late(cluster: FakeCluster) -> None:
+def test_a_change_on_a_lagging_broker_is_reported_once_when_it_appears(cluster: FakeCluster) -> None:
     poller = started(cluster)
     cluster.lagging.add(1)
     cluster.set(ORDERS, KEY, "2")
@@ -82,7 +82,7 @@ def test_a_broker_that_lags_shows_each_change_once_and_late(cluster: FakeCluster
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "2")]
 
 
-def test_a_topic_that_was_deleted_and_created_again_is_another_topic(cluster: FakeCluster) -> None:
+def test_a_recreated_topic_is_reported_as_deleted_and_created(cluster: FakeCluster) -> None:
     poller = started(cluster)
     cluster.delete("orders")
     cluster.create("orders", 2, retention_ms="1")
@@ -127,7 +127,7 @@ def test_other_keys_of_a_resource_with_a_key_in_flight_are_reported(cluster: Fak
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "2")]
 
 
-def test_a_topic_that_is_deleted_while_one_of_its_keys_is_in_flight_is_held_with_all_its_keys(
+def test_the_deletion_of_a_topic_with_a_key_in_flight_is_reported_after_the_request(
     cluster: FakeCluster,
 ) -> None:
     cluster.set(ORDERS, "retention.bytes", "5")
@@ -166,7 +166,7 @@ def test_what_others_changed_since_the_last_poll_is_seen_before_a_request_is_sen
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "9")]
 
 
-def test_a_write_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     poller = started(cluster)
     poller.begin_requests(RETENTION)
     cluster.lagging.add(1)
@@ -176,7 +176,7 @@ def test_a_write_waits_until_the_broker_shows_it(cluster: FakeCluster, monkeypat
     assert len(looks) == 3
 
 
-def test_a_write_that_is_not_shown_in_time_is_not_acknowledged(cluster: FakeCluster) -> None:
+def test_a_change_that_the_broker_does_not_show_in_time_is_not_acknowledged(cluster: FakeCluster) -> None:
     poller = started(cluster)
     poller.begin_requests(RETENTION)
     cluster.lagging.add(1)
@@ -186,7 +186,9 @@ def test_a_write_that_is_not_shown_in_time_is_not_acknowledged(cluster: FakeClus
     assert poller.take() == []
 
 
-def test_another_value_is_not_waited_for_long(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_for_a_value_ends_early_if_the_broker_shows_another_one(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     poller = started(cluster)
     poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "3")
@@ -208,7 +210,7 @@ class Counted(Resource):
     __hash__ = Resource.__hash__
 
 
-def test_the_check_for_other_values_compares_each_change_once(cluster: FakeCluster) -> None:
+def test_the_check_for_other_values_takes_linear_time(cluster: FakeCluster) -> None:
     count = 200
     poller = started(cluster)
     topics = [Counted(ResourceType.TOPIC, f"t{n}") for n in range(count)]
@@ -226,14 +228,14 @@ def test_the_check_for_other_values_compares_each_change_once(cluster: FakeClust
     assert poller._is_overtaken(expected)
 
 
-def test_a_value_is_shown_as_the_broker_has_parsed_it(cluster: FakeCluster) -> None:
+def test_a_value_is_recognized_in_the_form_that_the_broker_shows(cluster: FakeCluster) -> None:
     poller = started(cluster)
     poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "7")
     assert poller.wait_for(expecting("007"), 10) is Shown.SHOWN
 
 
-def test_a_secret_that_replaces_another_is_a_change_only_by_its_acknowledgement(cluster: FakeCluster) -> None:
+def test_replacing_a_secret_is_a_change_only_if_this_gateway_did_it(cluster: FakeCluster) -> None:
     secret = "sasl.jaas.config"
     cluster.set(ORDERS, secret, HIDDEN)
     poller = started(cluster)
@@ -245,7 +247,7 @@ def test_a_secret_that_replaces_another_is_a_change_only_by_its_acknowledgement(
     assert (change.before, change.after, change.sensitive) == (HIDDEN, HIDDEN, True)
 
 
-def test_credentials_are_other_ones_if_their_iterations_are(cluster: FakeCluster) -> None:
+def test_a_credential_with_other_iterations_is_a_change(cluster: FakeCluster) -> None:
     user = Resource(ResourceType.SCRAM, "bob")
     cluster.set(user, "SCRAM-SHA-256", f"iterations=4096 {HIDDEN}")
     poller = started(cluster)
@@ -307,7 +309,7 @@ def test_another_cluster_at_the_same_address_is_not_recorded_as_changes(cluster:
     assert seen(poller.take()) == [("topic:orders", KEY, "1", "9")]
 
 
-def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeCluster) -> None:
+def test_changes_made_while_a_broker_was_unreachable_are_reported_when_it_is_back(cluster: FakeCluster) -> None:
     """It caught up before it responded, so the older value is a new change."""
     cluster.nodes = [1]
     poller = started(cluster)
@@ -323,7 +325,7 @@ def test_a_broker_that_comes_back_shows_what_happened_meanwhile(cluster: FakeClu
     assert seen(poller.take()) == [("topic:orders", KEY, "2", "1")]
 
 
-def test_a_kind_that_is_refused_is_unknown_and_not_empty(cluster: FakeCluster) -> None:
+def test_a_resource_type_that_the_broker_refuses_is_unknown_and_not_empty(cluster: FakeCluster) -> None:
     refusal = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
     cluster.refused[ResourceType.ACL] = refusal
     poller = started(cluster)
@@ -334,7 +336,7 @@ def test_a_kind_that_is_refused_is_unknown_and_not_empty(cluster: FakeCluster) -
     assert poller.unknown.of(ORDERS) is None
 
 
-def test_a_kind_that_is_refused_later_makes_the_state_stale(cluster: FakeCluster) -> None:
+def test_a_resource_type_that_the_broker_refuses_later_makes_the_state_stale(cluster: FakeCluster) -> None:
     cluster.set(Resource(ResourceType.ACL, "2:3:orders"), "[]", "")
     poller = started(cluster)
     cluster.refused[ResourceType.ACL] = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
@@ -381,7 +383,7 @@ def test_what_changed_while_the_gateway_was_down_was_made_after_its_last_poll(cl
     assert seen([revision]) == [("topic:orders", KEY, "1", "2")]
 
 
-def test_what_becomes_known_is_no_change(cluster: FakeCluster) -> None:
+def test_resources_that_become_readable_are_not_reported_as_changes(cluster: FakeCluster) -> None:
     acl = Resource(ResourceType.ACL, "2:3:orders")
     cluster.refused[ResourceType.ACL] = ApiError(ErrorCode.SECURITY_DISABLED)
     before = recorded(started(cluster), frozenset({ResourceType.ACL}))
@@ -392,7 +394,7 @@ def test_what_becomes_known_is_no_change(cluster: FakeCluster) -> None:
     assert (dict(snapshot.overrides(acl)), found) == ({"[]": ""}, [])
 
 
-def test_after_a_restart_another_broker_that_is_behind_is_not_used_either(cluster: FakeCluster) -> None:
+def test_a_broker_that_lags_is_not_used_after_a_restart_either(cluster: FakeCluster) -> None:
     poller = started(cluster)
     cluster.set(ORDERS, KEY, "2")
     poller._step()

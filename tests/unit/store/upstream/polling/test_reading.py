@@ -158,7 +158,7 @@ def test_topics_that_do_not_exist_differ_from_those_that_a_broker_refuses(
     }
 
 
-def test_topics_that_are_known_are_not_listed_again(script: Scripted, reader: StateReader) -> None:
+def test_known_topics_are_not_requested_again(script: Scripted, reader: StateReader) -> None:
     found = reader.topics(1, ["t1", "t2"], {"t1": topic(1)})
 
     assert found.topics == {"t1": topic(1), "t2": None}
@@ -198,7 +198,7 @@ def test_brokers_that_refuse_the_defaults_of_all_brokers_are_an_error(script: Sc
         reader.kind(1, ResourceType.BROKER, [], CLUSTER)
 
 
-def test_resources_of_a_kind_that_no_longer_exist_have_no_values(script: Scripted, reader: StateReader) -> None:
+def test_resources_that_are_not_listed_any_more_have_no_values(script: Scripted, reader: StateReader) -> None:
     here, hidden, gone = (Resource.group(name) for name in ("here", "hidden", "gone"))
     script.listed = ["here", "hidden"]
     script.configs = {
@@ -214,7 +214,7 @@ def test_resources_of_a_kind_that_no_longer_exist_have_no_values(script: Scripte
     }
 
 
-def test_some_resources_are_read_by_their_names(script: Scripted, reader: StateReader) -> None:
+def test_selected_resources_are_read_by_name(script: Scripted, reader: StateReader) -> None:
     script.topics = {"t1": topic(1)}
     script.configs[Resource.topic("t1")] = [entry("retention.ms", "5")]
     script.quotas = {ALICE: {"producer_byte_rate": 1024.0}, BOB: {"producer_byte_rate": 1.0}}
@@ -238,7 +238,9 @@ def test_some_resources_are_read_by_their_names(script: Scripted, reader: StateR
 
 
 @pytest.mark.parametrize(("count", "requests"), [(8, 8), (9, 1)])
-def test_many_quotas_are_one_request(script: Scripted, reader: StateReader, count: int, requests: int) -> None:
+def test_more_than_eight_quotas_are_read_with_one_request(
+    script: Scripted, reader: StateReader, count: int, requests: int
+) -> None:
     entities = [QuotaEntity.of({"user": f"u{number}"}) for number in range(count)]
     script.quotas = {each: {"producer_byte_rate": 1.0} for each in [*entities, ALICE]}
 
