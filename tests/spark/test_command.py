@@ -69,7 +69,7 @@ def test_progress_is_shown_at_once(tmp_path: Path) -> None:
     ("words", "environment", "sentence"),
     [
         (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline requires Java 17 or newer"),
-        ([], {}, "a run needs something to read: --archive, --snapshot or --metadata-log"),
+        ([], {}, "nothing to read: pass --archive, --snapshot or --metadata-log"),
         (["--archive", "archive", "--policy", "none.yaml"], {}, "none.yaml: No such file or directory"),
         (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line must be TOPIC,OWNER"),
         (["--archive", "archive", "--master", "sparkle://x"], {}, "The master must be local[*]"),

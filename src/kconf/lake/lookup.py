@@ -83,7 +83,7 @@ class LakeTables:
         self._runs = self._open(RUNS, None)
         last = _rows(self._runs, "SELECT run, finished, round, versions, inputs FROM t ORDER BY run DESC LIMIT 1")
         if not last:
-            raise LakeError(f"no run of the pipeline has finished on the lake {self.uri}")
+            raise LakeError(f"no pipeline run has finished on the lake {self.uri}; run `kconf pipeline run` first")
         self.run: Row = last[0]
         self._versions: Mapping[str, int] = dict(self.run["versions"])
         self._opened: dict[str, tuple[DeltaTable, str]] = {}

@@ -25,7 +25,7 @@ def status(uri: str) -> Iterator[str]:
         except NoLake:
             found = None
         if found is None:
-            raise LakeError(f"the table {table.path} of {tables.uri} is gone")
+            raise LakeError(f"the table {table.path} of the last run is missing in the lake {tables.uri}")
         files = found.get_add_actions(flatten=True)
         rows, size = (sum(files.column(name).to_pylist()) for name in ("num_records", "size_bytes"))
         yield f"{table.path:<24}{version:>8}{rows:>12}{files.num_rows:>7}{size:>13}"

@@ -21,7 +21,8 @@ def parse_assignments(
 ) -> tuple[AlterConfigOp, ...]:
     """One alteration per argument. A key may be given only once."""
     if not arguments:
-        raise ConfigurationError("no key given" if op is OpType.DELETE else "no config given; pass KEY=VALUE")
+        missing = "no key given; pass the keys to remove" if op is OpType.DELETE else "no config given; pass KEY=VALUE"
+        raise ConfigurationError(missing)
     found = [_alteration(op, kind, each, prompt) for each in arguments]
     keys = [each.key for each in found]
     twice = next((key for key in keys if keys.count(key) > 1), None)

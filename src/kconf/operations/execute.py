@@ -130,7 +130,7 @@ def _validate(changes: Sequence[PlannedChange], request: ChangeRequest) -> Itera
 
 
 def _failure(results: SendResult, change: PlannedChange) -> ApiError | None:
-    missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "missing from the response")
+    missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response of the cluster does not contain this change")
     return results.get((change.resource, change.key), results.get(change.resource, missing))
 
 

@@ -116,7 +116,8 @@ def read_cluster(lake: Lake, options: dict[str, str], number: int, result: Read)
     try:
         result.facts += take_snapshots(lake, seen, number).facts
     except PySparkException as error:
-        raise LakeError(reason(error) or f"The cluster cannot be read: {first_line(error)}") from None
+        cluster = options.get("context") or options.get("bootstrap.servers")
+        raise LakeError(reason(error) or f"The cluster {cluster} cannot be read: {first_line(error)}") from None
     finally:
         seen.unpersist()
 

@@ -85,7 +85,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
             say("history …")
             silver.update(lake)
             gold.write(lake, inputs, say)
-        say("the run …")
+        say("recording the run …")
         summary.number = finish(lake, _used(lake, inputs, summary.read), summary.read, started, last)
     return summary
 

@@ -273,7 +273,7 @@ def credentials_are_set_listed_and_deleted(people: People) -> None:
     only = people.whole(f"scram set --user {user} --mechanism SCRAM-SHA-256 --password-command 'echo fourth'")
     assert only["notes"] == [f"{user} can still log in with SCRAM-SHA-512 and the old password"]
     few = people.whole(f"scram set --user {user} --iterations 0 --password-command 'echo x'", status=2)
-    assert few["message"] == "--iterations takes 4096 to 16384, not 0"
+    assert few["message"] == "--iterations must be 4096 to 16384, not 0"
     people(f"scram delete --user {user} --mechanism SCRAM-SHA-512")
     until(lambda: len(people.items(f"scram list --user {user}")), 1)
     people(f"scram set --user {user} --password-command 'echo fifth'")

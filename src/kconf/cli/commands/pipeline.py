@@ -72,7 +72,7 @@ def _verb(
 def run_run(options: argparse.Namespace) -> int:
     """Update the tables."""
     if not options.archive and not options.snapshot and not options.metadata_log:
-        raise ConfigurationError("a run needs something to read: --archive, --snapshot or --metadata-log")
+        raise ConfigurationError("nothing to read: pass --archive, --snapshot or --metadata-log")
     began = time.monotonic()
     sources, inputs = sources_of(options), inputs_of(options)
     more = bool(sources.clusters or sources.metadata_logs)

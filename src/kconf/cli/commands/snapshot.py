@@ -56,6 +56,6 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
             file=str(file.path),
         )
         result.notes += [
-            f"{target.name}: {each.what} is missing: {each.failure.message or each.failure.code.name}"
+            f"{target.name}: the snapshot has no {each.what}: {each.failure.message or each.failure.code.name}"
             for each in state.missing
         ]

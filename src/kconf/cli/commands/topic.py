@@ -176,8 +176,9 @@ def create(options: argparse.Namespace, result: CommandResult) -> None:
     cluster = target(options)
     cluster.check_writable()
     selectors = topic_selectors(options.names, read_stdin)
-    if any(each.pattern is not None for each in selectors):
-        raise ConfigurationError("a new topic needs a literal name, not a pattern")
+    pattern = next((each for each in selectors if each.pattern is not None), None)
+    if pattern is not None:
+        raise ConfigurationError(f"{pattern.text} is a pattern; a new topic needs a literal name")
     names = list(dict.fromkeys(name for each in selectors for name in each.names))
     given = options.config
     ops = parse_assignments(OpType.SET, ResourceType.TOPIC, given, prompt_secret) if given else ()

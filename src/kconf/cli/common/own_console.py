@@ -87,5 +87,8 @@ def _mechanisms(server: Server, listener: Listener) -> list[str]:
 def _mechanism(names: list[str]) -> str:
     found = next((each for each in _MECHANISMS if each in names), None)
     if found is None:
-        raise ConfigurationError(f"--console: enable one of {', '.join(_MECHANISMS)} for the listener, for logins")
+        mechanisms = ", ".join(_MECHANISMS)
+        raise ConfigurationError(
+            f"--console: people cannot log in; add one of {mechanisms} to sasl.enabled.mechanisms of the listener"
+        )
     return found

@@ -84,7 +84,9 @@ def target(options: argparse.Namespace) -> Target:
     """The one cluster of the command."""
     found = targets(options)
     if len(found) > 1:
-        raise ConfigurationError(f"this command works on one cluster, but {options.context!r} matches {len(found)}")
+        raise ConfigurationError(
+            f"this command works on one cluster, but {options.context!r} matches {len(found)} contexts; pass one name"
+        )
     return found[0]
 
 

@@ -99,7 +99,7 @@ def parse_operations(text: str) -> list[Operation]:
         if each not in OPERATIONS:
             raise ConfigurationError(f"{each!r} is not an operation; use one of {', '.join(OPERATIONS)}")
     if not names:
-        raise ConfigurationError("--operation is empty")
+        raise ConfigurationError("--operation is empty; pass operations such as read,describe")
     return [OPERATIONS[each] for each in dict.fromkeys(names)]
 
 

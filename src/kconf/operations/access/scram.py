@@ -60,7 +60,7 @@ def set_request(
     from kconf.client.calls.scram import scram_upsertion
 
     if new.iterations is not None and not MIN_ITERATIONS <= new.iterations <= MAX_ITERATIONS:
-        raise ConfigurationError(f"--iterations takes {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {new.iterations}")
+        raise ConfigurationError(f"--iterations must be {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {new.iterations}")
     present = _iterations(credentials, new.user)
     counts = {
         each: new.iterations if new.iterations is not None else present.get(each, MIN_ITERATIONS)

@@ -69,7 +69,8 @@ def _parquet_rows(path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         from pyarrow.parquet import read_table
     except ImportError:
-        raise ConfigurationError(f"{path}: Parquet needs pyarrow; install kconf[spark], or use CSV") from None
+        advice = "Parquet requires the package pyarrow: pip install 'kconf[spark]', or use CSV"
+        raise ConfigurationError(f"{path}: {advice}") from None
     try:
         table = read_table(path)
     except (OSError, ValueError):

@@ -168,7 +168,7 @@ class FeedCopy:
             page = admin.list_changes(position.after, wait=_WAIT, limit=_CHANGES)
         except JournalTrimmed as gone:
             self.gaps += 1
-            log.warning("%s deleted a part of its journal before it was read after=%d", self.name, position.after)
+            log.warning("%s deleted a part of its journal before it was copied after=%d", self.name, position.after)
             return replace(position, after=gone.oldest - 1)
         if page.epoch != position.epoch:
             return Position(page.epoch)

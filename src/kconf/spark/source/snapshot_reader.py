@@ -210,4 +210,4 @@ def partition_count(text: str | None) -> int:
     with suppress(ValueError):
         if 0 < int(text) < 10_000:
             return int(text)
-    raise ConfigurationError(f"partitions must be a number from 1 to 9999: {text!r}")
+    raise ConfigurationError(f"partitions must be a number from 1 to 9999, not {text!r}")

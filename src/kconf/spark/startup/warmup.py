@@ -49,7 +49,10 @@ def prepare(log: Path | None, say: Say, *, s3: bool = False) -> Path:
     """Prepare later starts, unless already done. Returns the class archive."""
     java = session.check_java()
     if not class_archive.fits(cache.directory()):
-        raise NotPrepared("The path of the cache directory contains characters that are not allowed in a Java option.")
+        raise NotPrepared(
+            f"The path of the cache directory, {cache.directory()}, contains characters that are not allowed in a Java"
+            " option. Set XDG_CACHE_HOME to another directory."
+        )
     if not session.delta_is_downloaded() or (s3 and not s3_jars.are_downloaded()):
         say("downloading jars …")
         session.stop(session.start("local[1]", log=log, s3=s3))

@@ -74,7 +74,8 @@ def _cluster(word: str, known: Sequence[str]) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ConfigurationError(f"{word!r} is a prefix of {len(found)} cluster IDs: {', '.join(found)}")
+        several = f"{len(found)} cluster IDs: {', '.join(found)}"
+        raise ConfigurationError(f"{word!r} is a prefix of {several}; pass more characters of the ID")
     return _cluster_of_context(word, known)
 
 

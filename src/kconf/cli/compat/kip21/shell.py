@@ -99,12 +99,12 @@ class Kip21Shell:
 
     def _here(self) -> kip21.Entity:
         if self.entity is None:
-            raise ConfigurationError("choose an entity first: use topic NAME")
+            raise ConfigurationError("choose an entity first, for example: use topic NAME")
         return self.entity
 
     def _use(self, arguments: list[str]) -> list[str]:
         if len(arguments) != 2:
-            raise ConfigurationError("use topic NAME, or use client NAME")
+            raise ConfigurationError("usage: use topic NAME, or use client NAME")
         if self.staged:
             raise ConfigurationError("there are staged edits: apply or undo them first")
         entity = kip21.Entity.of(*arguments)
@@ -121,7 +121,7 @@ class Kip21Shell:
 
         self._here()
         if not arguments:
-            raise ConfigurationError("set K=V")
+            raise ConfigurationError("usage: set K=V[,K=V]")
         self._stages.append({**self.staged, **parse_pairs(" ".join(arguments))})
         return []
 
@@ -129,7 +129,7 @@ class Kip21Shell:
         self._here()
         keys = [key for argument in arguments for key in argument.split(",") if key]
         if not keys:
-            raise ConfigurationError("unset K")
+            raise ConfigurationError("usage: unset K[,K]")
         self._stages.append({**self.staged, **dict.fromkeys(keys)})
         return []
 
