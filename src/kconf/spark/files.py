@@ -26,7 +26,7 @@ from kconf.spark.delta_tables import Lake
 
 _LINES: Final = ".jsonl"
 _PLAIN: Final = re.compile(r"[\w.:/=-]+", re.ASCII)
-"""A path that is the same in a URI."""
+"""A path that needs no escaping in a URI."""
 
 
 class LogRange(NamedTuple):

@@ -291,7 +291,8 @@ def _why(error: Exception, log: Path) -> str:
 
 @contextmanager
 def planned_for(session: SparkSession, *, is_few: bool, is_small: bool = False) -> Iterator[None]:
-    """For few new rows, disable adaptive execution and use one shuffle partition; in small tables, also interpret.
+    """For few new rows, disable adaptive execution and use one shuffle partition; for small tables, also disable code
+    generation.
 
     This saves a sixth of the time of a history with 1,000 new events; for 95,000 it would cost a fifth. Generated code
     contains the number of the round, so it would be compiled again in each run.

@@ -89,7 +89,7 @@ def _joined(settings: dict[str, str], name: str, more: list[str] | tuple[str, ..
 
 
 def _address() -> dict[str, str]:
-    """Where the store is; a server other than AWS has its buckets in the path."""
+    """The settings for the address of the store. Servers other than AWS have the bucket in the path."""
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     found = {"spark.hadoop.fs.s3a.endpoint.region": region} if region else {}
     address = endpoint()

@@ -35,7 +35,7 @@ def added_in_memory(rows: pa.Table) -> pa.Table:
 
 
 def more_flapping(known: pa.Table, rows: pa.Table) -> list[pa.Table]:
-    """Rows in memory after new ones, in parts: flapping keys that return again are counted on, with the last author."""
+    """The known and new rows, in parts. Keys that flap again have the sum of the counts and the last author."""
     is_new = pc.equal(rows["kind"], "flapping")
     new, same = rows.filter(is_new), ["cluster", "resource_type", "resource_name", "key"]
     again = pc.is_in(_joined(known, same), value_set=_joined(new, same))

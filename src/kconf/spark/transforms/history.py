@@ -208,9 +208,10 @@ def with_incarnations(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
 
 
 def _within_topics(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """A topic's keys end with it, whether or not the journal contains that; a recreated topic inherits nothing.
+    """End the keys of a topic when it is deleted, even if the journal does not contain that. A recreated topic has none of
+    the old keys.
 
-    In steps, because Spark's optimizer inlines an expression wherever its column is used.
+    Done in steps, because Spark's optimizer inlines an expression wherever its column is used.
     """
     found = with_incarnations(rows, incarnations)
     once = (F.size("incarnations") == 1) & (

@@ -72,7 +72,7 @@ def refusals(evaluated: DataFrame) -> DataFrame:
 def breaches(evaluated: DataFrame) -> DataFrame:
     """The intervals in which a rule was violated; a new one starts if the value or the violated condition changes.
 
-    `continued`: it was violated before the first new change already, and `changes` are only the new ones.
+    `continued`: the rule was violated before the first new change; then `changes` counts only new changes.
     """
     by_rule = Window.partitionBy("spot", *RESOURCE, "rule").orderBy("number")
     finding = F.struct("topic_id", "value", "condition")

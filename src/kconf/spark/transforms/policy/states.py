@@ -47,10 +47,10 @@ class Past:
     clusters: DataFrame
     """The clusters of the resources."""
     changes: DataFrame
-    """All intervals of the clusters with snapshots, which are placed among them."""
+    """All intervals of the clusters with snapshots, by which the snapshots get their position in the order."""
     snapshot: DataFrame
     seen: Some | None
-    """Selects the brokers to evaluate among those that snapshots show; None: there are none."""
+    """Selects the brokers to evaluate from those that snapshots show; None: no broker."""
 
     @classmethod
     def whole(cls, history: DataFrame, snapshot: DataFrame, some: Some | None = None) -> Past:
