@@ -208,8 +208,8 @@ def with_incarnations(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
 
 
 def _within_topics(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """End the keys of a topic when it is deleted, even if the journal does not contain that. A recreated topic has none of
-    the old keys.
+    """End the keys of a topic when it is deleted, even if the journal does not contain this. A recreated topic has none
+    of the old keys.
 
     Done in steps, because Spark's optimizer inlines an expression wherever its column is used.
     """
