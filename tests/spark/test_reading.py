@@ -320,7 +320,7 @@ def test_a_rule_and_an_owner_that_do_not_exist_are_errors(spark: SparkSession, t
 
     assert "no violations found" in ask(tmp_path, "violations", "--rule", "retention", "--owner", "search").err
     words = ("violations", "--owner", "search", "--cluster", OTHER)
-    assert f"no topic of the owner search in {OTHER}\n" in ask(tmp_path, *words, status=2).err
+    assert f"owner search has no topics in {OTHER}\n" in ask(tmp_path, *words, status=2).err
     assert ask(tmp_path, "violations", "--rule", "retenton", status=2).err == (
         "kconf: the policy of the last run has no rule retenton; did you mean retention?\n"
     )
