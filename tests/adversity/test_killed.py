@@ -20,7 +20,7 @@ WRITERS = 8
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.faults)])
-def test_kill_9_under_load_loses_nothing_and_leaves_nothing_half_done(rounds: int) -> None:
+def test_kill_9_under_load_loses_no_acknowledged_change_and_applies_none_in_part(rounds: int) -> None:
     random = Random(9)
     writers = [Writer(number) for number in range(WRITERS)]
     with KconfProcess() as kconf:

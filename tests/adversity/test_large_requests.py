@@ -66,7 +66,7 @@ def test_one_large_describe_equals_many_small_ones(server: KconfProcess) -> None
     assert large.results == small
 
 
-def test_a_broker_in_two_spellings_is_refused_twice(server: KconfProcess) -> None:
+def test_a_request_with_two_spellings_of_a_broker_is_refused_for_both(server: KconfProcess) -> None:
     requests = [
         IncrementalAlterConfigsResource(BROKER, name, [IncrementalAlterableConfig("log.retention.ms", 0, "5000")])
         for name in ("1", "01")

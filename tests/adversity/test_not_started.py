@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Scene, str]] = {
 
 
 @pytest.mark.parametrize(("scene", "word"), REFUSED.values(), ids=REFUSED)
-def test_a_bad_start_is_refused_with_one_message(scene: Scene, word: str, tmp_path: Path) -> None:
+def test_a_failed_start_prints_one_message(scene: Scene, word: str, tmp_path: Path) -> None:
     options = scene(tmp_path)
 
     said, status = _serve(tmp_path, *options)
@@ -113,7 +113,7 @@ def test_a_missing_class_prevents_the_start(key: str, tmp_path: Path) -> None:
     assert status == 1
 
 
-def test_a_port_in_use_stops_the_start(tmp_path: Path) -> None:
+def test_a_port_in_use_prevents_the_start(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -127,7 +127,7 @@ def test_a_port_in_use_stops_the_start(tmp_path: Path) -> None:
     assert (status, status_too) == (1, 1)
 
 
-def test_a_store_that_another_server_has_open_stops_the_start_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_store_that_another_server_uses_prevents_the_start_and_is_not_changed(tmp_path: Path) -> None:
     with KconfProcess() as first:
         said, status = _serve(tmp_path, "--store", first.store)
 

@@ -175,7 +175,7 @@ def plenty_of_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("plenty_of_files")
-def test_2000_clients_at_once_are_all_served_and_leave_nothing_behind(kconf: KconfProcess) -> None:
+def test_2000_concurrent_clients_are_served_and_their_descriptors_are_closed(kconf: KconfProcess) -> None:
     open_before, before = descriptors(kconf), memory(kconf)
     with ExitStack() as stack:
         lines = [stack.enter_context(Line(kconf)) for _ in range(2000)]
@@ -189,7 +189,7 @@ def test_2000_clients_at_once_are_all_served_and_leave_nothing_behind(kconf: Kco
     assert _settled(kconf, open_before)
 
 
-def test_storms_of_clients_leave_no_descriptors_behind(kconf: KconfProcess) -> None:
+def test_many_short_connections_leak_no_file_descriptors(kconf: KconfProcess) -> None:
     """They disconnect without sending, in the middle of a request, and without waiting for the response."""
     open_before = descriptors(kconf)
     asked = describing(BROKER)

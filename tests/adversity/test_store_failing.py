@@ -91,7 +91,7 @@ def _codes(results: Any) -> list[ErrorCode]:
     [StoreUnavailable("the disk is full"), StoreError("the file is damaged"), RuntimeError("a bug of the store")],
     ids=["unavailable", "damaged", "a bug"],
 )
-def test_every_change_gets_a_timeout_error_and_nothing_has_changed(error: Exception) -> None:
+def test_changes_time_out_while_the_store_fails_and_succeed_afterwards(error: Exception) -> None:
     async def test(store: FailingStore, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders", "gone"))
         before = service.state

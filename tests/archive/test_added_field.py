@@ -18,7 +18,7 @@ ORDERS = Resource.topic("orders")
 BOB = RequestContext("User:bob")
 
 
-def test_journal_and_archive_are_read_by_the_version_before_and_the_version_after(tmp_path: Path) -> None:
+def test_journal_and_archive_can_be_read_by_older_and_newer_versions(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'kconf.db'}"
     with closing(open_store(url)) as store:
         first = commit(store, put(ORDERS, "a", "1"))

@@ -106,7 +106,7 @@ def test_refusals_and_dry_runs_are_archived_in_files_of_their_own(tmp_path: Path
     assert_nowhere(tmp_path, ["hunter2-planted"])
 
 
-def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_archive_files_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     with archiving(tmp_path / "a" / "b") as server:
         with Admin(server.bootstrap) as admin:
             admin.create("orders")

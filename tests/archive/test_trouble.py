@@ -105,7 +105,7 @@ def test_an_invalid_archive_setting_prevents_the_start(tmp_path: Path, key: str,
 
 
 @pytest.mark.parametrize("below", ["", "/below"])
-def test_a_file_in_the_place_of_the_directory_stops_the_start(tmp_path: Path, below: str) -> None:
+def test_a_file_in_the_place_of_the_directory_prevents_the_start(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("not ours")
 
     done = serve(tmp_path, "--archive", f"{tmp_path}/file{below}")

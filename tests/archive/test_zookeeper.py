@@ -21,7 +21,7 @@ def segments(server: KconfProcess) -> float:
     return figures(server)["kconf_archive_segments_total"]
 
 
-def test_one_of_two_servers_archives_what_both_change(zookeeper_url: str, tmp_path: Path) -> None:
+def test_one_of_two_servers_archives_the_changes_of_both(zookeeper_url: str, tmp_path: Path) -> None:
     with (
         archiving(tmp_path, store=zookeeper_url, archive_interval_ms="50") as one,
         archiving(tmp_path, store=zookeeper_url, archive_interval_ms="50", node_id=2) as two,

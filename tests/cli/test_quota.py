@@ -37,7 +37,7 @@ def test_a_scenario_succeeds(quotas: Quotas, scenario: Callable[[Quotas], None])
 
 
 @pytest.mark.parametrize("count", one_of(1500, [10_000]))
-def test_many_quotas_in_one_command(quotas: Quotas, tmp_path: Path, count: int) -> None:
+def test_many_quotas_are_loaded_exported_and_removed(quotas: Quotas, tmp_path: Path, count: int) -> None:
     many(quotas, tmp_path, count)
 
 
@@ -50,7 +50,7 @@ def test_the_examples_of_the_help_work(server: KconfProcess, tmp_path: Path, mon
     assert len(lines) == 8
 
 
-def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) -> None:
+def test_a_reason_is_recorded_in_the_journal(quotas: Quotas, admin: SyncAdminClient) -> None:
     quotas("set --user reasonable producer_byte_rate=7 --reason 'ticket 12'")
 
     (last,) = admin.list_changes(admin.list_changes(limit=1).current - 1).revisions
@@ -142,7 +142,7 @@ GOOD = "quotas:\n  - {user: a, limits: {producer_byte_rate: 1}}\n"
         ("q.csv", "user,ip,producer_byte_rate\na,10.0.0.1,1\n", "line 2: an ip cannot be combined"),
     ],
 )
-def test_a_bad_file_changes_nothing(
+def test_an_invalid_file_changes_nothing(
     quotas: Quotas, admin: SyncAdminClient, tmp_path: Path, name: str, text: str, said: str
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -156,7 +156,7 @@ def test_a_bad_file_changes_nothing(
     assert admin.describe_client_quotas() == before
 
 
-def test_a_refusal_of_the_server_is_in_its_row(quotas: Quotas, tmp_path: Path) -> None:
+def test_a_refusal_of_the_server_is_reported_in_its_row(quotas: Quotas, tmp_path: Path) -> None:
     """An address that does not resolve fails; the other rows are applied."""
     path = tmp_path / "q.csv"
     path.write_text("ip,user,connection_creation_rate,producer_byte_rate\nnot.an.address.invalid,,5,\n,rows,,9\n")

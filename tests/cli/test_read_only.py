@@ -87,7 +87,7 @@ def test_a_write_is_refused_with_the_reason(admin: SyncAdminClient, write: str) 
     assert admin.list_changes(0) == before
 
 
-def test_reads_continue(admin: SyncAdminClient) -> None:
+def test_a_read_only_server_answers_reads(admin: SyncAdminClient) -> None:
     assert admin.list_topics()["orders"].partitions == 2
     assert admin.describe_configs([ORDERS])[ORDERS]["retention.ms"].value == "604800000"
     assert admin.describe_acls() == [RULE]

@@ -32,7 +32,7 @@ sys.exit(status)
 
 
 @pytest.mark.parametrize("line", ["--describe --topic quick", "--alter --topic quick --add-config segment.ms=60000"])
-def test_the_frequent_commands_load_nothing_heavy(server: KconfProcess, admin: SyncAdminClient, line: str) -> None:
+def test_frequent_commands_import_no_slow_modules(server: KconfProcess, admin: SyncAdminClient, line: str) -> None:
     if "quick" not in admin.list_topics():
         admin.create_topics([NewTopic("quick", 1, 1)]).raise_for_failures()
     words = ["--bootstrap-server", server.bootstrap, *line.split()]

@@ -101,7 +101,7 @@ def test_a_server_continues_on_the_copy(left: KconfProcess, target: str) -> None
     assert "hunter2" not in repr(told)
 
 
-def test_a_locked_value_is_removed_offline_with_its_secret(left: KconfProcess, target: str) -> None:
+def test_an_encrypted_value_is_removed_offline_only_with_the_secret(left: KconfProcess, target: str) -> None:
     copy(left.store, target, left)
     words = ["store", "unset", "broker:1", KEYSTORE, "--store", target]
 
@@ -111,7 +111,7 @@ def test_a_locked_value_is_removed_offline_with_its_secret(left: KconfProcess, t
     assert KEYSTORE not in state(target)[0].overrides(Resource.broker(1))
 
 
-def test_a_copy_of_a_copy_is_two_epochs_on(left: KconfProcess, target: str, tmp_path: Path) -> None:
+def test_a_copy_of_a_copy_has_the_next_but_one_epoch(left: KconfProcess, target: str, tmp_path: Path) -> None:
     last = f"sqlite:///{tmp_path / 'last.db'}"
     copy(left.store, target, left)
     copy(target, last, left)
@@ -147,7 +147,7 @@ def test_a_store_in_use_is_refused(target: str) -> None:
     assert "is in use by process" in done.err
 
 
-def test_a_disk_that_is_full_half_way_leaves_nothing(left: KconfProcess, file: str, tmp_path: Path) -> None:
+def test_a_full_disk_during_a_copy_leaves_no_files(left: KconfProcess, file: str, tmp_path: Path) -> None:
     left.start()
     with SyncAdminClient(left.bootstrap) as admin:
         admin.create_topics([NewTopic(f"t-{number}", 1, 1) for number in range(2000)]).raise_for_failures()

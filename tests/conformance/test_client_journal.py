@@ -232,9 +232,7 @@ with SyncAdminClient(address, journal=ClientJournal(directory)) as admin:
 """
 
 
-def test_a_crash_before_the_response_is_visible_and_not_counted_as_a_change(
-    broker: KafkaBroker, tmp_path: Path
-) -> None:
+def test_a_crash_before_the_response_is_recorded_but_not_as_a_change(broker: KafkaBroker, tmp_path: Path) -> None:
     """The broker makes the change, and the client is killed before the response: the journal shows the start."""
     name = a_name()
     topic = Resource.topic(name)

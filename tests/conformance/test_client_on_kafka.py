@@ -410,7 +410,7 @@ OLD = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("age", OLD)
-def test_old_versions_return_the_same(
+def test_old_versions_return_the_same_results(
     kafka_392: KafkaBroker, kind: str, age: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """3.9 still supports them; the test hides the newer versions from the client."""

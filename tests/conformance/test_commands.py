@@ -141,7 +141,7 @@ def test_context_test_shows_what_the_cluster_supports(secured: Secured, kafka_43
     assert (there["acls"], there["feed"], there["validate"]) == ("unsupported", "unsupported", "yes")
 
 
-def test_the_wrong_protocol_or_port_is_exit_code_4_with_the_cause(
+def test_a_wrong_protocol_or_port_exits_with_4_and_prints_the_cause(
     secured: Secured, kafka_431: KafkaBroker, tmp_path: Path
 ) -> None:
     def message(bootstrap: str, properties: Mapping[str, str] | None = None) -> str:
@@ -153,7 +153,7 @@ def test_the_wrong_protocol_or_port_is_exit_code_4_with_the_cause(
     assert "is a KRaft controller" in message(kafka_431.address("CONTROLLER"))
 
 
-def test_a_refused_login_is_exit_code_4(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_login_exits_with_4(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALICE_PASSWORD", "wr0ng-one")
     people = People(tmp_path, secured.bootstrap, secured.properties)
     whole = people.whole("describe topic:x", status=4)

@@ -137,7 +137,9 @@ def test_changes_of_all_tools_are_journaled_and_those_through_kconf_have_an_auth
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_the_gateway_returns_the_same_responses_as_the_cluster(
+    release: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
     topic = a_name("gw")
     with SyncAdminClient(kafka.bootstrap) as direct:
@@ -177,7 +179,9 @@ def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.Fi
             assert other not in admin.list_topics()
 
 
-def test_a_refusal_is_the_clusters_own_and_changes_nothing(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:
+def test_a_refusal_has_the_error_of_the_cluster_and_changes_nothing(
+    kafka_431: KafkaBroker, topic: str, tmp_path: Path
+) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(
         "version: 1\nrules:\n  - id: short\n    selector: topic\n    key: retention.ms\n    condition: {max: 1000}\n"
@@ -341,7 +345,7 @@ def test_every_acknowledged_write_is_in_both_journals_if_a_gateway_is_killed(
 
 
 @pytest.mark.faults
-def test_nothing_is_lost_when_a_leader_is_killed(tmp_path: Path) -> None:
+def test_no_change_is_lost_when_the_leader_is_killed(tmp_path: Path) -> None:
     """The leader of three controllers is killed while a writer continues through the gateway."""
     acknowledged: list[str] = []
     sent: list[str] = []

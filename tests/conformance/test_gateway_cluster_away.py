@@ -60,7 +60,7 @@ def journal(admin: SyncAdminClient) -> list[tuple[str | None, str, str | None]]:
 
 
 @pytest.mark.parametrize("polls", [False, True], ids=["log", "polls"])
-def test_while_the_cluster_is_gone_reads_continue_and_nothing_is_sent(
+def test_while_the_cluster_is_unreachable_reads_continue_and_nothing_is_sent(
     kafka: KafkaBroker, polls: bool, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -82,7 +82,7 @@ def test_while_the_cluster_is_gone_reads_continue_and_nothing_is_sent(
         assert shown(direct) == "3000"
 
 
-def test_a_change_that_the_cluster_makes_later_was_not_denied_and_has_its_author(
+def test_a_change_that_the_cluster_makes_later_is_reported_as_unknown_and_has_its_author(
     kafka: KafkaBroker, tmp_path: Path
 ) -> None:
     port, store = free_port(), tmp_path / "gw.db"

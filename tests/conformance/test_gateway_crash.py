@@ -65,7 +65,7 @@ def age(store: Path) -> None:
 
 
 @pytest.mark.parametrize("polls", [False, marked(True, pytest.mark.faults)], ids=["log", "polls"])
-def test_killed_between_every_two_steps_of_a_change(
+def test_a_gateway_killed_between_any_two_steps_of_a_change_records_the_true_outcome(
     polls: bool,
     kafka_431: KafkaBroker,
     topic: str,  # noqa: F811

@@ -86,7 +86,7 @@ def failure(call: Callable[[SyncAdminClient], object], admin: SyncAdminClient) -
     return type(raised.value).__name__, str(raised.value)
 
 
-def test_the_refusals_of_the_cluster_reach_the_client_as_they_are(kafka: KafkaBroker, front: str) -> None:
+def test_refusals_of_the_cluster_are_returned_to_the_client_unchanged(kafka: KafkaBroker, front: str) -> None:
     quota = QuotaEntity.of({"user": "eve"})
     binding = AclBinding(AclType.TOPIC, "orders", "User:eve", Operation.ALL)
     service = Plain("service", "service-secret")

@@ -171,7 +171,7 @@ def throttled_gateway(kafka: KafkaBroker, front: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("relayed", [describe_groups, list_groups], ids=lambda each: str(each.__name__))
-def test_throttling_of_the_gateways_account_is_not_passed_on(
+def test_clients_do_not_see_the_throttling_of_the_gateways_account(
     kafka: KafkaBroker, front: str, throttled_gateway: None, relayed: Callable[[QuotaAdmin], Any]
 ) -> None:
     """The broker throttles the requests that the gateway sends, and the clients of the gateway do not see it."""
@@ -180,7 +180,7 @@ def test_throttling_of_the_gateways_account_is_not_passed_on(
     assert throttle_times(kafka.address("SASL"), "gateway", relayed)[0] > 0
 
 
-def test_throttling_of_the_gateways_account_is_not_passed_on_with_a_change(
+def test_a_change_does_not_return_the_throttling_of_the_gateways_account(
     kafka: KafkaBroker, front: str, throttled_gateway: None
 ) -> None:
     name = a_name("changed")

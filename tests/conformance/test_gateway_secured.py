@@ -111,7 +111,7 @@ def of_bob(prefix: str) -> AclBinding:
 
 @pytest.mark.full
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
-def test_the_commands_do_the_same_over_tls_and_with_rights(
+def test_commands_work_through_a_gateway_over_tls_and_with_acls(
     scenario: Callable[[People], None], both: Both, tmp_path: Path
 ) -> None:
     scenario(People(tmp_path, both.gateway.bootstrap, both.gateway.properties))

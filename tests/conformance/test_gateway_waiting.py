@@ -15,7 +15,7 @@ from tests.conformance.test_gateway import KEY, begin, gateway, setting, topic  
 
 
 @pytest.mark.parametrize("polls", [False, True], ids=["log", "polls"])
-def test_what_others_change_is_visible_and_in_the_journal_while_a_request_has_no_response(
+def test_changes_of_others_are_visible_and_journaled_while_a_request_has_no_response(
     polls: bool,
     kafka_431: KafkaBroker,
     topic: str,  # noqa: F811

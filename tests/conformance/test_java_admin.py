@@ -363,7 +363,7 @@ def test_client_metrics_are_altered_and_described_as_in_kafka(both: Both, topic:
     both.check(*describe(place))
 
 
-def test_resources_with_configuration_are_listed(both_431: Both, topic: str) -> None:
+def test_resources_with_configs_are_listed(both_431: Both, topic: str) -> None:
     """KIP-1142, since 4.1."""
     group, metrics = {"type": "GROUP", "name": topic}, {"type": "CLIENT_METRICS", "name": topic}
     both_431.check(*alter(group, ("SET", "consumer.session.timeout.ms", "50000")))
@@ -378,7 +378,7 @@ def test_resources_with_configuration_are_listed(both_431: Both, topic: str) -> 
     both_431.check("listConfigResources", {})
 
 
-def test_the_older_alter_replaces(both_392: Both, topic: str) -> None:
+def test_alter_configs_replaces_all_values_as_in_kafka(both_392: Both, topic: str) -> None:
     """3.9 is the last client that supports it."""
     place = of_topic(topic)
     both_392.check("createTopics", {"topics": [new(topic, configs={"retention.ms": "5000"})]})
@@ -417,7 +417,7 @@ def test_there_are_no_acls_without_an_authorizer(both: Both) -> None:
             probe.call("describeAcls")
 
 
-def test_a_client_finds_the_server_again(beside: Pair, both: Both, topic: str) -> None:
+def test_a_client_reconnects_after_a_restart(beside: Pair, both: Both, topic: str) -> None:
     both.kconf.call("createTopics", {"topics": [new(topic, configs={"segment.ms": "5"})]})
     before = both.kconf.call(*describe(of_topic(topic)))
 

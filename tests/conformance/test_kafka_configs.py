@@ -243,7 +243,7 @@ def test_loggers_of_kconf_are_altered_and_described(beside: Pair, tool_server: T
     assert "Dynamic configs for broker-logger 1 are:" in seen.lines
 
 
-def test_values_come_from_a_file_too(beside: Pair, tool_server: ToolServer, tmp_path: Path) -> None:
+def test_values_can_be_read_from_a_file(beside: Pair, tool_server: ToolServer, tmp_path: Path) -> None:
     name = f"file-{tool_server.version.replace('.', '-')}"
     file = tmp_path / "requests.properties"
     file.write_text("segment.ms = 5\ncleanup.policy=compact,delete\n")

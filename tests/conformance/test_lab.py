@@ -73,7 +73,7 @@ def test_an_error_of_one_resource_is_returned_for_that_resource(kafka_431: Kafka
     assert (node_id["value"], node_id["source"]) == ("1", "STATIC_BROKER_CONFIG")
 
 
-def test_an_error_of_the_whole_call_is_raised(kafka_431: KafkaBroker, make_probe: MakeProbe) -> None:
+def test_an_error_of_a_whole_call_is_raised(kafka_431: KafkaBroker, make_probe: MakeProbe) -> None:
     with pytest.raises(AdminError) as raised:
         make_probe(kafka_431.bootstrap).call("alterConfigs", {"resources": []})
 

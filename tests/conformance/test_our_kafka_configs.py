@@ -220,7 +220,7 @@ def lines(scenario: str) -> list[str]:
 
 
 @pytest.mark.parametrize("scenario", ALL)
-def test_our_tool_prints_what_kafkas_tool_prints(beside: Pair, tools: ToolServer, scenario: str) -> None:
+def test_kconfs_kafka_configs_prints_the_same_as_kafkas(beside: Pair, tools: ToolServer, scenario: str) -> None:
     stage = Stage(beside, tools)
     told = []
     for line in lines(scenario):
@@ -261,7 +261,7 @@ def test_a_refusal_has_the_message_of_the_server(beside: Pair, tools: ToolServer
 
 
 @pytest.mark.parametrize("server", ["kafka", "kconf"])
-def test_lines_come_in_the_same_order(beside: Pair, tools: ToolServer, server: str) -> None:
+def test_lines_are_printed_in_the_same_order(beside: Pair, tools: ToolServer, server: str) -> None:
     address = getattr(beside, server).bootstrap
     for line in ("--describe --broker 1 --all", "--describe --broker-logger 1", "--describe --entity-type brokers"):
         assert ours(address, *line.split()).stdout == tools.kafka_configs(address, *line.split()).stdout
@@ -291,7 +291,7 @@ def test_help_lists_the_same_config_names(tools: ToolServer) -> None:
     assert [line.strip() for line in out.getvalue().splitlines() if line.startswith("\t")] == names
 
 
-def test_values_come_from_a_file(beside: Pair, tools: ToolServer, tmp_path: Path) -> None:
+def test_values_can_be_read_from_a_file(beside: Pair, tools: ToolServer, tmp_path: Path) -> None:
     file = tmp_path / "requests.properties"
     file.write_text('my.json = {"key": "val"}\nmy.nested = [[1, 2], [3, 4]]\nmy.plain: a b \n')
     address = beside.kafka.bootstrap

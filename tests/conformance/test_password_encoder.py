@@ -58,7 +58,7 @@ def _wrapped(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def test_kconf_reads_what_kafka_writes_and_kafka_what_kconf_writes() -> None:
+def test_kconf_and_kafka_decode_each_others_passwords() -> None:
     cases = list(product(SECRETS, WAYS, PASSWORDS))
     written = ask_kafka([Question("encode", secret, *way, password) for secret, way, password in cases])
     for (secret, _way, password), text in zip(cases, written, strict=True):
@@ -68,7 +68,7 @@ def test_kconf_reads_what_kafka_writes_and_kafka_what_kconf_writes() -> None:
     assert ask_kafka(questions) == [password for _, _, password in cases]
 
 
-def test_another_secret_opens_nothing_on_either_side() -> None:
+def test_neither_side_decodes_a_password_with_another_secret() -> None:
     ways = [WAYS[-2], WAYS[-1], ("PBKDF2WithHmacSHA512", CIPHERS[1], 128, 4096)]
     written = ask_kafka([Question("encode", "right", *way, "s3cret") for way in ways])
     for text in written:
@@ -80,7 +80,7 @@ def test_another_secret_opens_nothing_on_either_side() -> None:
     assert all(each.startswith("!") for each in ask_kafka(questions))
 
 
-def test_values_of_the_old_secret_are_encrypted_again_so_that_kafka_reads_them_with_the_new_one() -> None:
+def test_values_encrypted_again_after_a_rotation_are_readable_by_kafka() -> None:
     (text,) = ask_kafka([Question("encode", "old", *WAYS[-2], "s3cret")])
     rolling = PasswordEncoder(Secrets("new", "old"))
     assert rolling.decode(text) == ("s3cret", False)

@@ -38,7 +38,7 @@ def journal(admin: SyncAdminClient, *resources: Resource) -> list[Line]:
     ]
 
 
-def test_changes_of_all_tools_are_seen_and_ours_have_an_author(
+def test_changes_of_all_tools_are_seen_and_those_through_kconf_have_an_author(
     kafka_431: KafkaBroker, tools: ToolServer, tmp_path: Path
 ) -> None:
     topic, port = a_name("polled"), free_port()
@@ -88,7 +88,9 @@ def test_changes_of_all_tools_are_seen_and_ours_have_an_author(
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_the_gateway_returns_the_same_responses_as_the_cluster(
+    release: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
     topic, other, user = a_name("polled"), a_name("made"), a_name("user")
     quota = QuotaEntity.of({"user": user})
@@ -145,7 +147,7 @@ def test_the_responses_are_those_of_the_cluster(release: str, request: pytest.Fi
         assert user not in direct.describe_user_scram_credentials()
 
 
-def test_kill_nine_loses_nothing_and_what_changed_meanwhile_is_seen(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_no_change_is_lost_if_a_polling_gateway_is_killed(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     store, topics = tmp_path / "gw.db", [a_name("polled") for _ in range(2)]
     written, other = map(Resource.topic, topics)
     sent: list[str] = []
@@ -190,7 +192,7 @@ def test_kill_nine_loses_nothing_and_what_changed_meanwhile_is_seen(kafka_431: K
     assert set(still_open) <= set(sent[len(values) :])
 
 
-def test_what_the_account_may_not_describe_is_unknown_and_not_empty(tmp_path: Path) -> None:
+def test_resources_that_the_account_may_not_describe_are_unknown_and_not_empty(tmp_path: Path) -> None:
     """The cluster denies the gateway's account its ACLs, its users, and the configs of one topic."""
     settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:admin"}
     everyone = AclBinding(AclType.CLUSTER, CLUSTER_NAME, "User:ANONYMOUS", Operation.ALL)

@@ -52,7 +52,7 @@ def test_a_scenario_succeeds(quotas: Quotas, scenario: Callable[[Quotas], None])
     scenario(quotas)
 
 
-def test_ten_thousand_quotas_in_one_command(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+def test_ten_thousand_quotas_are_loaded_exported_and_removed(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     many(Quotas("-b", kafka_431.bootstrap), tmp_path, 10_000)
 
 

@@ -52,7 +52,7 @@ def test_the_java_client_sets_finds_and_removes_quotas(probe: AdminProbe) -> Non
     assert all_of(probe) == []
 
 
-def test_the_java_client_is_refused_as_by_a_real_broker(probe: AdminProbe) -> None:
+def test_the_java_client_gets_the_same_refusals_as_from_a_real_broker(probe: AdminProbe) -> None:
     assert alter(probe, {"user": "jane"}, producer_byte_rate=0)["error"] == "InvalidRequestException"
     assert alter(probe, {"user": "jane"}, bad=1)["error"] == "InvalidRequestException"
     assert alter(probe, {"ip": "RFC2606.invalid"}, connection_creation_rate=1)["error"] == "InvalidRequestException"

@@ -18,7 +18,7 @@ def kafka_record(release: str, key: int) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize(("key", "version"), VERSIONS)
-def test_the_fields_of_a_record_are_kafkas(key: int, version: int) -> None:
+def test_the_fields_of_a_record_equal_those_in_kafkas_schema(key: int, version: int) -> None:
     schema = kafka_record("4.3.1", key)
 
     assert schema is not None

@@ -161,7 +161,7 @@ CASES = [(api, side, version) for api in KAFKA_TOOLS for side in SIDES for versi
 @pytest.mark.parametrize(
     ("api", "side", "version"), CASES, ids=[f"{api.name}{side}-v{version}" for api, side, version in CASES]
 )
-def test_the_fields_are_kafkas(api: Api, side: str, version: int) -> None:
+def test_the_fields_equal_those_in_kafkas_schema(api: Api, side: str, version: int) -> None:
     schema = kafkas(release_with(api, side, version), api.key, side)
 
     assert schema is not None
@@ -171,7 +171,7 @@ def test_the_fields_are_kafkas(api: Api, side: str, version: int) -> None:
 
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
-def test_key_name_and_versions_are_kafkas(api: Api, side: str) -> None:
+def test_key_name_and_versions_equal_those_in_kafkas_schema(api: Api, side: str) -> None:
     """All versions of 4.3.1 (for ApiVersions, of 4.4.0), and the older ones down to 0."""
     schema = kafkas(NEW, api.key, side)
 
@@ -185,7 +185,7 @@ def test_key_name_and_versions_are_kafkas(api: Api, side: str) -> None:
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("release", [NEW, OLD])
-def test_flexible_versions_are_kafkas(api: Api, side: str, release: str) -> None:
+def test_flexible_versions_equal_those_in_kafkas_schema(api: Api, side: str, release: str) -> None:
     schema = kafkas(release, api.key, side)
     spoken = [version for version in range(api.min, api.max + 1) if version in valid(release, api, side)]
 

@@ -55,7 +55,7 @@ def facts(entries: dict[str, Entry]) -> dict[str, tuple[object, ...]]:
     }
 
 
-def test_the_brokers_are_named_at_our_address(ours: SyncAdminClient, kconf: KconfProcess) -> None:
+def test_brokers_are_listed_with_the_address_of_kconf(ours: SyncAdminClient, kconf: KconfProcess) -> None:
     cluster = ours.describe_cluster()
 
     assert [(node.id, node.port) for node in cluster.nodes.values()] == [(1, kconf.port)]
@@ -100,7 +100,7 @@ def test_keys_that_the_brokers_release_lacks_are_refused(ours: SyncAdminClient) 
     ours.incremental_alter_configs(later, validate_only=True).raise_for_failures()
 
 
-def test_loggers_are_the_brokers_own(ours: SyncAdminClient, theirs: SyncAdminClient) -> None:
+def test_loggers_are_those_of_the_broker(ours: SyncAdminClient, theirs: SyncAdminClient) -> None:
     loggers = Resource.logger(1)
     ours.incremental_alter_configs(
         {loggers: [AlterConfigOp(OpType.SET, "kafka.server.KafkaApis", "ERROR")]}

@@ -67,7 +67,9 @@ def steps(zookeeper: ZooKeeper, tools_392: ToolServer) -> Iterator[Mapping[int, 
 
 
 @pytest.mark.parametrize(("number", "step"), PLAYED, ids=[f"{number}-{step['step']}" for number, step in PLAYED])
-def test_a_tool_leaves_the_same_znodes(steps: Mapping[int, Step], number: int, step: Mapping[str, Any]) -> None:
+def test_a_tool_writes_the_same_znodes_through_kconf(
+    steps: Mapping[int, Step], number: int, step: Mapping[str, Any]
+) -> None:
     done, changed = steps[number]
 
     expected = [

@@ -248,9 +248,7 @@ def test_notifications_are_purged_after_15_minutes_and_the_broker_continues(
     until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, "purged", 3000))
 
 
-def test_a_password_set_through_kconf_logs_in_and_no_longer_once_it_is_removed(
-    shared: Shared, make_probe: MakeProbe
-) -> None:
+def test_a_password_set_through_kconf_is_valid_until_it_is_removed(shared: Shared, make_probe: MakeProbe) -> None:
     assert not logs_in(shared, make_probe, "frieda", "opensesame")
 
     alter_scram(shared, {"user": "frieda", "mechanism": "SCRAM_SHA_256", "password": "opensesame"})
@@ -261,7 +259,7 @@ def test_a_password_set_through_kconf_logs_in_and_no_longer_once_it_is_removed(
     until(lambda: not logs_in(shared, make_probe, "frieda", "opensesame"))
 
 
-def test_a_password_set_with_kafka_configs_logs_in(shared: Shared, tools: ToolServer, make_probe: MakeProbe) -> None:
+def test_a_password_set_with_kafka_configs_is_valid(shared: Shared, tools: ToolServer, make_probe: MakeProbe) -> None:
     requested = "SCRAM-SHA-256=[iterations=8192,password=opensesame]"
     done = tools.kafka_configs(shared.kconf.bootstrap, "--alter", "--user", "greta", "--add-config", requested)
 
@@ -355,7 +353,7 @@ def test_acls_created_by_other_tools_apply_too(shared: Shared) -> None:
     assert [(each["principal"], each["operation"]) for each in listed] == [("User:otto", "READ")]
 
 
-def test_the_broker_starts_again_on_all_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
+def test_the_broker_restarts_on_everything_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
     """A znode that a running broker only logs can prevent a start. Includes unusual names and data that 3.9 does not
     use.
     """

@@ -44,7 +44,7 @@ def config(tmp_path: Path, served: KconfProcess) -> Path:
     return path
 
 
-def test_it_serves_the_contexts_that_match_until_it_is_stopped(config: Path) -> None:
+def test_the_console_serves_matching_contexts_until_it_is_stopped(config: Path) -> None:
     process = started(config, "-C", "prod-*", "--listen", "127.0.0.1:0")
     try:
         assert process.stdout is not None

@@ -219,7 +219,7 @@ def test_an_expired_token_is_renewed_until_the_provider_ends_the_login(
         world.provider.control(lifetime=300)
 
 
-def test_the_pages_of_a_login_are_accessible_and_fit_a_telephone(
+def test_the_pages_of_a_login_are_accessible_and_fit_a_phone(
     visits: Visits, world: World, looking: RunningConsole
 ) -> None:
     page = visits.open(looking.url, "/open/topics", elsewhere=world.provider.issuer)

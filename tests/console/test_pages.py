@@ -38,7 +38,7 @@ FINDINGS = """only => axe.run(document, only ? {runOnly: only} : {})
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_accessible_and_fits_a_telephone(open_page: OpenPage, name: str) -> None:
+def test_a_page_is_accessible_and_fits_a_phone(open_page: OpenPage, name: str) -> None:
     page = open_page(PAGES[name])
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     if name != "broker":

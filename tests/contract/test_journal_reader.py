@@ -72,7 +72,7 @@ def test_a_time_is_resolved_to_the_last_revision_committed_by_then(store: Store)
     reader.close()
 
 
-def test_a_revision_from_the_future_counts_as_committed_before_those_after_it(store: Store) -> None:
+def test_a_revision_with_a_future_time_counts_as_committed_before_later_revisions(store: Store) -> None:
     """The clock jumps ahead twice, and is set back twice."""
     reader = store.journal_reader()
     for turn, time in enumerate([100, 110, 900, 910, 120, 130, 130, 500, 140, 150]):
@@ -95,7 +95,7 @@ def test_times_may_decrease_within_a_batch(store: Store) -> None:
     reader.close()
 
 
-def test_revisions_from_the_future_do_not_hold_up_trimming_by_time(store: Store) -> None:
+def test_revisions_with_future_times_do_not_delay_trimming_by_time(store: Store) -> None:
     for turn, time in enumerate([100, 10**12, 110, 120, 10**12, 130, 140]):
         put(store, ORDERS, str(turn), time=time)
     reader = store.journal_reader()

@@ -116,7 +116,7 @@ def test_a_resource_without_overrides_keeps_its_revision(store: Store) -> None:
     assert store.load().changed[ORDERS] == 2
 
 
-def test_removing_what_was_never_set_is_a_revision_too(store: Store) -> None:
+def test_removing_an_unset_override_is_a_revision_too(store: Store) -> None:
     commit(store, put(ORDERS, "a", None))
 
     assert not store.load().configs
@@ -221,7 +221,7 @@ def test_a_broken_guard_leaves_out_only_its_own_pending_commit(store: Store) -> 
     assert dict(store.load().configs) == {ORDERS: {"a": "1"}, PAYMENTS: {"a": "1", "b": "1"}}
 
 
-def test_a_guard_sees_earlier_drafts_of_its_batch(store: Store) -> None:
+def test_a_guard_is_checked_against_earlier_commits_of_its_batch(store: Store) -> None:
     first, second, third = store.commit(
         [
             pending(put(ORDERS, "a", "1"), guards={ORDERS: 0}),
@@ -285,7 +285,7 @@ def test_a_topic_created_and_deleted_in_one_batch_does_not_exist(store: Store) -
     assert store.load().changed[ORDERS] == 2
 
 
-def test_the_journal_replayed_is_the_state(store: Store) -> None:
+def test_replaying_the_journal_gives_the_state(store: Store) -> None:
     old, new = topic("my.orders", number=1), topic("my.orders", number=2, partitions=2)
     commit(store, turned(None, old), put(old.resource, "a", "1"), put(old.resource, "b", "2"))
     store.commit(
@@ -297,7 +297,7 @@ def test_the_journal_replayed_is_the_state(store: Store) -> None:
     assert replayed(store) == store.load()
 
 
-def test_changes_come_in_pages(store: Store) -> None:
+def test_changes_are_read_in_pages(store: Store) -> None:
     store.commit([pending(put(ORDERS, "a", str(value))) for value in range(10)])
 
     assert numbers(store.changes(0, 4)) == [1, 2, 3, 4]

@@ -203,7 +203,7 @@ def test_the_suggested_commands_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -> None:
+def test_a_second_demo_does_not_affect_the_zookeeper_of_the_first(tmp_path: Path) -> None:
     with running("zookeeper", tmp_path):
         second = demo("zookeeper", tmp_path, "--no-tables")
 

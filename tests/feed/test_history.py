@@ -59,7 +59,7 @@ def test_a_recreated_topic_has_the_history_of_both_topics(admin: Admin, topic: s
     ]
 
 
-def test_a_time_leads_to_the_last_revision_before_it(admin: Admin, topic: str) -> None:
+def test_a_time_is_resolved_to_the_last_revision_committed_by_then(admin: Admin, topic: str) -> None:
     admin.create(topic)
     times = []
     for value in ("1000", "2000"):

@@ -182,7 +182,7 @@ def test_a_revision_that_does_not_exist_yet_is_out_of_range(admin: Admin) -> Non
     assert (answer.error_code, answer.current, answer.next_after) == (1, current, current + 1)
 
 
-def test_texts_of_any_length_do_not_stop_the_feed(own_server: KconfProcess) -> None:
+def test_texts_beyond_kafkas_limit_do_not_stop_the_feed(own_server: KconfProcess) -> None:
     """The assignment of a large topic exceeds Kafka's string limit; an invalid client ID is longer when repaired."""
     question = request(BY_NAME["CreateTopics"], 7, 1, "?" * 30_000, CreateTopicsRequest([new_topic("broken")]))
     with own_server.connect() as line:

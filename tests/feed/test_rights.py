@@ -27,7 +27,7 @@ def guarded() -> Iterator[KconfProcess]:
         yield process
 
 
-def test_a_right_that_is_taken_away_ends_the_wait_with_a_refusal(guarded: KconfProcess) -> None:
+def test_revoking_the_right_ends_a_wait_with_a_refusal(guarded: KconfProcess) -> None:
     """The change that ends the wait is the one that removes the right."""
     everyone = (AclType.CLUSTER, "kafka-cluster", "User:ANONYMOUS")
     acls = [

@@ -65,7 +65,7 @@ def test_a_server_without_a_retention_never_trims_its_journal(own_server: KconfP
         assert (changes(admin, 0).error_code, changes(admin, 0).oldest) == (0, 1)
 
 
-def test_an_invalid_retention_stops_the_start() -> None:
+def test_an_invalid_retention_prevents_the_start() -> None:
     process = KconfProcess(args=("--override", "journal.retention.ms=7d"))
     with pytest.raises(
         RuntimeError, match=r"Invalid value 7d for configuration journal\.retention\.ms: expected an integer"

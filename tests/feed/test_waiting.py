@@ -33,7 +33,7 @@ def beside(work: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-def test_a_waiting_reader_is_answered_when_a_change_that_it_wants_commits(own_server: KconfProcess) -> None:
+def test_a_waiting_reader_is_answered_when_a_matching_change_commits(own_server: KconfProcess) -> None:
     with Admin(own_server.bootstrap) as reader, Admin(own_server.bootstrap) as writer:
         writer.create("mine", "other")
         answer = beside(lambda: changes(reader, 1, wait=LONG, filters=[(TOPIC, "mine")]))
@@ -50,7 +50,7 @@ def test_a_waiting_reader_is_answered_when_a_change_that_it_wants_commits(own_se
     assert waiting(own_server) == 0
 
 
-def test_a_reader_of_a_type_is_not_woken_by_another(own_server: KconfProcess) -> None:
+def test_a_reader_of_one_type_is_not_woken_by_changes_of_another(own_server: KconfProcess) -> None:
     with Admin(own_server.bootstrap) as reader, Admin(own_server.bootstrap) as writer:
         writer.create("t")
         answer = beside(lambda: changes(reader, 1, wait=LONG, filters=[(GROUP, None)]))
@@ -136,7 +136,7 @@ def changes_now(server: KconfProcess) -> int:
         return current
 
 
-def test_a_server_that_stops_answers_waiting_clients(own_server: KconfProcess) -> None:
+def test_a_stopping_server_answers_waiting_clients(own_server: KconfProcess) -> None:
     with Wire(own_server.bootstrap) as wire:
         answer = beside(lambda: changes(wire, 0, wait=LONG))
         until(lambda: waiting(own_server) == 1)

@@ -345,7 +345,7 @@ def test_a_policy_that_cannot_be_loaded_prevents_the_start(key: str) -> None:
         pass
 
 
-def test_the_kips_spelling_of_the_policy_stops_the_start() -> None:
+def test_the_kips_spelling_of_the_policy_prevents_the_start() -> None:
     """Policy: the KIP writes alter.configs.policy.class.name, Kafka alter.config: the policy must not be ignored."""
     key = "alter.configs.policy.class.name"
     with pytest.raises(RuntimeError, match=r"use alter\.config\.policy"), KconfProcess(properties={key: _POLICY}):

@@ -19,7 +19,7 @@ UNABLE = "the policy could not be evaluated; see the server's log"
 
 @pytest.mark.parametrize("deed", ["RAISE", "EXIT", "OTHER", "NONSENSE"])
 @pytest.mark.parametrize("dry", [False, True])
-def test_a_policy_that_fails_fails_its_resource(
+def test_a_failing_policy_refuses_only_its_resource(
     server: KconfProcess, admin: Admin, topic: str, deed: str, dry: bool
 ) -> None:
     names = [f"{topic}-1", f"{topic}.alter.{deed}", f"{topic}-2"]
@@ -35,7 +35,7 @@ def test_a_policy_that_fails_fails_its_resource(
 
 
 @pytest.mark.parametrize("deed", ["RAISE", "EXIT", "NONSENSE"])
-def test_a_create_policy_that_fails_fails_its_topic(admin: Admin, topic: str, deed: str) -> None:
+def test_a_failing_create_policy_refuses_only_its_topic(admin: Admin, topic: str, deed: str) -> None:
     said = admin.create(f"{topic}-1", f"{topic}.create.{deed}", f"{topic}-2")
 
     assert codes(said) == [0, 44, 0]
@@ -82,7 +82,7 @@ def test_other_requests_are_answered_while_a_policy_runs() -> None:
         assert one.overrides("slow.alter.HANG") == {"flush.ms": "8"}
 
 
-def test_a_policy_that_hangs_over_one_topic_fails_that_topic() -> None:
+def test_a_policy_that_hangs_for_one_topic_refuses_only_that_topic() -> None:
     with classes("Both", "Both", **{"policy.timeout.ms": "1500"}) as server, Admin(server.bootstrap) as admin:
         names = ["one", "two.alter.HANG", "three", "four.alter.HANG", "five"]
         admin.create(*names)
@@ -141,7 +141,7 @@ def test_a_class_is_closed_when_the_server_stops() -> None:
         ("kconf:rules", "requires policy.file"),
     ],
 )
-def test_a_policy_that_is_missing_stops_the_start(setting: str, name: str, sentence: str) -> None:
+def test_a_missing_policy_prevents_the_start(setting: str, name: str, sentence: str) -> None:
     with pytest.raises(RuntimeError, match=sentence) as stopped, KconfProcess(properties={setting: name}):
         pass
     assert "ended with 1" in str(stopped.value)

@@ -211,7 +211,7 @@ def test_rules_are_read_again_while_the_server_runs(rules: Path) -> None:
         assert server.log().count(f"reloaded policy file {rules}: 0 rules") == 1
 
 
-def test_a_file_with_mistakes_stops_the_start_with_all_of_them(rules: Path) -> None:
+def test_an_invalid_policy_file_prevents_the_start_and_all_its_errors_are_reported(rules: Path) -> None:
     rules.write_text("verson: 1\nrules:\n  - {id: r, selector: topik, key: retention.ms, condition: {max: 1h}}\n")
 
     with pytest.raises(RuntimeError) as stopped, KconfProcess(properties={"policy.file": str(rules)}):

@@ -82,7 +82,7 @@ def _is_early(server: KconfProcess) -> bool:
     return first[0] < told / 1000
 
 
-def test_a_throttled_connection_is_closed_with_its_server(
+def test_a_throttled_connection_is_closed_when_its_server_stops(
     server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin
 ) -> None:
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
@@ -136,7 +136,7 @@ def _orders() -> Any:
     return DescribeConfigsResource(TOPIC, "orders")
 
 
-def test_mutations_are_refused_where_the_version_knows_the_code(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_mutations_are_refused_in_versions_that_have_the_error_code(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     """KIP-599: strict from CreateTopics 6, DeleteTopics 5, CreatePartitions 3; eleven windows of a second."""
     admin.set_quotas(SLOW, controller_mutation_rate=1.0)
     with timed() as meanwhile:

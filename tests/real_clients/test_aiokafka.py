@@ -112,7 +112,7 @@ def test_a_topic_is_created_with_partitions_and_configs(admin: Admin, topic: str
     assert chosen(admin, topic) == {"retention.ms": "5000"}
 
 
-def test_an_assignment_of_replicas_decides_the_partitions(admin: Admin, topic: str) -> None:
+def test_an_assignment_of_replicas_determines_the_partitions(admin: Admin, topic: str) -> None:
     assert create(admin, NewTopic(topic, -1, -1, replica_assignments={0: [1], 1: [1]})) == {topic: 0}
 
     assert len(admin.describe_topics([topic])[0]["partitions"]) == 2

@@ -90,7 +90,7 @@ def test_a_topic_without_counts_gets_the_defaults(admin: Any, topic: str) -> Non
     assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 1
 
 
-def test_an_assignment_of_replicas_decides_the_partitions(admin: Any, topic: str) -> None:
+def test_an_assignment_of_replicas_determines_the_partitions(admin: Any, topic: str) -> None:
     assert create(admin, NewTopic(topic, num_partitions=2, replica_assignment=[[1], [1]])) == {topic: 0}
 
     assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 2

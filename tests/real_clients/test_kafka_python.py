@@ -81,7 +81,7 @@ def test_a_topic_without_counts_gets_the_defaults(admin: Any, topic: str) -> Non
     assert made["configs"]["retention.ms"]["config_source"] == "STATIC_BROKER_CONFIG"
 
 
-def test_an_assignment_of_replicas_decides_the_partitions(admin: Any, topic: str) -> None:
+def test_an_assignment_of_replicas_determines_the_partitions(admin: Any, topic: str) -> None:
     (made,) = admin.create_topics({topic: {"assignments": {0: [1], 1: [1]}}})["topics"]
 
     assert made["num_partitions"] == 2

@@ -75,7 +75,7 @@ def test_all_versions_of_api_versions_return_the_same(admin: Admin) -> None:
     assert all((low, high) == (APIS[key].min, APIS[key].max) for key, low, high in served)
 
 
-def test_api_versions_of_the_future_is_answered_in_version_0(admin: Admin) -> None:
+def test_api_versions_of_a_future_version_is_answered_in_version_0(admin: Admin) -> None:
     answer = decode(ApiVersionsResponse, 0, False, admin.say(18, 99, b"\x00\x01\x02"))
 
     assert answer.error_code == 35
@@ -117,7 +117,7 @@ def test_a_dry_run_returns_a_topic_id_that_no_topic_gets(admin: Admin, topic: st
     assert planned.topic_id != made.topic_id
 
 
-def test_create_topics_v0_answers_with_a_code_only(admin: Admin, topic: str) -> None:
+def test_create_topics_v0_returns_only_an_error_code(admin: Admin, topic: str) -> None:
     first = admin.create(topic, partitions=2, factor=1, configs={"segment.ms": "5"}, version=0)
     second = admin.create(topic, partitions=2, factor=1, version=0)
 
@@ -144,7 +144,7 @@ def test_create_topics_returns_the_configs_from_v5_and_the_id_from_v7(admin: Adm
     assert [version for version, each in made.items() if any(each.topic_id)] == [7]
 
 
-def test_metadata_v0_takes_an_empty_list_for_all_topics(admin: Admin, topic: str) -> None:
+def test_in_metadata_v0_an_empty_list_means_all_topics(admin: Admin, topic: str) -> None:
     admin.create(topic, partitions=2)
 
     everything = admin.ask("Metadata", 0, topics=[])
@@ -158,7 +158,7 @@ def test_metadata_v0_takes_an_empty_list_for_all_topics(admin: Admin, topic: str
     ]
 
 
-def test_metadata_from_v1_takes_null_for_all_topics_and_an_empty_list_for_none(admin: Admin, topic: str) -> None:
+def test_in_metadata_from_v1_null_means_all_topics_and_an_empty_list_none(admin: Admin, topic: str) -> None:
     admin.create(topic)
 
     for version in range(1, 14):
@@ -180,7 +180,7 @@ def test_describe_configs_v0_marks_defaults(admin: Admin, topic: str) -> None:
     assert (entries["cleanup.policy"].value, entries["cleanup.policy"].is_default) == ("delete", True)
 
 
-def test_describe_configs_v0_hides_what_is_sensitive(admin: Admin) -> None:
+def test_describe_configs_v0_hides_sensitive_values(admin: Admin) -> None:
     entries = admin.entries((BROKER, "1"), version=0)
 
     password = entries["ssl.truststore.password"]
@@ -214,7 +214,7 @@ def test_alter_configs_replaces_in_every_version(admin: Admin, topic: str, versi
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_incremental_alter_configs_keeps_the_rest_in_every_version(admin: Admin, topic: str, version: int) -> None:
+def test_incremental_alter_configs_keeps_other_values_in_every_version(admin: Admin, topic: str, version: int) -> None:
     admin.create(topic, configs={"segment.ms": "5"})
 
     said = admin.alter((TOPIC, topic), ("flush.ms", SET, "6"), ("cleanup.policy", APPEND, "compact"), version=version)

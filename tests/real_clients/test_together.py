@@ -107,7 +107,7 @@ def killed(server: KconfProcess) -> None:
 
 
 @pytest.mark.parametrize("restart", [killed, pytest.param(stopped, marks=pytest.mark.faults)])
-def test_clients_find_the_server_again_with_all_that_was_acknowledged(
+def test_clients_reconnect_to_a_restarted_server_with_every_acknowledged_change(
     own_server: KconfProcess, topic: str, restart: Restart
 ) -> None:
     """The same client objects, port and store, but a new process."""
@@ -146,7 +146,7 @@ def _once_connected(call: Callable[[], Any]) -> Any:
             time.sleep(0.02)
 
 
-def test_aiokafka_finds_the_server_again(own_server: KconfProcess) -> None:
+def test_aiokafka_reconnects_to_a_restarted_server(own_server: KconfProcess) -> None:
     async def talk() -> tuple[list[str], list[str]]:
         client: Any = AIOKafkaAdminClient(bootstrap_servers=own_server.bootstrap)
         await client.start()

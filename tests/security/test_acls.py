@@ -58,7 +58,7 @@ def test_without_acls_only_super_users_see_resources(root: SyncAdminClient, alic
         alice.describe_acls()
 
 
-def test_a_change_acts_on_open_connections_at_once(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_a_changed_acl_applies_to_open_connections_at_once(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     for _ in range(5):
         root.create_acls([CONFIGS]).raise_for_failures()
         assert may_describe(alice)

@@ -85,7 +85,7 @@ def test_the_right_to_alter_the_cluster_is_not_enough(tmp_path: Path) -> None:
     played(tmp_path, scenario)
 
 
-def test_others_can_neither_remove_nor_guess_what_a_super_user_set(tmp_path: Path) -> None:
+def test_others_can_neither_remove_nor_guess_a_setting_of_a_super_user(tmp_path: Path) -> None:
     async def scenario(server: Server) -> None:
         assert await change(server, ROOT, set_to(JAAS, VALUE), set_to("ssl.client.auth", "required")) is None
         for op in (AlterConfigOp(OpType.DELETE, JAAS, None), set_to(JAAS, VALUE)):

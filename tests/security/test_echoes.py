@@ -174,7 +174,7 @@ def test_the_shell_prints_no_secret_and_stores_no_history(server: KconfProcess, 
     ("command", "code"),
     [("kafka-configs --describe --topic orders", 1), ("describe topic:orders", 4), ("scram list", 4)],
 )
-def test_the_message_of_a_failed_login_repeats_nothing(
+def test_the_message_of_a_failed_login_contains_no_secret(
     server: KconfProcess, home: Path, command: str, code: int
 ) -> None:
     login = (

@@ -114,7 +114,7 @@ def test_all_connections_are_limited_and_the_next_waits_until_one_is_closed(serv
         assert all(map(is_answered, waiting))
 
 
-def test_every_waiting_client_is_admitted_in_the_end(server: KconfProcess) -> None:
+def test_every_waiting_client_is_eventually_accepted(server: KconfProcess) -> None:
     """Eight clients compete for two connections repeatedly, and each gets one."""
 
     def visit(times: int) -> int:
@@ -143,7 +143,7 @@ def test_waiting_connections_are_accepted_when_the_limit_is_raised(server: Kconf
         admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.DELETE, key)]}).raise_for_failures()
 
 
-def test_a_closed_connection_frees_its_place(server: KconfProcess) -> None:
+def test_a_closed_connection_makes_room_for_another(server: KconfProcess) -> None:
     for _ in range(10):
         with ExitStack() as stack:
             lines = [come(server, stack, "PLAINTEXT", source="127.0.0.2") for _ in range(3)]
@@ -151,7 +151,7 @@ def test_a_closed_connection_frees_its_place(server: KconfProcess) -> None:
         until(lambda: is_empty(server))
 
 
-def test_a_limit_changes_while_the_server_runs(server: KconfProcess) -> None:
+def test_a_limit_can_be_changed_while_the_server_runs(server: KconfProcess) -> None:
     with SyncAdminClient(server.address("PLAINTEXT")) as admin, ExitStack() as stack:
         change = {Resource.broker(1): [AlterConfigOp(OpType.SET, "max.connections.per.ip", "1")]}
         admin.incremental_alter_configs(change).raise_for_failures()
@@ -161,7 +161,7 @@ def test_a_limit_changes_while_the_server_runs(server: KconfProcess) -> None:
         assert opens(server, stack, "PLAINTEXT", source="127.0.0.3")
 
 
-def test_a_server_without_files_left_lets_connections_wait() -> None:
+def test_a_server_at_its_open_file_limit_lets_connections_wait() -> None:
     """It serves existing connections, and accepts the others when files are available again."""
     properties = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SMALL:PLAINTEXT"}
     with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SMALL")) as server, ExitStack() as stack:

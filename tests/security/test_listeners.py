@@ -54,7 +54,7 @@ def test_an_ipv6_loopback_listener_is_not_warned_about() -> None:
         assert "without encryption" not in server.log()
 
 
-def test_a_port_in_use_is_named() -> None:
+def test_a_port_in_use_is_named_in_the_error() -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()

@@ -128,7 +128,7 @@ def _login(server: KconfProcess, certificates: Certificates, token: str) -> Sync
 
 
 @pytest.mark.parametrize("why", ["unsigned", "expired", "for others"])
-def test_a_refused_token_is_in_neither_the_answer_nor_the_log(
+def test_neither_the_response_nor_the_log_contains_a_refused_token(
     server: KconfProcess, provider: TokenServer, certificates: Certificates, why: str
 ) -> None:
     claims: dict[str, Any] = {"exp": 1} if why == "expired" else {"aud": "others"}

@@ -112,7 +112,7 @@ def test_a_config_that_is_removed_offline_is_in_the_journal(broken: str, capsys:
         assert main(["store", "unset", "broker:1", "num.io.threads", "--store", broken]) != 0, "it is in use"
 
 
-def test_removing_what_is_not_set_changes_nothing(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removing_an_unset_config_changes_nothing(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "unset", "broker:1", REAUTH, "log.retention.ms", "--store", broken]) == 2
     assert "log.retention.ms is not set on broker:1" in capsys.readouterr().err
     with closing(open_store(broken)) as store:

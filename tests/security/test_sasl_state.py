@@ -383,7 +383,7 @@ def test_a_renewal_between_other_requests_is_answered_in_order(lasting: Line) ->
     assert [lasting.receive()[:4] for _ in range(4)] == [LENGTH.pack(each) for each in (73, 71, 72, 73)]
 
 
-def test_failed_logins_are_counted_and_logged_sparingly(server: KconfProcess) -> None:
+def test_failed_logins_are_counted_and_logged_at_a_limited_rate(server: KconfProcess) -> None:
     before, counted = server.log().count("login failed"), failed_logins(server)
     began = time.monotonic()
     lines = []
@@ -412,7 +412,7 @@ def _failing() -> bytes:
     return request(row, 2, 1, "x", row.request(auth_bytes=BAD))
 
 
-def test_a_peer_that_disconnects_during_the_delay_does_no_harm(server: KconfProcess) -> None:
+def test_a_peer_that_disconnects_during_the_delay_does_not_affect_others(server: KconfProcess) -> None:
     line = Line(server.address("SASL"))
     line.shake()
     line.send(_failing())
@@ -424,7 +424,7 @@ def test_a_peer_that_disconnects_during_the_delay_does_no_harm(server: KconfProc
     assert "Traceback" not in server.log()
 
 
-def test_random_bytes_before_a_login_close_the_connection_and_do_no_harm(server: KconfProcess) -> None:
+def test_random_bytes_before_a_login_do_not_affect_later_connections(server: KconfProcess) -> None:
     dice = random.Random(7)
     for _ in range(300):
         line = Line(server.address("SASL"))

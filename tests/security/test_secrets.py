@@ -113,7 +113,7 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
             assert MARK not in str(raised.value)
 
 
-def test_nothing_that_was_written_has_a_secret(planted: KconfProcess) -> None:
+def test_no_written_file_contains_a_secret(planted: KconfProcess) -> None:
     """An invalid number is returned to its sender and stored nowhere."""
     assert_nowhere(planted.directory, [MARK], but=["server.properties"])
     assert {"kconf.db", "kconf.log"} <= {each.name for each in planted.directory.iterdir()}
@@ -154,7 +154,7 @@ def test_the_values_are_still_set(planted: KconfProcess) -> None:
     assert (entry.value, entry.sensitive) == (None, True)
 
 
-def test_files_with_secrets_are_for_their_owner_alone(planted: KconfProcess) -> None:
+def test_files_with_secrets_are_readable_only_by_their_owner(planted: KconfProcess) -> None:
     """The store, its WAL, its key and its lock file, with any umask."""
     files = list(planted.directory.glob("kconf.db*"))
     assert {"kconf.db", "kconf.db-wal", "kconf.db.key"} <= {each.name for each in files}

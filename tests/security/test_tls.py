@@ -269,7 +269,7 @@ def test_a_failed_handshake_gets_an_alert_and_is_counted_and_logged(
     assert f"login failed peer={HOST} reason='TLS handshake: {reason}'" in mutual.log()
 
 
-def test_failing_handshakes_are_logged_at_a_bounded_rate(mutual: KconfProcess, certificates: Certificates) -> None:
+def test_failed_handshakes_are_logged_at_a_limited_rate(mutual: KconfProcess, certificates: Certificates) -> None:
     before, logged = counted(mutual, "failed_handshakes"), mutual.log().count("login failed")
     began = time.monotonic()
     for _ in range(60):
@@ -305,7 +305,9 @@ def test_an_unfinished_handshake_counts_as_a_connection(certificates: Certificat
         _until(lambda: _trusts(server, certificates))
 
 
-def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates: Certificates) -> None:
+def test_plain_bytes_on_a_tls_port_do_not_affect_other_connections(
+    mutual: KconfProcess, certificates: Certificates
+) -> None:
     port = int(mutual.address("SSL").rpartition(":")[2])
     with socket.create_connection((HOST, port), timeout=60) as line:
         line.sendall(request(BY_NAME["ApiVersions"], 0, 1, "x", BY_NAME["ApiVersions"].request()))

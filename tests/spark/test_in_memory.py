@@ -199,7 +199,7 @@ def test_tables_that_new_lines_do_not_affect_are_not_written(spark: SparkSession
     assert "other" not in {cluster for cluster, _ in users}
 
 
-def test_what_resources_inherit_is_computed_again_when_a_broker_changes(spark: SparkSession, tmp_path: Path) -> None:
+def test_inherited_values_are_computed_again_when_a_broker_changes(spark: SparkSession, tmp_path: Path) -> None:
     rounds = Rounds(spark, tmp_path)
     one, other = rounds.made.values()
 
@@ -256,7 +256,7 @@ def evaluated_since(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("seed", "most"), [(0, False), (1, False), (2, True), (3, True)])
-def test_violations_after_new_lines_are_those_of_the_whole_past(
+def test_violations_updated_with_new_lines_equal_a_full_evaluation(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, most: bool
 ) -> None:
     if most:
@@ -282,7 +282,7 @@ def test_violations_after_new_lines_are_those_of_the_whole_past(
     assert {row["ended"] for row in world.lake.read(VIOLATIONS).collect()} == {None, "mended", "changed", "gone"}
 
 
-def test_an_open_violation_continues_as_it_began() -> None:
+def test_an_open_violation_keeps_its_beginning() -> None:
     begun = dict.fromkeys(VIOLATIONS.names) | {"rule": "a", "resource_name": "t1", "revision": 3, "changes": 2}
     after = begun | {"revision": 9, "changes": 1, "until_revision": 9, "ended": "mended", "open": False}
     new = begun | {"rule": "b", "revision": 9, "changes": 1}

@@ -108,7 +108,7 @@ def loaded(cache: Path, tmp_path: Path, *words: str) -> list[str]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["quick", "full"])
-def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_path: Path, kind: str) -> None:
+def test_every_jvm_of_kconf_loads_its_classes_from_one_archive(cache: Path, tmp_path: Path, kind: str) -> None:
     """Created by a JVM with one garbage collector, and used by one with another."""
     said = loaded(cache, tmp_path, kind)
 

@@ -161,7 +161,7 @@ def test_a_key_of_kafka_that_was_never_set_is_no_error(place: Path, key: str, wo
         assert items(place, *command, *words, "--key", key) == []
 
 
-def test_sensitive_values_are_not_shown_not_even_their_hashes(place: Path) -> None:
+def test_neither_sensitive_values_nor_their_hashes_are_shown(place: Path) -> None:
     (found, _) = items(place, "blame", "broker:1")
     told = ask(place, "history", "broker:1", "--output", "csv").out
 
@@ -293,7 +293,7 @@ def test_clusters_without_data_at_a_time_are_named(spark: SparkSession, tmp_path
     assert ask(tmp_path, "diff", at(2).isoformat(), at(4).isoformat()).err == missing
 
 
-def test_without_rules_and_declared_files_that_is_reported(spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_rules_and_declared_files_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), spark)
     put(lake, HISTORY, INTERVALS)
     finish(lake, [HISTORY])
@@ -407,7 +407,7 @@ def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_und
         (("report", "/nowhere/x.html"), "/nowhere/x.html cannot be written: No such file or directory"),
     ],
 )
-def test_errors_are_one_sentence(place: Path, words: tuple[str, ...], sentence: str) -> None:
+def test_errors_are_reported_in_one_sentence(place: Path, words: tuple[str, ...], sentence: str) -> None:
     done = ask(place, *words, status=2)
 
     assert sentence in done.err
@@ -421,7 +421,7 @@ def test_a_missing_lake_is_reported(tmp_path: Path) -> None:
     assert done.err == f"kconf: no lake at {tmp_path}; create one with `kconf pipeline run`\n"
 
 
-def test_a_context_names_its_lake(place: Path, tmp_path: Path) -> None:
+def test_the_lake_of_a_context_is_used(place: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch(0o600)
     (tmp_path / "config.yaml").write_text(
         f"current: prod\ncontexts:\n  prod: {{bootstrap: '127.0.0.1:1', lake: {place}}}\n  bare: {{bootstrap: 'b:1'}}\n"

@@ -93,7 +93,7 @@ def test_the_page_supports_light_and_dark_mode(page: str) -> None:
     assert set(re.findall(r"var\((--\w+)\)", style)) <= names
 
 
-def test_the_figures_are_those_of_the_tables(page: str) -> None:
+def test_the_page_shows_the_numbers_of_the_tables(page: str) -> None:
     root = tree(page)
     tiles = {each.tail: each.text for each in root.findall(".//ul[@class='tiles']/li/b")}
     assert tiles == {
@@ -128,7 +128,7 @@ def test_bars_are_proportional_to_their_values_and_inside_the_plot(page: str) ->
     assert max(ratios) - min(ratios) < 0.05, "heights are written with one digit after the point"
 
 
-def test_names_from_outside_are_text_and_never_markup(page: str) -> None:
+def test_names_of_resources_are_never_interpreted_as_markup(page: str) -> None:
     assert "<b>bob</b>" not in page
     assert "User:&lt;b&gt;bob&lt;/b&gt;" in page
     assert any("User:<b>bob</b>" in (each.text or "") for each in tree(page).iter(f"{SVG}title"))

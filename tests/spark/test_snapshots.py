@@ -76,7 +76,7 @@ def rows(lake: Lake, table: str, where: str = "true") -> list[Row]:
     return [row.asDict(recursive=True) for row in lake.read(TABLES[table]).where(where).collect()]
 
 
-def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
+def test_snapshots_are_converted_to_history(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     threads = [config("broker", "1", "num.io.threads", "8", "STATIC_BROKER_CONFIG")]
     password = config("broker", "1", "ssl.key.password", None, "DYNAMIC_BROKER_CONFIG", sensitive=True)
@@ -134,9 +134,7 @@ def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
     assert sorted(map(repr, rows(lake, "history"))) == before
 
 
-def test_a_cluster_with_only_snapshots_has_one_history_beside_one_that_clients_change(
-    lake: Lake, tmp_path: Path
-) -> None:
+def test_snapshots_become_history_even_if_another_cluster_has_client_journals(lake: Lake, tmp_path: Path) -> None:
     """A topic is recreated between two snapshots. A rebuild treats each cluster as an update does."""
     looks, archive = tmp_path / "looks", tmp_path / "archive"
     archive.mkdir()
@@ -219,7 +217,7 @@ def test_a_snapshot_of_a_cluster_with_a_server_journal_does_not_make_changes_lat
 
 
 @pytest.mark.parametrize("records", one_of(True, [False]), ids=["client and snapshots", "snapshots"])
-def test_a_corrected_snapshot_removes_what_it_no_longer_shows(lake: Lake, tmp_path: Path, records: bool) -> None:
+def test_a_corrected_snapshot_removes_facts_that_it_no_longer_has(lake: Lake, tmp_path: Path, records: bool) -> None:
     """In the middle, at the end and as the only one; also if nothing is left of it."""
     looks, archive = tmp_path / "looks", tmp_path / "archive"
     archive.mkdir()

@@ -166,7 +166,7 @@ def test_topics_are_divided_into_partitions_and_each_broker_has_its_own(cluster:
     assert len(parts) == 6
 
 
-def test_a_glob_chooses_topics(spark: SparkSession, cluster: KconfProcess) -> None:
+def test_a_glob_selects_topics(spark: SparkSession, cluster: KconfProcess) -> None:
     frame = load(spark, {"bootstrap.servers": cluster.address("PLAINTEXT"), "topics": "t0*"})
 
     assert {each["name"] for each in rows(frame.where("kind = 'topic'"))} == {f"t0{digit}" for digit in range(10)}
@@ -261,7 +261,7 @@ def test_many_clusters_are_read_in_one_job_and_an_unreachable_one_does_not_affec
     ],
     ids=["nobody there", "no option", "a credential", "two clusters", "no context", "no file", "no number"],
 )
-def test_errors_are_one_sentence(spark: SparkSession, options: Mapping[str, str], sentence: str) -> None:
+def test_errors_are_reported_in_one_sentence(spark: SparkSession, options: Mapping[str, str], sentence: str) -> None:
     with pytest.raises(Exception, match="PYTHON_DATA_SOURCE_ERROR") as raised:
         load(spark, options).collect()
 

@@ -25,7 +25,7 @@ def test_scram_credentials_accepts_kafkas_connect_string(zookeeper: ZooKeeper, c
     assert "SCRAM-SHA-256" not in run_in_process(main, by_url).out
 
 
-def test_reading_a_path_without_a_store_creates_none(zookeeper: ZooKeeper, chroot: str) -> None:
+def test_reading_a_path_without_a_store_does_not_create_one(zookeeper: ZooKeeper, chroot: str) -> None:
     words = ["scram-credentials", "--zookeeper", zookeeper.address + chroot, "--username", "alice"]
     for action in (["--describe"], ["--delete", "SCRAM-SHA-256"]):
         refused = run_in_process(main, [*words, *action])

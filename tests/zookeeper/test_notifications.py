@@ -313,7 +313,7 @@ def test_a_topic_created_and_grown_by_other_tools_is_known(beside: Admin, znodes
     until(lambda: partitions() == 2, SOON)
 
 
-def test_a_change_from_outside_is_journaled_once_by_all_servers(
+def test_an_external_change_is_journaled_once_by_all_servers(
     following: Admin, serve: Serve, znodes: KazooClient
 ) -> None:
     with Admin(serve(1002).bootstrap) as other:

@@ -40,7 +40,7 @@ def test_old_notifications_are_purged_including_those_of_other_tools(zookeeper_u
     store.close()
 
 
-def test_notifications_stay_for_15_minutes_by_default() -> None:
+def test_notifications_are_retained_for_15_minutes_by_default() -> None:
     assert int_setting({}, NOTIFICATION_RETENTION) == 15 * 60 * 1000 == 1000 * notification_purger.KAFKAS_RETENTION
 
 

@@ -114,7 +114,7 @@ def test_a_quota_that_a_broker_could_not_read_is_refused(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("secret", [None, "encoder-secret"])
-def test_passwords_are_not_readable_in_zookeeper_and_come_back(
+def test_passwords_are_not_readable_in_zookeeper_and_survive_a_restart(
     serve: Serve, znodes: KazooClient, secret: str | None
 ) -> None:
     properties = {"listeners": "PLAINTEXT://127.0.0.1:0"}

@@ -92,7 +92,7 @@ def test_an_interrupted_command_reports_what_was_done(own: tuple[KconfProcess, P
         *(marked((each, "--dry-run"), pytest.mark.full) for each in ("json", "csv")),
     ],
 )
-def test_a_secret_is_shown_nowhere(people: People, output: str, extra: str) -> None:
+def test_a_secret_is_never_shown(people: People, output: str, extra: str) -> None:
     """The server refuses the first key, which has no listener prefix, and accepts the unknown key."""
     file = people.directory / "secret"
     file.write_text(SECRET + "\n")
@@ -105,7 +105,7 @@ def test_a_secret_is_shown_nowhere(people: People, output: str, extra: str) -> N
     run_program("unset", "broker:1", "my.custom.thing")
 
 
-def test_a_secret_comes_from_a_variable_or_a_pipe(people: People) -> None:
+def test_a_secret_can_be_read_from_a_variable_or_stdin(people: People) -> None:
     for value, stdin in (("env:KCONF_TEST_SECRET", ""), ("-", f"{SECRET}\n")):
         key = "my.custom.thing"
         ran = run_program("set", "broker:1", f"{key}={value}", stdin=stdin, environment={"KCONF_TEST_SECRET": SECRET})
@@ -154,7 +154,7 @@ def test_a_command_line_that_is_not_utf8_is_refused(people: People) -> None:
         "dance",
     ],
 )
-def test_invalid_arguments_are_one_sentence_and_exit_code_2(people: People, line: str) -> None:
+def test_invalid_arguments_are_reported_in_one_sentence_with_exit_code_2(people: People, line: str) -> None:
     ran: Ran = people(line, status=2)
     assert ran.out == ""
     assert ran.err.splitlines()[-1].startswith("kconf")

@@ -43,7 +43,7 @@ def test_each_position_of_a_line_has_its_completions(people: People, line: str, 
     assert list(suggestions(PROGRAM, line)) == some
 
 
-def test_names_come_from_the_cluster(people: People) -> None:
+def test_resource_names_are_completed_from_the_cluster(people: People) -> None:
     prefix = a_name("complete")
     people.topics(f"{prefix}.b", f"{prefix}.a")
 

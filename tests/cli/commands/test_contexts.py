@@ -49,7 +49,7 @@ def test_contexts_are_added_listed_used_and_shown(config: Path) -> None:
     assert kconf("context", "add", "bad", "-b", "no address").status == 2
 
 
-def test_a_file_keeps_its_comments(config: Path) -> None:
+def test_editing_the_contexts_file_keeps_its_comments(config: Path) -> None:
     config.parent.mkdir()
     config.write_text(
         "# ours\ncurrent: a  # the one\ncontexts:\n"
@@ -79,7 +79,7 @@ def test_a_file_keeps_its_comments(config: Path) -> None:
         ("contexts: {a: {bootstrap: 'x:1', properties: {a: [1]}}}", "the value of a must be a string"),
     ],
 )
-def test_errors_in_the_file_are_reported(config: Path, text: str, said: str) -> None:
+def test_errors_in_the_contexts_file_are_reported(config: Path, text: str, said: str) -> None:
     config.parent.mkdir()
     config.write_text(text)
     config.chmod(0o600)
@@ -131,7 +131,7 @@ def test_a_glob_queries_several_clusters(people: People) -> None:
     assert people.whole("describe topic:x -C 'us-*'", status=2)["error"] == "INVALID_INPUT"
 
 
-def test_references_are_looked_up_and_never_shown(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_in_a_context_are_resolved_or_reported(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     file = people.directory / "where.properties"
     file.write_text(f"address={people.bootstrap}\n")
     people.add_context("by-file", bootstrap=f"${{file:{file}:address}}")

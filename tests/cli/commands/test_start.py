@@ -33,7 +33,7 @@ def loaded(*words: str) -> set[str]:
     return set(done.stdout.rpartition("LOADED ")[2].split())
 
 
-def test_the_frequent_commands_load_nothing_heavy(people: People) -> None:
+def test_frequent_commands_import_no_slow_modules(people: People) -> None:
     name = a_name()
     people.topics(name)
 

@@ -45,7 +45,7 @@ class TestTopics:
             "  retention.ms=5000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=5000}",
         ]
 
-    def test_all_includes_inherited_values(self, configs: Command, topic: str) -> None:
+    def test_the_option_all_shows_inherited_values(self, configs: Command, topic: str) -> None:
         described = configs("--describe", "--topic", topic, "--all")
 
         assert described.lines[0] == f"All configs for topic {topic} are:"
@@ -147,7 +147,7 @@ class TestTopics:
         assert f"Dynamic configs for topic {topic} are:" in done.lines
         assert "The topic 'nowhere' doesn't exist and doesn't have dynamic config." in done.lines
 
-    def test_values_come_from_a_file(self, configs: Command, topic: str, tmp_path: Path) -> None:
+    def test_values_can_be_read_from_a_file(self, configs: Command, topic: str, tmp_path: Path) -> None:
         file = tmp_path / "requests.properties"
         file.write_text("segment.ms = 5\ncleanup.policy=compact,delete\n")
 

@@ -72,7 +72,7 @@ def test_names_are_assigned_to_types_by_position(line: str) -> None:
     assert check(read(f"--describe {line}")) == (tuple(types.split()), names)
 
 
-def test_an_empty_name_is_the_default() -> None:
+def test_an_empty_name_means_the_default() -> None:
     words = ["--bootstrap-server", "x:1", "--describe", "--entity-type", "users", "--entity-name", ""]
 
     assert check(Arguments(words)).names == ("",)
@@ -183,7 +183,7 @@ VECTORS: dict[str, dict[str, str] | str] = {
 
 
 @pytest.mark.parametrize("text", VECTORS)
-def test_pairs_are_read_as_kafka_reads_them(text: str) -> None:
+def test_pairs_are_parsed_as_by_kafka(text: str) -> None:
     """cli-spec 5: the expected results come from ConfigCommand's own parser."""
     expected = VECTORS[text]
     if isinstance(expected, str):
@@ -249,7 +249,7 @@ class TestCredentials:
                 parse_credential("SCRAM-SHA-256", text, strict=strict)
             assert "hush" not in str(refused.value)
 
-    def test_a_password_may_be_in_a_file_a_variable_or_stdin(
+    def test_a_password_can_be_in_a_file_a_variable_or_stdin(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "secret").write_text("from a file\n")

@@ -76,7 +76,7 @@ def test_both_mechanisms_are_added_and_deleted_by_one_command(command: Run, user
         "--describe --username nobody",
     ],
 )
-def test_a_refusal_is_one_sentence_without_the_secret(command: Run, line: str) -> None:
+def test_a_refusal_is_reported_in_one_sentence_without_the_secret(command: Run, line: str) -> None:
     done = command(line)
 
     assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)

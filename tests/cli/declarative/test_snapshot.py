@@ -16,7 +16,7 @@ def lines_of(item: dict[str, Any]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(item["file"]).read_text().splitlines()]
 
 
-def test_a_snapshot_has_everything_and_proves_that_it_is_whole(people: People) -> None:
+def test_a_snapshot_has_every_resource_and_ends_with_its_number_of_lines(people: People) -> None:
     furnished = Furnished(people)
     people.add_context("here", labels={"region": "eu"})
     out = people.directory / "snapshots"

@@ -16,7 +16,7 @@ OF_KCONF = (
     "test_logger_levels_are_described_and_set",  # the loggers have other names
     "test_a_reader_of_changes_continues_where_it_stopped",  # revisions are offsets, with gaps
     "test_a_resource_is_described_as_of_a_revision",
-    "test_aiokafka_finds_the_server_again",  # the cluster has other topics
+    "test_aiokafka_reconnects_to_a_restarted_server",  # the cluster has other topics
 )
 OF_43 = (
     "test_sensitive_values_of_a_broker_are_hidden",

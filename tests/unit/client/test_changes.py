@@ -133,7 +133,7 @@ def test_a_watch_returns_changes_made_after_it_started(kind: str, server: KconfP
     end(admin, again)
 
 
-def test_a_watch_outlives_its_server(kind: str, own_server: KconfProcess) -> None:
+def test_a_watch_continues_after_its_server_restarted(kind: str, own_server: KconfProcess) -> None:
     """The server is killed twice while changes continue: nothing is lost or repeated."""
     with driver(kind, own_server.bootstrap) as admin:
         admin.create_topics([NewTopic("t", 1, 1)]).raise_for_failures()

@@ -89,7 +89,7 @@ def test_both_clients_have_the_same_methods() -> None:
     assert not any(inspect.iscoroutinefunction(getattr(SyncAdminClient, name)) for name in ours)
 
 
-def test_the_methods_of_both_clients_do_the_same() -> None:
+def test_the_methods_of_both_clients_have_the_same_code() -> None:
     """The sync methods are the async ones without `async` and `await`; only the execution differs."""
 
     class Sync(ast.NodeTransformer):
@@ -289,7 +289,7 @@ def test_a_possibly_applied_change_is_not_applied_twice(kind: str, broker: FakeB
     assert [name for name, _ in broker.asked].count("CreateTopics") == 1
 
 
-def test_silence_ends_with_the_request_timeout_and_another_try(kind: str, broker: FakeBroker) -> None:
+def test_a_request_without_a_response_is_retried_after_the_request_timeout(kind: str, broker: FakeBroker) -> None:
     broker.handlers["DescribeConfigs"] = in_turn(SILENCE, described)
     with driver(kind, broker.address, request_timeout=1.0) as admin:
         assert retention(admin) == "5"
@@ -306,7 +306,7 @@ def test_a_call_without_any_response_ends_at_the_deadline(kind: str, broker: Fak
         assert retention(admin) == "5"
 
 
-def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
+def test_a_call_times_out_while_its_connection_is_opened(kind: str) -> None:
     """The kernel accepts the connection, but no server responds to ApiVersions."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -333,7 +333,7 @@ def test_waiting_for_an_unresponsive_port_is_logged(
     assert f"still waiting for a response from {address}; is it Kafka?" in caplog.messages
 
 
-def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:
+def test_a_call_times_out_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:
     """One request at a time: the first is answered, the second is not, and the third is never sent."""
     resources = [Resource.topic(f"t{number}") for number in range(3)]
     broker.handlers["DescribeConfigs"] = in_turn(described, SILENCE)

@@ -149,7 +149,7 @@ def _gives_up(admin: SyncAdminClient) -> None:
         admin.describe_configs([ORDERS], timeout=3.0)
 
 
-def test_a_broker_that_is_lost_until_the_deadline_is_a_timeout_for_a_request_to_every_broker(kind: str) -> None:
+def test_a_request_to_every_broker_times_out_if_one_is_lost_until_the_deadline(kind: str) -> None:
     with FakeBroker() as broker, driver(kind, broker.address) as admin:
         admin.describe_configs([ORDERS])
         broker.handlers["Metadata"] = lambda asked, version: CLOSE

@@ -162,7 +162,7 @@ def test_an_entry_shows_whether_it_is_default_sensitive_and_read_only(admin: Any
     assert flags["node.id"] == (False, False, True)
 
 
-def test_an_error_of_one_quota_leaves_the_others(admin: Any) -> None:
+def test_an_error_of_one_quota_does_not_affect_others(admin: Any) -> None:
     alice = QuotaEntity.of({"user": f"u-{uuid4().hex[:8]}"})
 
     done = admin.alter_quotas({alice: {RATE: 100.5, "consumer_byte_rate": -1.0}})
@@ -267,7 +267,7 @@ def test_the_effective_quota_has_its_level_and_the_overridden_ones(admin: Any) -
     assert admin.describe_quotas([pair])[pair][RATE] == EffectiveQuota(30.0, QuotaSource.CLIENT)
 
 
-def test_both_ways_to_resolve_quotas_agree(admin: Any, server: KconfProcess) -> None:
+def test_server_and_client_resolve_quotas_alike(admin: Any, server: KconfProcess) -> None:
     """The result of a kconf server, and the client's own computation from stored quotas for a real Kafka."""
     user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
     levels = {each.entity(user, client): {RATE: 1.0 + each} for each in QuotaSource}
@@ -345,7 +345,7 @@ def test_many_topics_are_created_altered_and_described_in_one_call(kind: str, co
         assert [found[each]["retention.ms"].value for each in resources] == [str(n) for n in range(count)]
 
 
-def test_a_server_that_returns_is_used_again(kind: str) -> None:
+def test_a_call_succeeds_when_a_killed_server_is_back(kind: str) -> None:
     with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
         admin.create_topics(["t"]).raise_for_failures()
         own.kill()

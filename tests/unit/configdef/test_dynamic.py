@@ -36,7 +36,7 @@ def test_topics_take_28_defaults_from_dynamic_broker_keys() -> None:
     assert len(dynamic.LOG_DEFAULTS) == 28
 
 
-def test_seven_dynamic_keys_are_passwords_also_with_a_prefix() -> None:
+def test_seven_dynamic_keys_are_passwords_with_or_without_a_prefix() -> None:
     assert len(dynamic.PASSWORDS) == 7
     assert is_password_name("listener.name.x.plain.sasl.jaas.config")
     assert is_password_name("my.ssl.key.password")
@@ -91,7 +91,7 @@ def test_a_dynamic_key_with_a_listener_prefix_does_not_count_as_dynamic() -> Non
     assert "log.retention.hours" not in kafka_43().dynamic
 
 
-def test_groups_stay_within_the_bounds_of_the_brokers() -> None:
+def test_group_keys_have_the_bounds_of_broker_keys() -> None:
     bounds = dynamic.GROUP_BOUNDS
 
     assert bounds["consumer.session.timeout.ms"] == (

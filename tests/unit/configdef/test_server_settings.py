@@ -18,7 +18,7 @@ from kconf.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("name", SERVER_SETTINGS)
-def test_a_row_is_documented_and_its_default_is_valid(name: str) -> None:
+def test_every_setting_is_documented_and_has_a_valid_default(name: str) -> None:
     setting = SERVER_SETTINGS[name]
 
     assert setting.key.about.endswith(".")
@@ -43,7 +43,7 @@ def test_values_are_typed() -> None:
     assert flag_setting(static, "allow.everyone.if.no.acl.found") is True
 
 
-def test_commas_belong_to_the_names_of_super_users() -> None:
+def test_commas_are_part_of_super_user_names() -> None:
     assert principals("User:alice; User:CN=bob,O=ours;") == {"User:alice", "User:CN=bob,O=ours"}
 
 

@@ -34,7 +34,7 @@ EVERY = [(table, key) for table, keys in CURRENT.items() for key in keys.values(
 every_key = pytest.mark.parametrize("key", [pytest.param(key, id=f"{table}:{key.name}") for table, key in EVERY])
 
 
-def test_the_catalogue_has_the_428_keys_of_kafka_431() -> None:
+def test_the_catalog_has_the_428_keys_of_kafka_4_3_1() -> None:
     assert [len(keys) for keys in CURRENT.values()] == [34, 363, 17, 3, 4, 4, 1, 2]
     assert not any(key.legacy for keys in CURRENT.values() for key in keys.values())
 

@@ -86,7 +86,7 @@ def test_a_required_list_must_have_an_item() -> None:
     assert not passes_text(checks.ANY_LIST, "a,,b")
 
 
-def test_repeated_items_collapse_to_the_first() -> None:
+def test_repeated_items_are_removed_except_the_first() -> None:
     assert collapse(("b", "a", "b")) == ("b", "a")
     assert collapse("b,b") == "b,b"
 
@@ -195,7 +195,7 @@ def test_clients_are_matched_by_known_names_and_regular_expressions(text: str, g
         ("a:1,,b:2", False),
     ],
 )
-def test_addresses_are_hosts_with_ports(text: str, good: bool) -> None:
+def test_an_address_must_have_a_host_and_a_port(text: str, good: bool) -> None:
     assert passes_text(checks.ADDRESSES, text) is good
 
 
@@ -216,23 +216,23 @@ def test_addresses_are_hosts_with_ports(text: str, good: bool) -> None:
         ("1@h:1,", False),
     ],
 )
-def test_voters_are_ids_with_addresses(text: str, good: bool) -> None:
+def test_a_voter_must_have_an_id_and_an_address(text: str, good: bool) -> None:
     assert passes_text(checks.VOTERS, text) is good
 
 
-def test_a_non_empty_string_is_not_empty_after_trimming() -> None:
+def test_a_non_empty_string_must_not_be_blank() -> None:
     assert passes_text(checks.NON_EMPTY_STRING, "x", ValueType.STRING)
     assert not passes_text(checks.NON_EMPTY_STRING, "  ", ValueType.STRING)
     assert passes_text(checks.NOT_NULL, "", ValueType.STRING)
 
 
-def test_a_rate_is_above_zero() -> None:
+def test_a_rate_must_be_above_zero() -> None:
     rate = above_zero()
 
     assert [passes(rate, value) for value in (-1.0, 0.0, 1e-9, 1e300, math.inf, math.nan)] == [False] * 2 + [True] * 4
 
 
-def test_a_whole_quota_has_almost_no_fraction_and_fits_its_type() -> None:
+def test_a_whole_quota_must_be_close_to_an_integer_of_its_type() -> None:
     quota = above_zero(highest=2**31 - 1)
 
     assert [passes(quota, value) for value in (1.0, 5.0000001, 2147483647.0, math.nan)] == [True] * 4
@@ -241,7 +241,7 @@ def test_a_whole_quota_has_almost_no_fraction_and_fits_its_type() -> None:
     assert not passes(above_zero(highest=2**63 - 1), 2.0**63 * 1.001)
 
 
-def test_a_credential_has_4096_to_16384_iterations() -> None:
+def test_a_credential_must_have_4096_to_16384_iterations() -> None:
     assert passes(checks.CREDENTIAL, "salt=a,stored_key=b,server_key=c,iterations=4096")
     assert passes(checks.CREDENTIAL, 16384)
     assert not passes(checks.CREDENTIAL, "salt=a,stored_key=b,server_key=c,iterations=4095")
@@ -255,5 +255,5 @@ def test_metadata_versions_may_be_short_or_exact(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "0.10", "3.0-IV9", "0.8.0-IV0", "2.9", "4.0", "4.1", "x"])
-def test_other_metadata_versions_are_unknown_to_39(text: str) -> None:
+def test_other_metadata_versions_are_unknown_to_3_9(text: str) -> None:
     assert not passes(checks.METADATA_VERSION, text)

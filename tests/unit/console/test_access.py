@@ -128,7 +128,7 @@ def test_no_topic_is_reported_as_missing_if_topics_are_unknown() -> None:
         ({"q": "no effect"}, ["User:eve"]),
     ],
 )
-def test_acls_are_filtered_by_the_address(query: dict[str, str], principals: list[str]) -> None:
+def test_acls_are_filtered_by_url_parameters(query: dict[str, str], principals: list[str]) -> None:
     found = page(console(), "/acls", **query)
     assert [each["principal"].partition("script")[0] for each in found["rows"]] == principals
     assert (found["total"], found["with_findings"]) == (6, 2)

@@ -87,7 +87,7 @@ def test_quotas_and_acls_have_readable_names(browser: TestClient) -> None:
         (f"?from={START + 2 * MINUTE}&to={START + 4 * MINUTE}", [4, 3, 2]),
     ],
 )
-def test_the_address_filters_and_the_hash_of_a_secret_is_not_found(
+def test_url_parameters_filter_changes_but_not_by_the_hash_of_a_secret(
     browser: TestClient, query: str, expected: list[int]
 ) -> None:
     assert revisions(browser, query) == expected
@@ -117,7 +117,7 @@ def test_changes_are_paged_and_only_the_first_page_is_live() -> None:
     assert 'hx-trigger="sse:changed"' not in browser.get("/home/activity?page=2").text
 
 
-def test_the_page_says_why_there_is_no_record() -> None:
+def test_the_page_explains_why_there_is_no_record() -> None:
     browser = client({"home": snapshot(topics({}), None, history_error="home has no journal")})
     found = page(browser)
     assert (found["total"], found["notes"]) == (None, ["home has no journal"])

@@ -92,7 +92,7 @@ def test_two_times_have_authors_and_the_first_value_can_be_restored(browser: Tes
     assert [each["op"] for each in restore["fields"] if each["key"] == "retention.ms"] == ["unset"]
 
 
-def test_a_record_that_begins_later_is_an_error_and_no_empty_answer() -> None:
+def test_comparing_with_a_time_before_the_record_is_an_error() -> None:
     recorded = history(revision(9, set_key("orders", "retention.ms", None, "1")))
     trimmed = HistoryIndex.of(recorded.recorded._replace(trimmed=JournalStart(9, START + 9 * MINUTE)))
     found = page(client({"home": snapshot(topics({"orders": {}}), trimmed)}), **{"from": str(START)})

@@ -100,7 +100,7 @@ def test_missing_resources_and_undeclared_values_are_drift(browser: TestClient) 
     assert found["unread"] == ["acls: CLUSTER_AUTHORIZATION_FAILED"]
 
 
-def test_drift_is_filtered_by_the_address(browser: TestClient) -> None:
+def test_drift_is_filtered_by_url_parameters(browser: TestClient) -> None:
     assert list(rows(page(browser, "?kind=missing"))) == [("topic:new", "")]
     assert list(rows(page(browser, "?q=RETENTION"))) == [("topic:orders", "retention.ms")]
 

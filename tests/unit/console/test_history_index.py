@@ -29,7 +29,7 @@ def test_entries_since_a_time_are_counted() -> None:
     assert [found.number_since(START + number * MINUTE) for number in (0, 2, 3, 4)] == [3, 2, 1, 0]
 
 
-def test_files_show_a_person_only_what_the_cluster_shows_them() -> None:
+def test_a_person_sees_only_entries_of_resources_that_the_cluster_shows_them() -> None:
     user = Change(ChangeKind.CONFIG, Resource(ResourceType.SCRAM, "ana"), "SCRAM-SHA-512", None, "x", "set", True)
     changes = (set_key("orders", "a", None, "1"), set_key("payments", "a", None, "1"), user)
     entries = [entry for number, each in enumerate(changes) for entry in entries_of(revision(number, each))]

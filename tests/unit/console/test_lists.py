@@ -50,7 +50,7 @@ def test_topics_are_found_by_flags_and_by_owners_of_the_lake(browser: TestClient
     assert names(browser, "?q=owner:money") == ["payments"]
 
 
-def test_what_the_lake_does_not_know_is_an_error_and_not_an_empty_list(browser: TestClient) -> None:
+def test_searching_for_data_that_the_lake_lacks_is_an_error(browser: TestClient) -> None:
     found = browser.get("/home/topics?q=is:violating", headers=JSON).json()
     assert found["rows"] == []
     assert found["error"].startswith("is:violating cannot be used here")
@@ -71,7 +71,7 @@ def test_an_invalid_search_shows_the_error(browser: TestClient, query: str, erro
     assert error in page.text
 
 
-def test_columns_and_order_are_part_of_the_address(browser: TestClient) -> None:
+def test_columns_and_order_are_url_parameters(browser: TestClient) -> None:
     found = browser.get("/home/topics?columns=retention.ms&sort=-retention.ms", headers=JSON).json()
     assert [each["name"] for each in found["columns"]] == ["retention.ms"]
     assert [(each["name"], each["cells"]) for each in found["rows"]] == [

@@ -100,7 +100,7 @@ def test_inherited_values_can_violate_rules_and_violations_have_owners(policy: P
     ("query", "count"),
     [({"rule": "wide"}, 3), ({"severity": "error"}, 2), ({"owner": "payments-team"}, 2), ({"q": "5 days at most"}, 2)],
 )
-def test_violations_are_filtered_by_the_address(policy: Path, query: dict[str, str], count: int) -> None:
+def test_violations_are_filtered_by_url_parameters(policy: Path, query: dict[str, str], count: int) -> None:
     found = page(console(policy), **query)
     assert (len(found["rows"]), found["matching"], found["total"]) == (count, count, 5)
 

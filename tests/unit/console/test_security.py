@@ -60,7 +60,7 @@ def test_every_response_has_a_strict_policy_and_is_not_stored() -> None:
         assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
-def test_another_host_name_is_refused_so_that_no_other_site_can_name_us() -> None:
+def test_requests_for_another_host_name_are_refused() -> None:
     browser = client({"home": snapshot(topics({}))})
     assert browser.get("/", headers={"host": "evil.example:8080"}).status_code == 421
     assert browser.get("/", headers={"host": "localhost:8080"}).status_code == 200
@@ -164,7 +164,7 @@ def test_logins_are_limited_by_address_and_by_user() -> None:
         ("127.0.0.1:8080", {"certificate": "c"}, "together"),
     ],
 )
-def test_an_address_that_others_reach_takes_logins_and_tls(
+def test_an_address_that_others_can_reach_requires_logins_and_tls(
     listen: str, options: dict[str, object], refused: str | None
 ) -> None:
     from kconf.client.contexts.context import Context

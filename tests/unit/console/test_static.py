@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[2] / "console" / "vendored"
 
 
 @pytest.mark.parametrize(("place", "count"), [(STATIC, 2), (TESTS, 1)], ids=["console", "tests"])
-def test_vendored_files_have_the_hash_that_is_noted(place: Path, count: int) -> None:
+def test_vendored_files_have_the_recorded_hash(place: Path, count: int) -> None:
     noted = dict(ROW.findall((place / "VENDORED.md").read_text()))
     assert len(noted) == count
     assert {name: sha256((place / name).read_bytes()).hexdigest() for name in noted} == noted

@@ -61,7 +61,7 @@ def test_an_ensemble_elects_another_leader_when_its_leader_is_killed(zookeeper_e
     _close(client)
 
 
-def test_a_frozen_server_is_silent_until_it_thaws() -> None:
+def test_a_frozen_server_does_not_respond_until_it_is_resumed() -> None:
     with ZooKeeper() as server:
         server.freeze()
         silent = server.ask("ruok", timeout=0.2)

@@ -87,7 +87,7 @@ def test_tables_with_deletion_vectors_or_encoded_names_are_not_read_by_their_fil
     assert tables.files(other) is None
 
 
-def test_an_error_is_one_sentence_about_the_lake(tables: LocalTables, tmp_path: Path) -> None:
+def test_an_error_is_reported_in_one_sentence_about_the_lake(tables: LocalTables, tmp_path: Path) -> None:
     with pytest.raises(LakeError, match=f"^The lake {tmp_path} cannot be used: .+") as refused:
         tables.columns(TABLE, ["name"])
     assert "\n" not in str(refused.value)

@@ -43,7 +43,7 @@ def test_a_run_that_finishes_between_two_queries_changes_nothing(tmp_path: Path)
     assert LakeSql(written.uri).query("SELECT count(*) FROM history").rows == [(4,)]
 
 
-def test_tables_can_be_joined_and_named_by_their_layer(lake: LakeSql) -> None:
+def test_tables_can_be_joined_and_named_with_their_layer(lake: LakeSql) -> None:
     found = lake.query(
         'SELECT h.value, t.owner FROM silver.history h JOIN gold.topics t ON t.topic = h.resource_name WHERE t."exists"'
     )
@@ -76,7 +76,7 @@ def test_a_catalog_query_lists_every_table_of_the_run(lake: LakeSql) -> None:
     assert [name for (name,) in found.rows] == ["files", "history", "runs", "topics", "violations"]
 
 
-def test_rows_beyond_the_limit_are_cut_with_a_note(lake: LakeSql) -> None:
+def test_rows_beyond_the_limit_are_omitted_with_a_note(lake: LakeSql) -> None:
     assert lake.query("SELECT * FROM range(5)", 5) == (["range"], [(n,) for n in range(5)], False)
     assert lake.query("SELECT * FROM range(5000)", 5) == (["range"], [(n,) for n in range(5)], True)
 
@@ -127,7 +127,7 @@ def test_an_invalid_query_is_reported_in_one_sentence(lake: LakeSql, text: str, 
         "SELECT * FROM query('SELECT * FROM read_text(''{file}'')')",
     ],
 )
-def test_a_query_reads_no_files(lake: LakeSql, tmp_path: Path, text: str) -> None:
+def test_a_query_cannot_read_files(lake: LakeSql, tmp_path: Path, text: str) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("planted-secret\n1\n")
 
@@ -136,7 +136,7 @@ def test_a_query_reads_no_files(lake: LakeSql, tmp_path: Path, text: str) -> Non
     assert "planted" not in str(raised.value)
 
 
-def test_a_query_sees_nothing_of_the_process(lake: LakeSql) -> None:
+def test_a_query_cannot_read_the_memory_of_the_process(lake: LakeSql) -> None:
     planted = [1]
 
     with pytest.raises(ConfigurationError, match="unknown table planted"):

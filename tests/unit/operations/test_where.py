@@ -37,7 +37,7 @@ def holds(text: str, kind: ResourceType = ResourceType.TOPIC, /, **values: str) 
         ("retention.ms<unlimited", str(7 * DAY), True),
     ],
 )
-def test_numbers_compare_with_units_and_no_limit_is_above_all(text: str, raw: str, expected: bool) -> None:
+def test_numbers_are_compared_with_units_and_no_limit_exceeds_all(text: str, raw: str, expected: bool) -> None:
     assert holds(text, retention_ms=raw) is expected
 
 

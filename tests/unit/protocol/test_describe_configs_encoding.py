@@ -63,7 +63,7 @@ API = BY_NAME["DescribeConfigs"]
     ids=str,
 )
 @pytest.mark.parametrize("topics", [0, 1, 3])
-def test_parts_make_the_same_bytes_as_the_whole(form: Form, topics: int) -> None:
+def test_a_response_encoded_in_parts_has_the_same_bytes(form: Form, topics: int) -> None:
     names = [f"topic {n}" for n in range(topics)]
 
     assert _joined(form, names) == encode(_whole(form, names), form.version, form.flexible)
@@ -71,7 +71,7 @@ def test_parts_make_the_same_bytes_as_the_whole(form: Form, topics: int) -> None
 
 @pytest.mark.parametrize("version", range(API.max + 1))
 @pytest.mark.parametrize("name", ["", "a", "ü" * 63, "a" * 126, "a" * 127, "a" * 300])
-def test_the_head_of_a_success_is_that_of_the_codec(version: int, name: str) -> None:
+def test_the_head_of_a_successful_result_equals_that_of_the_codec(version: int, name: str) -> None:
     form = Form(version, False, False)
 
     assert success_head(form, 32, name) == result_head(form, 0, "", 32, name)

@@ -35,7 +35,7 @@ def test_login_modules_are_read_as_java_reads_them(text: str, options: dict[str,
         'a.B required "s3cret";',
     ],
 )
-def test_a_login_module_that_is_wrong_is_not_shown(text: str) -> None:
+def test_an_invalid_login_module_is_refused_without_printing_it(text: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         parse(text)
     assert "s3cret" not in str(raised.value)

@@ -89,7 +89,7 @@ def test_the_password_encoder_is_configured_by_kafkas_properties() -> None:
         ("iterations", "1"),
     ],
 )
-def test_operations_that_are_impossible_are_named(name: str, value: str) -> None:
+def test_an_unsupported_setting_of_the_encoder_is_named(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"password.encoder.{name}"):
         PasswordEncoder.of({"password.encoder.secret": "s", f"password.encoder.{name}": value})
 

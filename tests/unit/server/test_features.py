@@ -269,7 +269,7 @@ def test_without_the_feature_min_insync_replicas_can_be_removed_and_set_per_brok
     assert outcome(ONE, (SET, KEY, "2"), has_elr=False) is None
 
 
-def test_a_gateway_changes_nothing_of_its_cluster_by_itself() -> None:
+def test_a_gateway_does_not_set_min_insync_replicas_of_its_cluster() -> None:
     store = SimpleNamespace(url="sqlite:///gateway.db", elr_version=1)
     service = SimpleNamespace(store=store, writable=True)
 

@@ -65,7 +65,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return set(subprocess.run(program, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_a_plain_server_does_not_import_what_only_others_need(loaded: set[str]) -> None:
+def test_a_plain_server_does_not_import_modules_that_only_other_servers_need(loaded: set[str]) -> None:
     assert "kconf.store.sqlite.store" in loaded
     assert loaded.intersection(NOT_NEEDED) == set()
 

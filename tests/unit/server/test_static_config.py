@@ -114,11 +114,25 @@ def test_tokens_with_the_claim_of_the_brokers_are_accepted(own: dict[str, str], 
     check_gateway({**TOKEN_LOGINS, **own}, KAFKAS, brokers=brokers)
 
 
+def test_a_setting_that_the_brokers_do_not_set_has_its_default_if_they_use_it() -> None:
+    brokers = {"listener.name.clients.sasl.enabled.mechanisms": "OAUTHBEARER"}
+    with pytest.raises(ConfigurationError, match=r"the brokers have sasl\.oauthbearer\.sub\.claim\.name=sub"):
+        check_gateway({**TOKEN_LOGINS, CLAIM: "email"}, KAFKAS, brokers=brokers)
+    check_gateway(TOKEN_LOGINS, KAFKAS, brokers=brokers)
+    check_gateway({**TOKEN_LOGINS, CLAIM: "email"}, KAFKAS, brokers={"sasl.enabled.mechanisms": "PLAIN"})
+
+    brokers = {"ssl.client.auth": "requested"}
+    with pytest.raises(ConfigurationError, match=r"the brokers have ssl\.principal\.mapping\.rules=DEFAULT"):
+        check_gateway({**CERTIFICATES, **RULES}, KAFKAS, brokers=brokers)
+    check_gateway(CERTIFICATES, KAFKAS, brokers=brokers)
+    check_gateway({**CERTIFICATES, **RULES}, KAFKAS, brokers={"ssl.client.auth": "none"})
+
+
 BUILDER = "principal.builder.class"
 
 
 @pytest.mark.parametrize("name", [BUILDER, f"listener.name.clients.{BUILDER}"])
-def test_principals_that_only_the_brokers_can_build_stop_the_start(name: str) -> None:
+def test_principals_that_only_the_brokers_can_build_prevent_the_start(name: str) -> None:
     brokers = {name: "com.example.ByDepartment"}
     with pytest.raises(ConfigurationError, match=r"principal\.builder\.class=com\.example\.ByDepartment"):
         check_gateway(SETTINGS, KAFKAS, brokers=brokers)
@@ -147,7 +161,42 @@ def test_mapping_rules_matter_only_for_certificates_and_acls_of_the_cluster(
     check_gateway(own, authorizer, brokers=brokers)
 
 
+@pytest.mark.parametrize("authorizer", [KAFKAS, RANGER, None])
+def test_a_gateway_that_acts_as_its_users_needs_the_principals_of_the_brokers_also_with_its_own_acls(
+    authorizer: str | None,
+) -> None:
+    own = {**FILE, **TOKENS, "ssl.client.auth": "required"}
+    with pytest.raises(ConfigurationError, match=r"the brokers have ssl\.principal\.mapping\.rules="):
+        check_gateway(own, authorizer, brokers=RULES)
+    with pytest.raises(ConfigurationError, match=r"acme\.X, .*; remove gateway\.delegation\.tokens"):
+        check_gateway(own, authorizer, brokers={BUILDER: "com.acme.X"})
+    check_gateway({**own, **RULES}, authorizer, brokers=RULES)
+
+
+SCRAM = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512"}
+
+
+@pytest.mark.parametrize(
+    ("own", "reads_log", "message"),
+    [
+        ({}, False, r"give the gateway its own SCRAM users \(gateway\.scram\.file\)"),
+        ({"gateway.scram.logins": "true"}, False, r"without --controllers .* \(gateway\.scram\.file\)"),
+        ({}, True, r"set gateway\.scram\.logins=true .*gateway\.scram\.file"),
+        ({"gateway.scram.logins": "true", "gateway.scram.file": "users"}, True, "are both set"),
+    ],
+)
+def test_scram_logins_need_credentials(own: dict[str, str], reads_log: bool, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        check_gateway({**SCRAM, **own}, None, reads_log=reads_log)
+
+
+def test_scram_logins_use_the_file_or_the_metadata_log() -> None:
+    check_gateway({**SCRAM, "gateway.scram.file": "users"}, None, reads_log=False)
+    check_gateway({**SCRAM, "gateway.scram.file": "users"}, None)
+    check_gateway({**SCRAM, "gateway.scram.logins": "true"}, None)
+
+
 @pytest.mark.parametrize("name", ["gateway.acl.files", "gateway.delegation.token", "gateway.poll.interval"])
-def test_a_misspelled_setting_of_a_gateway_stops_the_start(name: str) -> None:
+def test_a_misspelled_setting_of_a_gateway_prevents_the_start(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is not a setting; .* gateway.acl.file"):
         check_static({name: "true"})

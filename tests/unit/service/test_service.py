@@ -406,7 +406,7 @@ class WaitingStore(GatewayStore):
         return [Revision(7, each.time, each.caller, ()) for each in batch]
 
 
-def test_what_others_change_is_visible_while_a_commit_waits_for_another_cluster() -> None:
+def test_changes_of_others_are_visible_while_a_commit_waits_for_another_cluster() -> None:
     change = Change(ChangeKind.CONFIG, Resource.topic("other"), "k", None, "9", "set")
     store = WaitingStore(Revision(7, 0, RequestContext(""), [change], "outside"))
 
@@ -465,9 +465,21 @@ def test_a_change_for_which_the_store_has_no_time_is_not_sent(monkeypatch: pytes
     assert [change.after for each in store.committed for change in each.changes] == ["2"]
 
 
+class ImpatientStore(GatewayStore):
+    """Gives the first change little time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brokers_static = {}
+        self._timeouts = [0.05]
+
+    @property
+    def commit_timeout(self) -> float | None:  # type: ignore[override]
+        return self._timeouts.pop() if self._timeouts else 60.0
+
+
 def test_a_late_change_does_not_make_others_of_its_batch_fail() -> None:
-    store = GatewayStore()
-    store.brokers_static = {}
+    store = ImpatientStore()
     is_blocked, is_free = threading.Event(), threading.Event()
 
     def block(_: Store) -> None:
@@ -479,11 +491,7 @@ def test_a_late_change_does_not_make_others_of_its_batch_fail() -> None:
         await service.start()
         blocked = asyncio.create_task(service.in_store(block))
         await asyncio.to_thread(is_blocked.wait)
-        store.commit_timeout = 0.05
-        late = asyncio.create_task(service.submit(setting("1"), ADA))
-        await asyncio.sleep(0)
-        store.commit_timeout = 60.0
-        other = asyncio.create_task(service.submit(setting("2"), ADA))
+        late, other = (asyncio.create_task(service.submit(setting(each), ADA)) for each in "12")
         with pytest.raises(StaleState, match="the request was not sent"):
             await late
         is_free.set()

@@ -48,7 +48,7 @@ class Session:
         ),
     ],
 )
-def test_few_new_rows_are_planned_for_and_the_settings_restored_even_after_an_error(
+def test_settings_for_few_new_rows_are_restored_even_after_an_error(
     is_few: bool, is_small: bool, changed: dict[str, str]
 ) -> None:
     session: Any = Session()

@@ -18,7 +18,7 @@ from kconf.store.sqlite.store import SqliteStore
 IDENTITY = InitialIdentity("AAAAAAAAQACAAAAAAAAAAA", 2)
 
 
-def test_the_scheme_chooses_the_store(tmp_path: Path) -> None:
+def test_the_url_scheme_determines_the_store(tmp_path: Path) -> None:
     assert isinstance(open_store("memory:"), MemoryStore)
     with closing(open_store(f"sqlite:///{tmp_path}/kconf.db")) as store:
         assert isinstance(store, SqliteStore)

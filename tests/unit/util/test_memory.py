@@ -10,6 +10,8 @@ from kconf.util.memory import is_due
 @pytest.mark.parametrize(
     ("collections", "idle", "busy"), [(0, False, False), (239, False, False), (240, True, False), (2400, True, True)]
 )
-def test_a_full_collection_waits_for_large_requests_but_not_for_ever(collections: int, idle: bool, busy: bool) -> None:
+def test_a_full_collection_waits_for_large_requests_for_a_limited_time(
+    collections: int, idle: bool, busy: bool
+) -> None:
     assert is_due(collections, is_idle=True) is idle
     assert is_due(collections, is_idle=False) is busy

@@ -60,7 +60,7 @@ def test_a_time_is_read_as_people_write_it(text: str, time: str) -> None:
         *("2026-13-01", "179473320400", "99999999w ago", "03/04/2026", "2 days ago 14:00", "-"),
     ],
 )
-def test_a_time_that_could_mean_anything_is_refused(text: str) -> None:
+def test_an_ambiguous_time_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="is not a time; a time is a date"):
         parse_time(text, NOW)
 

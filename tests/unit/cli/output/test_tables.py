@@ -157,7 +157,7 @@ def test_no_key_no_time_and_no_name_is_broken_at_80_columns(
     assert all(row[4] in text for row in cells)
 
 
-def test_the_columns_of_keys_and_times_of_all_commands_are_whole() -> None:
+def test_key_and_time_columns_of_all_commands_are_never_wrapped() -> None:
     columns = [*history_columns(), *plan_columns(), *describe._COLUMNS, *queries._WHERE, queries.time("since")]
 
     assert [each.name for each in columns if each.is_whole] == ["time", "key", "key", "key", "key", "since"]

@@ -52,7 +52,7 @@ def endpoint() -> Iterator[Endpoint]:
     made.server.server_close()
 
 
-def test_client_credentials_are_exchanged_for_a_token_that_is_kept(endpoint: Endpoint) -> None:
+def test_client_credentials_are_exchanged_for_a_token_that_is_cached(endpoint: Endpoint) -> None:
     now = [0.0]
     tokens = ClientCredentials(endpoint.url, "id:x", "s3cret", scope="a b", clock=lambda: now[0])
 

@@ -112,7 +112,7 @@ def test_equal_bytes_become_the_same_objects() -> None:
     assert (three["k29"].value, three["k29"].source) == ("else", Source.TOPIC)
 
 
-def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_the_decoder_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
     reader = EntryReader(4, 2)
     for number in range(500):

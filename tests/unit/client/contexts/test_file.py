@@ -30,7 +30,7 @@ def test_an_error_names_the_contexts_file() -> None:
         "current: a\ncontexts:\n  a: {bootstrap: x:1}",
     ],
 )
-def test_a_context_is_added_and_used_and_comments_stay(text: str) -> None:
+def test_adding_and_using_a_context_keeps_comments(text: str) -> None:
     before = read_contexts(text.encode(), "config.yaml")
     edited = with_current(with_context(text, "new", {"bootstrap": "z:9"}), "new")
     after = read_contexts(edited.encode(), "config.yaml")
@@ -52,7 +52,7 @@ def test_a_context_is_added_and_used_and_comments_stay(text: str) -> None:
         ),
     ],
 )
-def test_a_context_is_removed_and_the_rest_stays(text: str, left: list[str]) -> None:
+def test_removing_a_context_keeps_the_rest_of_the_file(text: str, left: list[str]) -> None:
     before = read_contexts(text.encode(), "config.yaml")
     edited = without_context(text, "a")
     after = read_contexts(edited.encode(), "config.yaml")

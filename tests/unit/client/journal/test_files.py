@@ -102,7 +102,7 @@ def test_a_missing_directory_has_no_entries(tmp_path: Path) -> None:
         (json.dumps({"format": 2}), "client-1.jsonl was written by a newer version of kconf"),
     ],
 )
-def test_an_invalid_line_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_line_is_reported_with_its_place(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "C").mkdir()
     (tmp_path / "C" / "client-1.jsonl").write_text(text + "\n")
 

@@ -40,7 +40,7 @@ def opened(tmp_path: Path) -> tuple[LogArchive, Checkpoint]:
     return archive, archive.open()
 
 
-def test_segments_cover_the_log_without_holes(tmp_path: Path) -> None:
+def test_segments_cover_the_log_without_gaps(tmp_path: Path) -> None:
     archive, start = opened(tmp_path)
     archive.add([changes(3, 4)])
     archive.flush(at(10))
@@ -114,7 +114,7 @@ def test_missing_files_are_reported_as_ranges() -> None:
     assert list(missing_ranges(segments)) == [(9, 12)]
 
 
-def test_one_process_writes_a_directory(tmp_path: Path) -> None:
+def test_only_one_process_may_write_a_directory(tmp_path: Path) -> None:
     opened(tmp_path)
 
     with pytest.raises(StoreLocked):
@@ -140,7 +140,7 @@ def test_a_checkpoint_of_another_cluster_and_a_damaged_one_are_refused(tmp_path:
         LogArchive(tmp_path, "cluster").open()
 
 
-def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
+def test_files_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     archive, _ = opened(tmp_path)
     archive.add([changes(3)])
     archive.flush(at(5))

@@ -226,7 +226,7 @@ def test_another_snapshot_is_requested_if_the_first_was_deleted() -> None:
     assert fetch(one).offset == 0
 
 
-def test_history_is_read_from_the_log_where_it_is_still_whole() -> None:
+def test_history_is_read_from_the_log_if_it_is_still_complete() -> None:
     """For offset 0, a leader responds with a snapshot, even if the log begins at 0."""
     one = follower(after=0)
     request(one)
@@ -283,7 +283,7 @@ def test_a_reformatted_cluster_starts_a_new_history() -> None:
     assert changes(serve(one, batch(0, new_topic("new", 9)), high_watermark=2)) == [(0, "", "create")]
 
 
-def test_a_lost_leader_is_looked_for_at_all_controllers_and_the_position_stays() -> None:
+def test_after_a_leader_is_lost_all_controllers_are_asked_and_the_position_is_kept() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
     asked = []
@@ -295,7 +295,7 @@ def test_a_lost_leader_is_looked_for_at_all_controllers_and_the_position_stays()
     assert fetch(one).offset == 3
 
 
-def test_a_stale_controller_that_names_a_dead_leader_is_not_believed() -> None:
+def test_a_stale_controller_that_names_a_dead_leader_is_ignored() -> None:
     one = follower(after=0)
     request(one)
     one.receive(not_leader(74, 1, 9))

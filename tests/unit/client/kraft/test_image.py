@@ -57,7 +57,7 @@ def test_two_values_in_one_batch_are_two_changes() -> None:
     ]
 
 
-def test_a_removed_topic_takes_its_configs_with_it() -> None:
+def test_removing_a_topic_removes_its_configs() -> None:
     image = MetadataImage()
     apply(image, 0, *new_topic("orders", 1), topic_config("orders", "retention.ms", "5"))
 

@@ -58,7 +58,7 @@ def serve_snapshot(one: LogFollower, end: int, *records: Any) -> None:
     one.receive(CallResult({None: SnapshotPage(0, len(data), 0, data)}))
 
 
-def test_keys_are_those_of_the_committed_log() -> None:
+def test_only_keys_of_committed_records_are_passed_on() -> None:
     sink = Sink()
     one = follower(sink)
     serve_snapshot(one, 10, *new_topic("orders", 1), scram("alice", b"1"), scram("bob", b"2"), scram("eve", b"3", 9))
@@ -83,7 +83,7 @@ def test_an_aborted_transaction_has_no_keys() -> None:
     assert sink.found == {BOB: credential(b"2")}
 
 
-def test_a_snapshot_in_the_middle_replaces_them() -> None:
+def test_a_later_snapshot_replaces_all_keys() -> None:
     sink = Sink()
     one = follower(sink)
     serve(one, batch(1, [scram("alice", b"1")]), high_watermark=2)

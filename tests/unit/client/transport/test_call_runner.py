@@ -279,13 +279,15 @@ def test_a_refused_retry_says_that_the_first_attempt_may_have_been_applied() -> 
         (DescribeConfigs([ORDERS]), lost),
     ],
 )
-def test_a_refusal_stays_as_it_is_if_nothing_can_have_been_changed(call: Call[Any, Any, Any], first: Script) -> None:
+def test_a_refusal_is_unchanged_if_no_earlier_attempt_can_have_been_applied(
+    call: Call[Any, Any, Any], first: Script
+) -> None:
     result = World(in_turn(first, refused)).run(call)
 
     assert result.failures[ORDERS].message == "the request was not sent to the cluster"
 
 
-def test_the_deadline_may_end_while_another_connection_is_opened_after_a_silence() -> None:
+def test_a_call_times_out_while_another_connection_is_opened() -> None:
     world = World(in_turn(lost, lambda request: ConnectionFailed("no response in time")))
 
     with pytest.raises(RequestTimedOut, match=r"DescribeConfigs did not succeed in 0 s; last error: no resp") as raised:
@@ -294,7 +296,7 @@ def test_the_deadline_may_end_while_another_connection_is_opened_after_a_silence
     assert raised.value.sent
 
 
-def test_connections_that_are_lost_in_every_attempt_are_a_failed_connection() -> None:
+def test_connections_lost_in_every_attempt_raise_connection_failed() -> None:
     """Before the deadline, after the maximum number of attempts."""
     with pytest.raises(ConnectionFailed):
         World(lost).run(DescribeConfigs([ORDERS]))
@@ -406,7 +408,7 @@ def test_groups_are_requested_from_every_broker() -> None:
 
 
 @pytest.mark.parametrize("call", [ListGroups(), DescribeConfigs([ORDERS])])
-def test_a_cluster_that_is_lost_until_the_deadline_is_a_timeout_for_every_route(call: Call[Any, Any, Any]) -> None:
+def test_a_call_on_any_route_times_out_if_the_cluster_is_lost_until_the_deadline(call: Call[Any, Any, Any]) -> None:
     world = World(lost)
     world.run(ListNodes())
     world.lost_metadata = 1000

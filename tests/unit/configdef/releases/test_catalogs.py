@@ -77,7 +77,7 @@ def test_bounds_types_and_modes_are_those_of_the_release() -> None:
     assert "advertised.listeners" not in old.dynamic
 
 
-def test_repeated_items_collapse_from_42_on() -> None:
+def test_repeated_items_are_removed_from_4_2_on() -> None:
     kept = catalog_of("4.1").topic["cleanup.policy"]
     collapsed = catalog_of("4.2").topic["cleanup.policy"]
 

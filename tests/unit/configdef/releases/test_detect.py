@@ -33,14 +33,14 @@ def test_the_highest_metadata_version_identifies_the_release(level: int, release
 
 
 @pytest.mark.parametrize("release", COMPLETE)
-def test_api_versions_alone_are_a_lower_bound(release: str) -> None:
+def test_api_versions_alone_give_a_lower_bound_of_the_release(release: str) -> None:
     found = release_of({}, apis(release))
 
     assert found.text.endswith(" or newer")
     assert COMPLETE.index(found.catalog) >= COMPLETE.index(release)
 
 
-def test_a_broker_in_zookeeper_mode_is_39_or_older() -> None:
+def test_a_broker_in_zookeeper_mode_is_3_9_or_older() -> None:
     old = {key: (low, high - 1) for key, (low, high) in apis("3.9").items()}
 
     assert release_of({}, apis("3.9") | LEADER_AND_ISR) == ("3.9", "3.9")

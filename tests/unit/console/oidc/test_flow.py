@@ -30,7 +30,7 @@ def shown(page: str) -> str:
     return found[1].replace("&#39;", "'")
 
 
-def test_a_page_leads_to_the_provider_with_state_nonce_and_challenge_and_back() -> None:
+def test_a_login_leads_to_the_provider_and_back_to_the_requested_page() -> None:
     browser = Browser(HOME)
     login = browser.client.get("/home/topics?q=o")
     assert login.headers["location"] == "/-/login?context=home&to=%2Fhome%2Ftopics%3Fq%3Do"
@@ -123,7 +123,7 @@ def test_pending_logins_are_limited_in_number_and_time() -> None:
         ("<script>alert(1)</script> text", "error without a code"),
     ],
 )
-def test_an_error_of_the_provider_is_a_page_with_a_way_to_try_again(error: str, why: str) -> None:
+def test_an_error_of_the_provider_is_shown_with_a_link_to_try_again(error: str, why: str) -> None:
     browser = Browser(HOME)
     asked = browser.begin()
     answer = browser.client.get("/-/oidc/callback", params={"error": error, "state": asked["state"]})
@@ -143,7 +143,7 @@ def test_a_response_of_another_provider_is_refused() -> None:
     assert browser.finish(browser.begin()).status_code == 403
 
 
-def test_a_provider_that_is_unreachable_is_a_page() -> None:
+def test_an_unreachable_provider_is_reported_on_a_page() -> None:
     browser = Browser(HOME)
     asked = browser.begin()
     browser.http.is_unreachable = True
@@ -155,7 +155,7 @@ def test_a_provider_that_is_unreachable_is_a_page() -> None:
     assert (answer.status_code, shown(answer.text)) == (502, f"{ISSUER} cannot be reached: Connection refused")
 
 
-def test_a_code_that_the_provider_refuses_is_a_page() -> None:
+def test_a_code_that_the_provider_refuses_is_reported_on_a_page() -> None:
     browser = Browser(HOME)
     browser.http.answer = ProviderRefused(f"{ISSUER} refused the request: invalid_grant", "invalid_grant")
     answer = browser.log_in()

@@ -244,7 +244,7 @@ def test_cached_decisions_are_dropped_when_any_acl_changes() -> None:
     assert not authorizer.allows(*asked)
 
 
-def test_the_cache_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_decisions_is_limited_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kconf.engine.access.acls.MAX_CACHED_BYTES", 20_000)
     authorizer = Authorizer(AclIndex())
     for number in range(100):

@@ -9,9 +9,10 @@ import pytest
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.alter import AlterTarget, plan_alter
 from kconf.engine.configs.resolver import ConfigResolver
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.resource import Resource, Topic
+from kconf.model.resource import Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 
 KEY, VALUE = "log.cleaner.threads", "2"
@@ -37,7 +38,7 @@ def test_a_gateway_sends_a_broker_config_that_has_the_same_value(resource: Resou
     assert (polled.changes, polled.unchanged, polled.operations) == ([], plan.changes, requests)
 
 
-def test_deleting_what_is_not_set_is_not_journaled() -> None:
+def test_deleting_an_unset_config_is_not_journaled() -> None:
     requests = [ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.DELETE, KEY)])]
     assert plan_alter(Snapshot.EMPTY, requests, gateway(), replace=False).changes == []
 
@@ -58,3 +59,15 @@ def test_a_gateway_sends_a_topic_config_that_its_state_already_has(replace: bool
     assert plan.guards == {orders: 1}
     own = plan_alter(snapshot, requests, AlterTarget(1, RESOLVER), replace=replace)
     assert (own.changes, own.unchanged, own.operations) == ([], [], [])
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_refusal_by_the_cluster_is_that_of_a_broker_whose_id_has_zeros_before_it(replace: bool) -> None:
+    request = ResourceAlterations(Resource(ResourceType.BROKER, "01"), SET)
+    plan = plan_alter(Snapshot.EMPTY, [request], gateway(), replace=replace)
+
+    (operation,) = plan.operations
+    assert isinstance(operation, ResourceAlterations)
+    assert {operation.resource} == {each.resource for each in plan.changes} == {Resource.broker(1)}
+    refused = ApiError(ErrorCode.INVALID_CONFIG, "no")
+    assert plan.outcome_after({operation.resource: refused}, Snapshot.EMPTY) == [refused]

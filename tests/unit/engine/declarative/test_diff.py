@@ -138,7 +138,7 @@ def test_a_fraction_that_kip_248_allows_is_not_a_difference() -> None:
     ]
 
 
-def test_a_credential_is_known_by_its_iterations() -> None:
+def test_a_credential_is_compared_by_its_iterations() -> None:
     reading = ClusterState(users={"alice": (CredentialInfo(Mechanism.SCRAM_SHA_256, 4096),)})
 
     assert found("users: {alice: {SCRAM-SHA-256: {iterations: 4096}}}", reading) == []

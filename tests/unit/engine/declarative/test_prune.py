@@ -117,7 +117,7 @@ def test_a_declared_resource_outside_the_selector_drifts_too() -> None:
     ]
 
 
-def test_everything_added_inside_a_selector_is_drift_except_operators_users() -> None:
+def test_everything_added_inside_a_selector_is_drift_except_users_of_operators() -> None:
     assert drifting(EVERYTHING + NAMED) == [
         ("topic:other", ""),
         ("topic:orders", "tags"),

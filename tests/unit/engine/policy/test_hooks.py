@@ -237,7 +237,7 @@ def test_effective_values_of_a_topic_come_from_broker_levels_if_it_has_no_overri
     assert effective.get("nothing") is None
 
 
-def test_effective_values_of_a_broker_its_default_a_group_and_a_subscription() -> None:
+def test_effective_values_follow_the_levels_of_each_resource_type() -> None:
     levels = resolver({"log.keep.ms": "1"}, {"group.pause.ms": "8"})
 
     assert Effective(Resource.broker(1), {"log.keep.ms": "3"}, levels)["log.keep.ms"] == "3"

@@ -40,7 +40,7 @@ from kconf.engine.policy.regex import LONGEST, compile_regex
         "(" * 900 + ")" * 900,
     ],
 )
-def test_every_pattern_ends_soon(text: str) -> None:
+def test_matching_any_pattern_takes_little_time(text: str) -> None:
     patterns = compile_regex(text), compile_regex(text, whole=True)
 
     for name in ("a" * LONGEST, "a." * (LONGEST // 2), "a-" * (LONGEST // 2), "a" * (LONGEST - 1) + "!", "x" * LONGEST):

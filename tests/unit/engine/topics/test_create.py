@@ -11,7 +11,7 @@ from kconf.model.snapshot import Snapshot
 from tests.unit.engine.topics.topics import CLUSTER
 
 
-def test_a_request_for_too_many_partitions_fails_as_a_whole_before_names_are_looked_at() -> None:
+def test_a_request_for_too_many_partitions_fails_before_names_are_checked() -> None:
     with pytest.raises(PolicyViolation):
         plan_create_topics(Snapshot.EMPTY, [NewTopic("a", 10_000, 1), NewTopic("b c", 1, 1)], CLUSTER)
 

@@ -42,7 +42,7 @@ class Cluster:
         return self._bindings
 
 
-def test_changes_by_others_than_the_gateway_are_found() -> None:
+def test_principals_other_than_the_gateway_that_may_make_changes_are_found() -> None:
     cluster: Any = Cluster([*ALLOWED, *OTHERS])
     found = direct_rights(cluster, GATEWAY)
     assert found is not None
@@ -60,6 +60,6 @@ def test_each_command_deletes_its_acl_and_no_other() -> None:
         assert [each for each in everything if any(matches(each, one) for one in filters)] == [binding]
 
 
-def test_without_an_authorizer_everyone_may() -> None:
+def test_without_an_authorizer_everyone_may_change_the_cluster() -> None:
     cluster: Any = Cluster(None)
     assert direct_rights(cluster, GATEWAY) is None

@@ -118,7 +118,7 @@ def test_two_records_between_the_offsets_make_the_author_unknown() -> None:
     assert authors(entries, segment(0, 20)) == [("outside", "1", ""), ("outside", "1", "")]
 
 
-def test_clocks_that_differ_by_more_than_a_second_leave_the_author_unknown_and_double_nothing() -> None:
+def test_the_author_is_unknown_if_clocks_differ_by_more_than_a_second() -> None:
     entries = [at(1, 1_000, "0"), requested(10_000, "1", ALICE), at(8, 15_000, "1"), at(9, 90_000, "2")]
     found = with_authors(entries, [segment(0, 20)])
 

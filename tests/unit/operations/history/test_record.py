@@ -241,7 +241,7 @@ def test_entries_that_a_journal_and_a_lake_share_are_merged() -> None:
 
 
 @pytest.mark.parametrize("fit", list(Fit))
-def test_an_unknown_principal_is_not_named(fit: Fit) -> None:
+def test_an_attribution_has_either_an_author_or_a_text_that_explains_its_absence(fit: Fit) -> None:
     found = Attribution(fit, entry(1, RETENTION, None, "1"), 0)
 
     assert (found.author is None) == bool(author_text(found))

@@ -132,7 +132,7 @@ def test_topics_that_cannot_be_read_are_not_reported_as_missing() -> None:
     assert found == ("compaction", "records without a key are rejected; which topics inherit it is unknown")
 
 
-def test_unclean_elections_by_default_are_a_risk_for_topics_to_come() -> None:
+def test_unclean_elections_by_default_are_a_risk_for_future_topics() -> None:
     (found,) = risks(Cluster(), change(Resource.brokers(), "unclean.leader.election.enable", "false", "true"))
 
     assert found[1].endswith("; no topic inherits it now")

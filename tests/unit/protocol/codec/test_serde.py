@@ -207,7 +207,7 @@ def test_a_tagged_field_must_have_the_declared_size(size: int) -> None:
         decode(Tagged, 1, True, b"\x01\x01\xc8\x01" + (bytes([size]) if size < 128 else b"\xc8\x01") + b"\x00\x06\x00")
 
 
-def test_elements_that_were_encoded_before_are_joined_as_they_are() -> None:
+def test_elements_that_are_already_encoded_are_inserted_unchanged() -> None:
     cls = one(Array(Point))
     before = encode(Point(3, 4), 0, True)
 
@@ -244,7 +244,7 @@ def test_bytes_that_are_not_utf_8_are_replaced() -> None:
     assert encode(cls("a\ud800"), 0, False) == b"\x00\x02a?"
 
 
-def test_a_body_may_begin_anywhere_and_end_before_the_data_does() -> None:
+def test_a_body_is_decoded_from_an_offset_and_surplus_bytes_are_ignored() -> None:
     """Extra bytes are ignored, as in a real broker."""
     assert decode(Point, 0, False, b"header\x01\x02surplus", start=6) == Point(1, 2)
 

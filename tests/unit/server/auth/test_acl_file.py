@@ -53,7 +53,7 @@ def test_a_changed_file_replaces_all_acls(tmp_path: Path) -> None:
         (b"acls: []\n# \xff", ":2:3: not UTF-8"),
     ],
 )
-def test_an_invalid_file_stops_the_start_and_later_changes_nothing(
+def test_an_invalid_file_prevents_the_start_and_is_ignored_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str | bytes, message: str
 ) -> None:
     file = tmp_path / "acls.yaml"

@@ -98,7 +98,7 @@ def test_unreadable_and_weak_keys_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 50])
-def test_the_number_of_salt_shapes_is_bounded(number: int) -> None:
+def test_the_number_of_salt_shapes_is_limited(number: int) -> None:
     dummies = DummyCredentials(KEY)
     commit(dummies, *(set_(f"u{each}", bytes(8 + each)) for each in range(number)))
     assert 1 <= len(shapes(dummies)) <= 16

@@ -267,7 +267,7 @@ def test_a_reader_that_is_too_far_behind_gets_the_oldest_revision() -> None:
     run(scene())
 
 
-def test_memory_is_bounded_in_revisions_and_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_limited_in_revisions_and_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "MAX_CACHED", 10)
     monkeypatch.setattr(feeds, "MAX_CACHED_BYTES", 20_000)
 

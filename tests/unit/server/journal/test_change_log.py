@@ -36,7 +36,7 @@ def test_a_log_line_has_the_principal_and_the_keys_and_no_values(caplog: pytest.
     ]
 
 
-def test_many_keys_and_long_names_are_cut(caplog: pytest.LogCaptureFixture) -> None:
+def test_many_keys_and_long_names_are_truncated(caplog: pytest.LogCaptureFixture) -> None:
     changes = [change(Resource.group("g" * 5000), f"key{number}", "1") for number in range(12)]
 
     with caplog.at_level(logging.INFO, LOGGER):

@@ -160,7 +160,7 @@ def test_all_brokers_can_share_one_address() -> None:
     play(scene, {"gateway.broker.ports": "none"})
 
 
-def test_a_port_in_use_stops_the_start_with_advice() -> None:
+def test_a_port_in_use_prevents_the_start_with_advice() -> None:
     first = free_range(4)
 
     async def scene(world: World) -> None:
@@ -173,7 +173,7 @@ def test_a_port_in_use_stops_the_start_with_advice() -> None:
     play(scene, {"gateway.broker.ports": str(first)})
 
 
-def test_a_broker_beyond_the_range_stops_the_start() -> None:
+def test_a_broker_beyond_the_range_prevents_the_start() -> None:
     async def scene(world: World) -> None:
         with pytest.raises(ConfigurationError, match=r"broker 1001 .* port 10201, which is beyond 9300"):
             await world.open(1001)
@@ -181,7 +181,7 @@ def test_a_broker_beyond_the_range_stops_the_start() -> None:
     play(scene, {"gateway.broker.ports": "9200-9300"})
 
 
-def test_a_broker_that_joins_and_cannot_have_its_port_has_the_address_of_the_listener_until_it_can() -> None:
+def test_a_broker_that_joins_has_the_address_of_the_listener_while_its_port_is_in_use() -> None:
     first = free_range(4)
 
     async def scene(world: World) -> None:

@@ -70,12 +70,12 @@ def test_a_class_can_be_loaded_from_a_file(tmp_path: Path) -> None:
         ({TIMEOUT: "0"}, "Invalid value 0 for configuration policy.timeout.ms: must be from 1 to 600000"),
     ],
 )
-def test_an_unusable_setting_stops_the_start_with_one_sentence(static: dict[str, str], sentence: str) -> None:
+def test_an_unusable_setting_prevents_the_start_with_one_sentence(static: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         load_policies(static, CATALOGUE)
 
 
-def test_mistakes_in_the_file_stop_the_start_with_all_of_them(tmp_path: Path) -> None:
+def test_errors_in_the_policy_file_prevent_the_start_and_are_all_reported(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("verson: 1\nrules: {}\n")
 
     with pytest.raises(ConfigurationError) as stopped:

@@ -66,7 +66,7 @@ def test_the_clients_of_a_user_share_its_quota_and_those_with_their_own_do_not()
     assert world.manager.record_request("alice", "one", 0.05) == 0
 
 
-def test_a_change_acts_on_the_next_request() -> None:
+def test_a_changed_quota_applies_to_the_next_request() -> None:
     world = World()
     world.put({"client-id": "app"}, request_percentage=1.0)
     assert world.manager.record_request("alice", "app", 1.0) == 1000
@@ -152,7 +152,7 @@ def test_the_number_of_measured_clients_is_limited_and_throttle_totals_are_kept(
     assert (len(measures), measures.throttles, measures.throttled_ms) == (2, 1, 70)
 
 
-def test_the_list_of_seen_clients_is_bounded_and_sorted_by_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_seen_clients_is_limited_and_sorted_by_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota_manager, "MAX_SEEN_BYTES", 10_000)
     manager = QuotaManager(lambda: 0.0)
     for number in range(100):

@@ -24,20 +24,17 @@ SETTINGS = {
 }
 
 
-def stopped(
-    monkeypatch: pytest.MonkeyPatch, static: Mapping[str, str], later: str | None, *, on_one_broker: bool = False
-) -> str | None:
+def stopped(monkeypatch: pytest.MonkeyPatch, static: Mapping[str, str], later: str | None) -> str | None:
     """Why a gateway stops when the cluster has another authorizer, or None if it does not."""
     monkeypatch.setattr(rights_watch, "_INTERVAL", 0.0)
     store: Any = SimpleNamespace(brokers_authorizer=None, brokers_static={}, polling=None)
-    brokers: Any = SimpleNamespace(has_authorizer=False)
 
     async def run() -> str | None:
         failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        watch = asyncio.create_task(RightsWatch(static, store, None, failure).follow(brokers))
+        watch = asyncio.create_task(RightsWatch(static, store, None, failure).follow())
         await _turns()
         assert not failure.done()
-        store.brokers_authorizer, brokers.has_authorizer = later, on_one_broker
+        store.brokers_authorizer = later
         await _turns()
         watch.cancel()
         if not failure.done():
@@ -59,10 +56,6 @@ def test_a_gateway_stops_if_it_has_no_settings_for_a_new_authorizer(monkeypatch:
     assert reason is not None
     assert reason.startswith("the authorizer or the principals of the cluster have changed; the gateway stops: ")
     assert "super.users" in reason
-
-
-def test_an_authorizer_on_one_broker_stops_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert stopped(monkeypatch, {}, None, on_one_broker=True) is not None
 
 
 def test_a_gateway_with_settings_for_the_authorizer_continues(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +81,7 @@ def test_an_authorizer_that_a_new_connection_finds_stops_the_gateway_at_once() -
     asyncio.run(run())
 
 
-def test_an_authorizer_that_only_a_controller_has_stops_the_start() -> None:
+def test_an_authorizer_that_only_a_controller_has_prevents_the_start() -> None:
     async def run() -> None:
         check = AuthorizerCheck()
         _find(check)

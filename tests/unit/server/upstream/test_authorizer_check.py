@@ -103,7 +103,7 @@ def alter_in_a_thread(cluster: Cluster) -> tuple[Send, str]:
 
 
 @pytest.mark.parametrize("way", [relay, alter, alter_in_a_thread])
-def test_a_request_after_the_restart_is_not_passed_on(
+def test_a_request_after_the_restart_is_not_forwarded(
     cluster: Cluster, way: Callable[[Cluster], tuple[Send, str]]
 ) -> None:
     async def scene() -> None:
@@ -167,7 +167,7 @@ def test_a_node_that_does_not_support_the_check_may_have_an_authorizer() -> None
         assert cluster.passed_on() == []
 
 
-def test_an_authorizer_that_is_found_during_the_start_is_reported_and_refuses_nothing(cluster: Cluster) -> None:
+def test_an_authorizer_found_during_the_start_is_noted_without_refusing_requests(cluster: Cluster) -> None:
     """The start then ends with an error about the settings."""
     cluster.check = AuthorizerCheck()
     cluster.settings = cluster.settings._replace(check=cluster.check)

@@ -219,7 +219,7 @@ def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-def test_of_two_servers_of_a_cluster_one_is_copied_and_the_other_takes_over(
+def test_one_of_two_servers_of_a_cluster_is_copied_until_the_other_takes_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed_copy, "_STANDBY", 0.01)

@@ -57,7 +57,7 @@ def test_a_session_for_local_paths_has_no_jars_for_s3() -> None:
     assert "hadoop-aws" not in str(session._settings("local[2]", False, ""))
 
 
-def test_jars_of_the_user_are_added_to_ours() -> None:
+def test_jars_of_the_user_are_added_to_those_of_kconf() -> None:
     ours = {"spark.jars.packages": "a:b:1", "spark.ui.enabled": "false"}
     theirs = {"spark.jars.packages": "c:d:2", "spark.jars": "/e.jar", "spark.ui.enabled": "true"}
 

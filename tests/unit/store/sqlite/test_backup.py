@@ -51,7 +51,7 @@ def test_a_copy_of_a_closed_store_has_the_same_content(source: Path, target: Pat
     copy.close()
 
 
-def test_a_copy_and_its_key_are_their_owners_only(source: Path, target: Path) -> None:
+def test_a_copy_and_its_key_are_readable_only_by_their_owner(source: Path, target: Path) -> None:
     made(source)
     backup(source, target)
 

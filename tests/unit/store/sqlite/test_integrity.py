@@ -115,7 +115,7 @@ def test_a_damaged_journal_page_prevents_the_start_and_the_state_is_reported_as_
     assert status(verify(path)) == {"state": True, "journal": False, "audit log": True}
 
 
-def test_a_damaged_page_of_the_state_is_damage_of_the_state(path: Path) -> None:
+def test_a_damaged_page_of_the_state_is_reported_as_such(path: Path) -> None:
     overwrite(path, pages_of(path, "resources")[0], random.Random(1).randbytes(PAGE))
 
     with pytest.raises(StoreDamaged, match=r"is damaged \(state: .*\): restore a backup$"):

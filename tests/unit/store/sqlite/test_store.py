@@ -146,7 +146,7 @@ def test_a_closed_store_is_unavailable(path: Path) -> None:
         commit(store, put(ORDERS, "a", "1"))
 
 
-def test_a_file_that_is_not_a_database_is_left_as_it_is(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_not_changed(path: Path) -> None:
     path.write_text("some notes\n" * 1000)
 
     with pytest.raises(StoreMismatch, match="not a kconf store"):
@@ -351,7 +351,7 @@ def test_the_store_uses_a_write_ahead_log_and_syncs_every_commit(path: Path) -> 
     assert pragmas == ["wal", 2]
 
 
-def test_equal_overrides_are_kept_once(path: Path) -> None:
+def test_equal_overrides_are_stored_once(path: Path) -> None:
     store = open_store(url(path))
     store.commit([pending(put(Resource.group(str(number)), "k", "v")) for number in range(10)])
     store.close()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kconf.client.calls.cluster import DescribeFeatures
+from kconf.client.settings import Bootstrap, ClientSettings
 from kconf.errors import (
     ConnectionFailed,
     ErrorCode,
@@ -24,6 +25,7 @@ from kconf.model.cluster import ClusterDescription, FeatureDescription, Node
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.results import Results
+from kconf.server.upstream.authorizer_check import AuthorizerCheck
 from kconf.store.base import UNNAMED_AUTHORIZER
 from kconf.store.upstream.brokers import UpstreamBrokers
 
@@ -54,6 +56,7 @@ class Cluster:
             {"metadata.version": (7, 30)}, {"eligible.leader.replicas.version": 1}, 1, {}
         )
         self.asked: list[Resource] = []
+        self.settings = ClientSettings(Bootstrap(()), check=AuthorizerCheck())
         self.is_old = False
 
     def describe_cluster(self, *, fenced: bool = False, timeout: float | None = None) -> ClusterDescription:
@@ -145,7 +148,7 @@ def test_release_and_features_are_updated_after_an_upgrade(caplog: pytest.LogCap
         (ClusterDescription("C", None, {}), "has no brokers at the moment"),
     ],
 )
-def test_a_cluster_that_cannot_be_governed_stops_the_start(described: ClusterDescription, message: str) -> None:
+def test_a_cluster_that_cannot_be_managed_prevents_the_start(described: ClusterDescription, message: str) -> None:
     cluster = Cluster()
     cluster.described = described
 

@@ -21,7 +21,7 @@ from tests.unit.store.zookeeper.golden import GOLDEN, golden, unstamped
     ("path", "data"),
     golden(paths.CONFIG_CHANGES, paths.LITERAL_ACL_CHANGES, paths.PREFIXED_ACL_CHANGES),
 )
-def test_a_notification_of_kafka_leads_to_the_znode_and_is_written_the_same(path: str, data: str) -> None:
+def test_a_notification_of_kafka_is_resolved_to_its_znode_and_written_unchanged(path: str, data: str) -> None:
     directory, _, name = path.rpartition("/")
     if directory == paths.CONFIG_CHANGES:
         found = read_config_notification(data.encode())

@@ -15,7 +15,7 @@ HANDLER = "sasl.server.callback.handler.class"
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 
 
-def test_defaults_are_kafkas() -> None:
+def test_defaults_are_those_of_kafka() -> None:
     found = read_oauth_settings(INSIDE, {URL: "https://idp.test/keys"})
 
     assert found.jwks is not None
@@ -87,6 +87,6 @@ def test_unsecured_tokens_need_kafkas_class_by_its_name() -> None:
         ({URL: "file:/x", "oauthbearer.sasl.jaas.config": "secret"}, "jaas.config"),
     ],
 )
-def test_unusable_settings_stop_the_start(given: dict[str, str], why: str) -> None:
+def test_unusable_settings_prevent_the_start(given: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         read_sasl_settings(INSIDE, {"sasl.enabled.mechanisms": "SCRAM-SHA-256,OAUTHBEARER", **given})

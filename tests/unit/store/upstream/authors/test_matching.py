@@ -154,7 +154,7 @@ def test_changes_found_by_a_poll_are_matched_without_being_adjacent() -> None:
     assert authors(found) == ["User:alice", "User:alice"]
 
 
-def test_acls_of_one_pattern_may_be_apart_in_a_request() -> None:
+def test_acls_of_one_pattern_need_not_be_adjacent_in_a_request() -> None:
     acls = Resource(ResourceType.ACL, "topic:orders")
     own = [change(acls, "1", key=key) for key in ("one", "two")]
     found, _ = attribute(ExpectedChanges([pending(ALICE, *own)]), [record(7, own[0]), record(9, own[1])])

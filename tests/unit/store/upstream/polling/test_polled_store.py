@@ -223,7 +223,7 @@ def test_changes_that_housekeeping_reads_are_published(gateway: Gateway) -> None
         assert calls == [[2]]
 
 
-def test_a_change_that_an_unanswered_request_may_have_made_too_has_no_author(gateway: Gateway) -> None:
+def test_a_change_that_an_unanswered_request_may_also_have_made_has_no_author(gateway: Gateway) -> None:
     def lost() -> None:
         gateway.cluster.set(ORDERS, KEY, "1")
         error = ConnectionFailed("gone")

@@ -159,7 +159,7 @@ def test_a_poll_reports_changes_that_the_store_has_taken_during_the_poll(cluster
     assert (len(taken), calls) == (1, [1])
 
 
-def test_what_others_changed_since_the_last_poll_is_seen_before_a_request_is_sent(cluster: FakeCluster) -> None:
+def test_changes_of_others_since_the_last_poll_are_seen_before_a_request_is_sent(cluster: FakeCluster) -> None:
     poller = started(cluster)
     cluster.set(ORDERS, KEY, "9")
     poller.begin_requests(RETENTION)
@@ -272,7 +272,7 @@ def test_another_broker_is_read_when_the_first_is_lost(cluster: FakeCluster) -> 
     assert {node for node, _ in cluster.reads} == {2}
 
 
-def test_a_broker_that_is_behind_is_not_used(cluster: FakeCluster) -> None:
+def test_a_broker_that_lags_is_not_used(cluster: FakeCluster) -> None:
     """It shows an older value than the current state: the state does not change, and is marked stale."""
     poller = started(cluster)
     cluster.lagging.add(2)
@@ -374,7 +374,7 @@ def recorded(poller: Poller, unknown: frozenset[ResourceType] = frozenset(), bro
     return RecordedState(snapshot, unknown, 12_345, broker, poller.take(), snapshot.revision)
 
 
-def test_what_changed_while_the_gateway_was_down_was_made_after_its_last_poll(cluster: FakeCluster) -> None:
+def test_changes_found_after_a_restart_were_made_after_the_last_poll(cluster: FakeCluster) -> None:
     before = recorded(started(cluster))
     cluster.set(ORDERS, KEY, "2")
     poller = started(cluster, before)

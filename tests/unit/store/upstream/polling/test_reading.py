@@ -250,7 +250,7 @@ def test_more_than_eight_quotas_are_read_with_one_request(
     assert len(script.requested("DescribeClientQuotas")) == requests
 
 
-def test_credentials_are_shown_by_their_iterations(script: Scripted, reader: StateReader) -> None:
+def test_credentials_are_represented_by_their_iterations(script: Scripted, reader: StateReader) -> None:
     found = reader.kind(1, ResourceType.SCRAM, [], CLUSTER)
 
     assert found.configs == {Resource(ResourceType.SCRAM, "alice"): {"SCRAM-SHA-256": f"iterations=4096 {HIDDEN}"}}
