@@ -64,6 +64,11 @@ class Job(Generic[T]):
             return make_plan(self.planner, self.check, state)
         return self.early.plan if self.early.holds_on(state) else Outdated.OUTDATED
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the caller has a response. A cancelled caller has none, and its change is made."""
+        return self.done.done() and not self.done.cancelled()
+
     def finish(self, outcome: T | Outdated) -> None:
         if not self.done.done():  # the caller may have been cancelled
             self.done.set_result(outcome)

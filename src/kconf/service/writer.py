@@ -104,8 +104,8 @@ class Writer:
         if job.is_waiting:
             job.fail(StaleState(_LATE))
         elif monotonic() > job.deadline + _GRACE / 2:
-            is_begun = self._batch is not None and self._batch.is_begun
-            job.fail(OutcomeUnknown(_UNKNOWN) if is_begun else StaleState(_LATE))
+            has_begun = self._batch is not None and self._batch.has_begun(job)
+            job.fail(OutcomeUnknown(_UNKNOWN) if has_begun else StaleState(_LATE))
 
     async def _run(self) -> None:
         while self.has_waiting or not self.is_closed:
@@ -180,7 +180,8 @@ class Writer:
             self._commit_failed(batch, error)
             return
         if batch.commits:
-            self.writable = True
+            if any(not isinstance(each, StaleState) for each in results):
+                self.writable = True
             self._apply(remote, [each for each in results if isinstance(each, Revision)], batch.state)
             self.generation = self._store.store.polled_generation
         for job in reversed(batch.finish(results, self._current.state.snapshot)):
@@ -195,6 +196,8 @@ class Writer:
         try:
             while (jobs := self._earlier or self._jobs) and len(batch.planned) < MAX_BATCH:
                 job = jobs.popleft()
+                if job.is_answered:
+                    continue
                 if monotonic() >= job.deadline:
                     job.fail(StaleState(_LATE))
                 elif batch.add(job):
@@ -246,10 +249,9 @@ def _cancel(timers: Iterable[asyncio.TimerHandle]) -> None:
 
 
 def _commit(store: Store, batch: Batch) -> tuple[Sequence[CommitResult], Sequence[Revision]]:
-    """Commit, and read earlier revisions of other servers. Nothing is committed after the first deadline, because the
-    caller may have the response that the change was not sent.
-    """
-    if monotonic() > min(each.deadline for each in batch.commits):
-        raise StaleState(_LATE)
-    batch.is_begun = True
-    return store.commit(batch.commits), store.poll_remote()
+    """Commit what is not too late, and read earlier revisions of other servers."""
+    now = monotonic()
+    begun = batch.begin(now)
+    found = iter(store.commit(begun) if begun else ())
+    results = [next(found) if now <= each.deadline else StaleState(_LATE) for each in batch.commits]
+    return results, store.poll_remote()

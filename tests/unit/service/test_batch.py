@@ -131,6 +131,9 @@ def test_a_plan_for_another_cluster_does_not_depend_on_others_of_its_batch_which
         topics = [NewTopic(name, 1, 1) for name in names]
         return lambda state, _: plan_create_topics(state.snapshot, topics, ClusterDefaults((1,), state.resolver, uuid4))
 
+    def outcome_of(job: Job[Any]) -> Any:
+        return job.done.result()
+
     async def scene() -> None:
         store = OnePerBatch()
         first, both = job(creating("y")), job(creating("x", "y"))
@@ -139,11 +142,11 @@ def test_a_plan_for_another_cluster_does_not_depend_on_others_of_its_batch_which
         assert not batch.add(both)
         no = ApiError(ErrorCode.POLICY_VIOLATION, "no")
         assert batch.finish([PassedOn({Resource.topic("y"): no})], Snapshot.EMPTY) == []
-        assert first.done.result() == {"y": no}
+        assert outcome_of(first) == {"y": no}
         batch = new_batch(store)
         assert batch.add(both)
         batch.finish([PassedOn({})], Snapshot.EMPTY)
-        assert [type(each) for each in both.done.result().values()] == [Created, Created]
+        assert [type(each) for each in outcome_of(both).values()] == [Created, Created]
 
     asyncio.run(scene())
 
