@@ -124,7 +124,7 @@ def plan_alter(
             if made:
                 for each in in_slices(made):
                     (unchanged if _is_unchanged(each, node) else changes).append(each)
-                granted.append(_set_or_deleted(resource, made) if replace else request)
+                granted.append(_set_or_deleted(resource, made) if replace else request._replace(resource=resource))
             guards[resource] = changed.get(resource, 0)
     return Plan(outcomes, changes, guards, granted, partial(_with_refusals, requests), unchanged)
 
