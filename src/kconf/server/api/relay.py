@@ -52,6 +52,12 @@ OF_ANY_BROKER: Final = frozenset([43, 46])  # ElectLeaders, ListPartitionReassig
 RELAYED: Final = OF_ONE_BROKER | OF_ANY_BROKER
 _OWN: Final = frozenset([17, API_VERSIONS, 36])  # between client and gateway, independent of the brokers
 _REFUSED: Final = frozenset([57])  # UpdateFeatures: a gateway never changes features
+_NOT_ADVERTISED: Final = frozenset([21, 41, 45])  # DeleteRecords, DescribeDelegationToken, AlterPartitionReassignments
+"""Always refused. Clients that send them anyway get an error for each element.
+
+Produce and Fetch are refused too, but advertised: Java clients before 2.4 do not connect without Produce, and the
+Python clients and librdkafka derive the release of the broker, or its features, from the versions of both.
+"""
 _EXTENSIONS: Final = 1000  # API keys from here on are kconf's extensions
 _AUTHORIZER: Final = "authorizer.class.name"
 
@@ -95,7 +101,8 @@ def versions_of(context: ServerContext, connection: ConnectionContext | None, ke
 
 def served(context: ServerContext, connection: ConnectionContext | None) -> list[ApiVersion]:
     """The APIs and versions for an ApiVersions response."""
-    found = {key: versions_of(context, connection, key) for key in sorted(_decoded().keys() | RELAYED)}
+    advertised = (_decoded().keys() | RELAYED) - _NOT_ADVERTISED
+    found = {key: versions_of(context, connection, key) for key in sorted(advertised)}
     return [ApiVersion(key, *versions) for key, versions in found.items() if versions is not None]
 
 

@@ -13,11 +13,13 @@ import pytest
 from kconf.configdef.catalog import kafka_43
 from kconf.errors import ErrorCode, RemoteProtocolError, UpstreamUnavailable
 from kconf.model.acl import AclType, Operation
+from kconf.model.cluster import GroupListing
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.headers import HEAD, read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kconf.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kconf.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kconf.protocol.messages.describe_quorum import (
@@ -27,6 +29,8 @@ from kconf.protocol.messages.describe_quorum import (
     QuorumNode,
 )
 from kconf.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from kconf.protocol.messages.list_groups import ListGroupsRequest
+from kconf.server.api import relay, relay_checks, router
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ServerContext
@@ -258,6 +262,54 @@ def test_no_request_is_authorized_by_acls_that_are_not_current(
         assert len(world.brokers.asked) == is_forwarded
 
     play(scene, static={"authorizer.class.name": AUTHORIZER})
+
+
+def all_versions(_node: int | None) -> Mapping[int, tuple[int, int]]:
+    return dict.fromkeys(range(100), (0, 99))
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_groups_of_all_brokers_need_current_acls_also_if_the_gateway_acts_as_its_users(
+    monkeypatch: pytest.MonkeyPatch, is_stale: bool
+) -> None:
+    """They are read with the gateway's own account, so the brokers do not check the caller."""
+
+    async def scene(world: World) -> None:
+        world.brokers.acts_as_users = True
+        monkeypatch.setattr(MemoryStore, "can_be_stale", True)
+        monkeypatch.setattr(MemoryStore, "is_reachable", not is_stale)
+
+        async def groups(_origin: Any) -> list[GroupListing]:
+            return [GroupListing("payments", "consumer", "Stable", "consumer")]
+
+        monkeypatch.setattr(world.brokers, "versions", all_versions)
+        monkeypatch.setattr(world.context.upstream, "groups", groups, raising=False)
+        caller = connection()
+        caller.authorize = lambda *_: True
+        if is_stale:
+            with pytest.raises(UpstreamUnavailable, match="the ACLs of the cluster are unknown"):
+                await world.ask("ListGroups", 4, ListGroupsRequest(), caller)
+        else:
+            answer = await world.ask("ListGroups", 4, ListGroupsRequest(), caller)
+            assert [each.group_id for each in answer.groups] == ["payments"]
+
+    play(scene, static={"authorizer.class.name": AUTHORIZER})
+
+
+def test_apis_that_are_always_refused_are_not_advertised_except_those_that_old_clients_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene(world: World) -> None:
+        caller = connection(1)
+        monkeypatch.setattr(world.brokers, "versions", all_versions)
+        refused = router.DATA_PLANE.keys() - relay_checks.HANDLERS.keys() - relay.RELAYED
+        assert (await world.served(caller)).keys() & refused == {0, 1}  # Produce and Fetch
+        topics = [DeleteRecordsTopic("orders", [DeleteRecordsPartition(0, 0)])]
+        answer = await world.ask("DeleteRecords", 2, DeleteRecordsRequest(topics, 1000), caller)
+        assert [each.error_code for each in answer.topics[0].partitions] == [ErrorCode.INVALID_REQUEST]
+        assert world.brokers.asked == []
+
+    play(scene)
 
 
 def test_a_cluster_that_hides_its_authorizer_is_treated_as_having_one() -> None:

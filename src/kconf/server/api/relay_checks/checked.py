@@ -29,19 +29,25 @@ def at_broker(handler: BrokerHandler) -> Handler:
 
 
 def unless_stale(handler: Handler) -> Handler:
-    """A handler that needs the current ACLs of the cluster, unless they do not decide about the caller.
-
-    While they are unknown, the connection is closed, as for a broker that cannot be reached.
-    """
+    """A handler that needs the current ACLs of the cluster, unless the brokers check those of the caller themselves."""
 
     async def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
-        decides = call.authorize is not allow_all and not context.has_own_acls
-        if decides and context.service.is_stale and not upstream_of(context).brokers.acts_as_users:
-            why = context.service.store.stale_reason or "the state of the cluster is not current"
-            raise UpstreamUnavailable(f"the ACLs of the cluster are unknown: {why}")
+        if not upstream_of(context).brokers.acts_as_users:
+            require_current_acls(context, call)
         return await handler(context, request, call)
 
     return handle
+
+
+def require_current_acls(context: ServerContext, call: ApiRequest) -> None:
+    """Close the connection while the ACLs that decide about the caller are unknown, as if no broker could be reached.
+
+    A handler that uses the gateway's own account calls this itself, since the brokers do not check the caller.
+    """
+    decides = call.authorize is not allow_all and not context.has_own_acls
+    if decides and context.service.is_stale:
+        why = context.service.store.stale_reason or "the state of the cluster is not current"
+        raise UpstreamUnavailable(f"the ACLs of the cluster are unknown: {why}")
 
 
 def split(items: Collection[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:

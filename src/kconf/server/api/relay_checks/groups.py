@@ -13,8 +13,8 @@ from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, 
 from kconf.protocol.messages.metadata import NOT_REQUESTED
 from kconf.server.api.data_plane.groups import OPERATIONS
 from kconf.server.api.metadata import operations
-from kconf.server.api.relay_checks.checked import split
-from kconf.server.api.upstream_requests import ask, node_of, origin_of, upstream_of
+from kconf.server.api.relay_checks.checked import require_current_acls, split
+from kconf.server.api.upstream_requests import ask, node_of, upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -25,6 +25,7 @@ async def handle_list(context: ServerContext, request: ListGroupsRequest, call: 
     """The groups of one broker, or of all brokers if the client addresses none."""
     node = node_of(context, call.connection)
     if node is None:
+        require_current_acls(context, call)
         response = await _of_all_brokers(context, request, call)
     else:
         response = await ask(context, call, node, request)
@@ -35,8 +36,9 @@ async def handle_list(context: ServerContext, request: ListGroupsRequest, call: 
 
 
 async def _of_all_brokers(context: ServerContext, request: ListGroupsRequest, call: ApiRequest) -> ListGroupsResponse:
+    """List groups with the gateway's own account."""
     try:
-        found = await upstream_of(context).groups(origin_of(call))
+        found = await upstream_of(context).groups(call.origin)
     except KconfError:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return ListGroupsResponse(groups=[_listed(each) for each in in_slices(found) if _is_requested(request, each)])
