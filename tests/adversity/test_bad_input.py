@@ -175,7 +175,7 @@ def test_a_frame_of_100_mb_of_zeros_closes_the_connection_and_its_memory_is_free
 
 
 def test_a_valid_frame_of_almost_100_mb_is_answered(kconf: KconfProcess, line: Line) -> None:
-    """Extra bytes are ignored, as in Kafka, and the memory is released."""
+    """Surplus bytes are ignored, as in Kafka, and the memory is released."""
     before = memory(kconf)
     asked = describing(topic("orders"))[4:]
     line.send(LENGTH.pack(LARGEST), asked)

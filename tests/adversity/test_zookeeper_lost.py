@@ -88,7 +88,7 @@ def test_no_acknowledged_change_is_lost_when_a_server_is_killed(zookeeper: ZooKe
 
 @pytest.mark.parametrize("server_comes_back", [False, pytest.param(True, marks=pytest.mark.faults)])
 def test_a_server_can_stop_but_not_start_without_zookeeper(server_comes_back: bool) -> None:
-    """A start without ZooKeeper fails with a clear message; a stop without it still ends."""
+    """A start fails with a clear message."""
     with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/alone"), 1) as fleet:
         (server,) = fleet.servers
         zookeeper.kill()

@@ -233,7 +233,7 @@ with SyncAdminClient(address, journal=ClientJournal(directory)) as admin:
 
 
 def test_a_crash_before_the_response_is_recorded_but_not_as_a_change(broker: KafkaBroker, tmp_path: Path) -> None:
-    """The broker makes the change, and the client is killed before the response: the journal shows the start."""
+    """The broker makes the change, and the client is killed before the response. The journal has only the request."""
     name = a_name()
     topic = Resource.topic(name)
     with (

@@ -279,7 +279,7 @@ def test_a_client_that_sends_its_revision_sees_its_change_through_another_gatewa
 def test_every_acknowledged_write_is_in_both_journals_if_a_gateway_is_killed(
     kafka_431: KafkaBroker, tmp_path: Path
 ) -> None:
-    """Every acknowledged write is in both journals once, with the same revision; a killed gateway loses nothing."""
+    """Two gateways and another tool write. Each write is in both journals once, with the same revision."""
     names = [a_name("race") for _ in range(4)]
     acknowledged: dict[tuple[str, str], str] = {}  # the writer by topic and value
     sent: set[tuple[str, str]] = set()
@@ -415,7 +415,7 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def test_users_of_a_gateway_have_the_rights_of_the_clusters_acls(tmp_path: Path) -> None:
-    """The gateway's own account may do everything; its users may do what the cluster's ACLs say."""
+    """The gateway's own account may do everything."""
     rights = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
     resource = Resource.topic("orders")
     alice = Plain("alice", "alice-secret")

@@ -34,7 +34,7 @@ def kafka() -> Iterator[SeparateNodes]:
 
 
 def test_without_brokers_reads_continue_and_changes_are_refused_at_once(kafka: SeparateNodes, tmp_path: Path) -> None:
-    """A gateway notices it without a change, too, and when a broker is back."""
+    """A gateway notices without a request that brokers are lost, and that one is back."""
     port = free_port()
     with (
         gateway(kafka, tmp_path / "gw.db", "--metrics", f"127.0.0.1:{port}") as (address, _),
@@ -57,7 +57,7 @@ def test_without_brokers_reads_continue_and_changes_are_refused_at_once(kafka: S
 
 
 def test_a_change_that_waits_behind_one_without_a_response_is_never_sent(kafka: SeparateNodes, tmp_path: Path) -> None:
-    """The outcome of the change that was sent is unknown. Both callers get an error before they give up."""
+    """The outcome of the change that was sent is unknown. Both clients get an error before they time out."""
     store = tmp_path / "gw.db"
     with (
         gateway(kafka, store) as (address, _),

@@ -71,9 +71,7 @@ def test_a_gateway_killed_between_any_two_steps_of_a_change_records_the_true_out
     topic: str,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """Each intent gets its true outcome, each acknowledged change is in the journal once with its author, and nothing
-    is sent twice.
-    """
+    """Each acknowledged change is in the journal once with its author, and no request is sent twice."""
     store, resource = tmp_path / "gw.db", Resource.topic(topic)
     for step in STEPS:
         with crashing(kafka_431, store, step, polls=polls) as (admin, process):

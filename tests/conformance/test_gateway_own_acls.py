@@ -98,7 +98,7 @@ def test_a_gateway_stops_if_the_cluster_gets_an_authorizer(tmp_path: Path, polls
 
 
 def test_acls_of_the_cluster_are_not_changed_through_the_gateway(kafka: KafkaBroker, tmp_path: Path) -> None:
-    """Its authorizer has no ACLs in the metadata log: what is there says nothing about its decisions."""
+    """Its authorizer does not use the ACLs in the metadata log."""
     file = tmp_path / "acls.yaml"
     file.write_text("acls: []\n")
     options = overrides({"gateway.acl.file": str(file), "super.users": "User:ANONYMOUS"})

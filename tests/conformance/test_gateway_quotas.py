@@ -174,7 +174,7 @@ def throttled_gateway(kafka: KafkaBroker, front: str) -> Iterator[None]:
 def test_clients_do_not_see_the_throttling_of_the_gateways_account(
     kafka: KafkaBroker, front: str, throttled_gateway: None, relayed: Callable[[QuotaAdmin], Any]
 ) -> None:
-    """The broker throttles the requests that the gateway sends, and the clients of the gateway do not see it."""
+    """The broker throttles the requests that the gateway sends."""
     assert throttle_times(kafka.address("SASL"), "gateway", relayed)[-1] > 0
     assert throttle_times(front, "alice", relayed) == [0, 0, 0]
     assert throttle_times(kafka.address("SASL"), "gateway", relayed)[0] > 0

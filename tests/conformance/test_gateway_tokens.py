@@ -183,7 +183,7 @@ def tokens(kafka: KafkaBroker, *owners: str) -> list[str]:
 
 
 def test_a_gateway_renews_and_removes_the_tokens_of_its_users(secured: KafkaBroker) -> None:
-    """Kafka lets the owner and the renewers do that, but not who has created a token."""
+    """In Kafka, the owner and the renewers of a token may do that, but not the account that created it."""
     with SyncAdminClient(secured.address("SASL"), sasl=Scram("gateway", "gateway", SCRAM)) as service:
         for owner, renewer, codes in (
             ("carol", None, [ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH] * 2),

@@ -241,8 +241,10 @@ def test_resources_that_the_account_may_not_describe_are_unknown_and_not_empty(t
 
 @pytest.mark.faults
 def test_another_broker_is_read_when_the_one_that_was_read_is_killed(tmp_path: Path) -> None:
-    """A writer goes on through the gateway, and another directly: every change is seen once, and the state never goes
-    back. The configs of the killed broker are not taken for removed."""
+    """One client writes through the gateway and another one directly. Every change is seen once, and no old state returns.
+
+    The configs of the killed broker are not reported as removed.
+    """
     orders, other, lost = Resource.topic("orders"), Resource.topic("other"), Resource.broker(1)
     sent: list[str] = []
     acknowledged: list[str] = []

@@ -198,7 +198,7 @@ def test_a_singular_type_is_read_by_kconf_and_not_by_the_broker(shared: Shared, 
 def test_an_unreadable_quota_does_not_replace_the_old_one(
     shared: Shared, znodes: KazooClient, document: bytes, kept_by_broker: bool
 ) -> None:
-    """kconf keeps the quota. A running 3.9.2 keeps it if a value is invalid, but drops it if the JSON is."""
+    """kconf keeps the quota. A running 3.9.2 keeps it if the value is invalid, but drops it if the JSON is invalid."""
     topic, after = (f"{name}-{time.monotonic_ns()}" for name in ("unreadable", "after"))
     for name in (topic, after):
         shared.create(name)
@@ -224,7 +224,7 @@ def test_an_unreadable_quota_does_not_replace_the_old_one(
 def test_notifications_are_purged_after_15_minutes_and_the_broker_continues(
     shared: Shared, zookeeper: ZooKeeper, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With brokers on the ensemble, a shorter time is not used. The test makes the 15 minutes pass."""
+    """With brokers on the ensemble, a shorter time is not used. The test changes the clock instead of waiting."""
     shared.create("purged")
     until(shared.takes("purged", 3000))
     announce(znodes, "topics", "purged")
@@ -354,9 +354,7 @@ def test_acls_created_by_other_tools_apply_too(shared: Shared) -> None:
 
 
 def test_the_broker_restarts_on_everything_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
-    """A znode that a running broker only logs can prevent a start. Includes unusual names and data that 3.9 does not
-    use.
-    """
+    """A running broker only logs a znode that it cannot read, but does not start with it."""
     shared.create("again")
     altered_by_java(shared.ask, "topic", "again", {"max.message.bytes": "1500", "compression.type": "zstd"})
     altered_by_java(shared.ask, "client", "odd id/ä+*~%é😀", {"request_percentage": "12.5"})

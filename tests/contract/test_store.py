@@ -337,7 +337,7 @@ def test_trimming_retains_the_newest_revisions(store: Store) -> None:
 
 
 def test_trimming_by_time_allows_for_a_clock_that_was_set_back(store: Store) -> None:
-    """Everything before an old revision is old, even if a fast clock gave it a later time. No gap is left."""
+    """All revisions before an old one are trimmed, even if a clock that was ahead gave them a later time."""
     for time in (100, 200, 900, 300, 950):
         commit(store, put(ORDERS, "a", str(time)), time=time)
 

@@ -62,7 +62,7 @@ def test_a_thousand_quotas_are_loaded_by_one_command(server: KconfProcess) -> No
 
 @pytest.mark.full
 def test_a_notebook_starts_spark_and_reads_a_live_cluster(server: KconfProcess) -> None:
-    """On the shared session: tests/spark/test_notebook.py."""
+    """With the shared Spark session: tests/spark/test_notebook.py."""
     fill(server.bootstrap)
 
     check(run(sys.executable, "-m", "examples.notebook", server.bootstrap))

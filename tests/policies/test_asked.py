@@ -88,7 +88,7 @@ def test_a_replacement_does_not_show_what_it_drops(admin: Admin, asked: Asked, t
 def test_a_change_without_effect_is_passed_to_policies_with_an_empty_map(
     admin: Admin, asked: Asked, topic: str, requested: list[tuple[str, int, str | None]]
 ) -> None:
-    """14.13."""
+    """broker-semantics 14.13"""
     admin.create(topic, configs={"retention.ms": "5000"})
     asked()
 

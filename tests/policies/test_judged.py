@@ -85,7 +85,7 @@ def test_brokers_groups_and_client_metrics_can_be_refused(admin: Admin, place: P
 
 
 def test_a_policy_is_called_after_validation_and_not_for_failed_resources(admin: Admin, asked: Asked) -> None:
-    """3.21, and the spec's cases: 42 for a bare truststore password, 40 for -1, 3 for a missing topic, 42 for twins."""
+    """3.21: code 42 for only a truststore password, 40 for -1, 3 for a missing topic, 42 for a repeated resource."""
     names = [f"order-{number}.{REFUSED}" for number in range(3)]
     admin.create(*names)
     asked()

@@ -53,7 +53,7 @@ def delay(connection: QuotaAdmin) -> int:
 def test_no_request_is_read_from_a_throttled_client_until_its_throttle_time_ends(
     admin: QuotaAdmin, slow: QuotaAdmin
 ) -> None:
-    """A quota change affects open connections, in both directions."""
+    """Setting and removing a quota affects open connections."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
 
@@ -70,7 +70,7 @@ def test_no_request_is_read_from_a_throttled_client_until_its_throttle_time_ends
 
 
 def test_a_throttled_client_is_answered_at_once(server: KconfProcess, admin: QuotaAdmin) -> None:
-    """On a busy machine too: of many first responses, one comes before its throttle time is over."""
+    """On a busy machine, only one of many first responses must arrive before its throttle time is over."""
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
 
     assert any(_is_early(server) for _ in range(50))
@@ -137,7 +137,7 @@ def _orders() -> Any:
 
 
 def test_mutations_are_refused_in_versions_that_have_the_error_code(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
-    """KIP-599: strict from CreateTopics 6, DeleteTopics 5, CreatePartitions 3; eleven windows of a second."""
+    """KIP-599: from CreateTopics 6, DeleteTopics 5 and CreatePartitions 3 on. There are eleven windows of a second."""
     admin.set_quotas(SLOW, controller_mutation_rate=1.0)
     with timed() as meanwhile:
         slow.create("bulk", partitions=20)  # 11 tokens, less 20

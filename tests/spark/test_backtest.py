@@ -205,7 +205,7 @@ def _tried_on_the_past(lake: Lake) -> None:
 
 @pytest.mark.full
 def test_a_file_value_before_the_first_snapshot_is_assumed_and_marked(lake: Lake, tmp_path: Path) -> None:
-    """The journal has a topic before the first snapshot of its cluster, which shows a short retention in the file."""
+    """The journal has a topic before the first snapshot, which shows a short retention in server.properties."""
     journal = Journal(CLUSTER, Random(1), time=START)
     made = [*journal.create("orders"), *journal.create("kept", **{"retention.ms": "7200000"})]
     journal.time = START + 20 * MINUTE

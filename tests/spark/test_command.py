@@ -36,7 +36,7 @@ def archive(directory: Path, revisions: int = 30) -> list[dict[str, object]]:
 
 @pytest.mark.full
 def test_a_run_prints_a_summary(pipeline: Pipeline, tmp_path: Path) -> None:
-    """In its own process: tests/spark/test_whole_way.py."""
+    """As a process of its own: tests/spark/test_whole_way.py."""
     from deltalake import DeltaTable
 
     lines = archive(tmp_path / "archive")

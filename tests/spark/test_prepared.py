@@ -141,7 +141,7 @@ def test_an_archive_of_other_jars_is_ignored(cache: Path, tmp_path: Path) -> Non
 
 @pytest.mark.full
 def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_file(ivy: Path, tmp_path: Path) -> None:
-    """As in many containers. Java's `user.home` is the one of the password file."""
+    """As in many containers, where `HOME` differs from Java's `user.home`, which comes from the password file."""
     cache = tmp_path / ".cache" / "kconf"
     shutil.copytree(
         ivy / "cache", cache / "ivy" / "cache"

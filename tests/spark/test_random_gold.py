@@ -67,7 +67,7 @@ class RandomWorld(World):
 def test_tables_after_random_batches_equal_a_rebuild(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: Size, seed: str, rules: str
 ) -> None:
-    """A smaller one with fixed changes: tests/spark/test_incremental_gold.py."""
+    """A smaller test with fixed changes: tests/spark/test_incremental_gold.py."""
     world, random = RandomWorld(spark, tmp_path), Random(seed)
     world.use(rules)
     changes_owners = random.randrange(2, size.batches) if size is LARGE else None

@@ -44,7 +44,7 @@ def test_the_jvm_maps_the_class_archive_of_this_user_if_there_is_one(spark: Spar
     ],
 )
 def test_an_error_of_spark_is_reported_in_one_sentence(lake: Lake, message: str, sentence: str) -> None:
-    """A real full disk: test_full_disk.py."""
+    """With a disk that is really full: test_full_disk.py."""
     with pytest.raises(LakeError) as raised, runner.plain_errors(lake):
         raise PySparkException(message)
 
@@ -55,7 +55,7 @@ def test_an_error_of_spark_is_reported_in_one_sentence(lake: Lake, message: str,
 def test_a_jvm_that_has_ended_is_reported_in_one_sentence(
     lake: Lake, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A real one that is killed: test_follow_command.py."""
+    """With a JVM that is really killed: test_follow_command.py."""
     with (
         pytest.raises(LakeError, match=r"^Spark's JVM ended unexpectedly\. .*run the pipeline again"),
         runner.plain_errors(lake),

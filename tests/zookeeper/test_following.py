@@ -70,7 +70,7 @@ def test_the_requests_of_the_proposals_can_be_sent_to_any_server(two: tuple[Admi
 def test_only_notifications_are_watched_and_not_the_znodes_of_entities(
     serve: Serve, zookeeper: ZooKeeper, chroot: str
 ) -> None:
-    """KIP-21: not every path below /config is watched, only notifications."""
+    """As KIP-21 requires."""
     with Admin(serve(1).bootstrap) as admin:
         admin.create("orders", "payments", configs={"segment.ms": "5"})
         admin.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))

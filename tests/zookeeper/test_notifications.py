@@ -179,9 +179,9 @@ def test_no_change_of_other_tools_is_missed_among_many_of_kconf(serve: Serve, zn
 def test_a_follower_finds_changes_of_other_tools_among_those_of_a_server(
     zookeeper_url: str, znodes: KazooClient
 ) -> None:
-    """The numbers of a server's notifications are known from its journal entries; another's number is between them.
+    """The numbers of a server's notifications are in its journal entries, and that of another tool is between them.
 
-    Nothing polls these stores, so only the watches can tell.
+    Nothing polls these stores, so only watches can find it.
     """
     writer, follower = open_store(zookeeper_url), open_store(zookeeper_url)
     announced = Event()
@@ -216,7 +216,7 @@ def test_a_follower_finds_changes_of_other_tools_among_those_of_a_server(
 def test_notifications_of_a_server_cause_no_request_of_its_followers(
     zookeeper_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The journal tells how many there are. Only a notification of somebody else makes a follower ask."""
+    """The journal has their number. Only a notification of another tool causes a request."""
     writer, follower = open_store(zookeeper_url), open_store(zookeeper_url)
     assert isinstance(follower, ZookeeperStore)
     client = follower._session.client

@@ -48,7 +48,7 @@ def test_many_changes_of_one_znode_in_one_commit_count_as_one_version(stores: Tw
 def test_a_plan_is_discarded_if_its_resource_changed_while_its_znode_was_compared(
     stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A znode was written by another tool; the store that notices it is overtaken before it can record it."""
+    """Another tool writes a znode. Before one store can record it, the other store commits a change."""
     one, other = stores
     seen = other.load().changed[ORDERS]
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())

@@ -229,7 +229,7 @@ class TestCredentials:
             assert parse_credential("SCRAM-SHA-256", text) == (Mechanism.SCRAM_SHA_256, 4096, "a,b=c")
 
     def test_a_blank_after_the_comma_is_accepted(self) -> None:
-        """KIP-248's own example has a space; Kafka's parser refuses it."""
+        """The example in KIP-248 has a space there; Kafka's parser refuses it."""
         text = "iterations=8192, password=alice-secret"
 
         assert parse_credential("SCRAM-SHA-512", text) == (Mechanism.SCRAM_SHA_512, 8192, "alice-secret")

@@ -134,7 +134,7 @@ def test_a_watch_returns_changes_made_after_it_started(kind: str, server: KconfP
 
 
 def test_a_watch_continues_after_its_server_restarted(kind: str, own_server: KconfProcess) -> None:
-    """The server is killed twice while changes continue: nothing is lost or repeated."""
+    """The server is killed twice while changes continue. No change is lost or repeated."""
     with driver(kind, own_server.bootstrap) as admin:
         admin.create_topics([NewTopic("t", 1, 1)]).raise_for_failures()
         watch = entered(admin, admin.watch_changes(0))

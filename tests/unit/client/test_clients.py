@@ -143,7 +143,7 @@ def test_a_broker_of_kafka_2_0_is_supported_as_far_as_it_can_be(kind: str) -> No
 
 @pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
 def test_details_of_a_topic_that_an_old_broker_created_are_unsupported(kind: str, read: str) -> None:
-    """KIP-525: before CreateTopics v5 the getters raise UnsupportedVersion; "old" is not "forbidden"."""
+    """KIP-525: before CreateTopics v5 the getters raise UnsupportedVersion, and not an authorization error."""
     with FakeBroker(KAFKA_43 | {19: (0, 4)}) as old, driver(kind, old.address) as admin:
         old.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
         created = admin.create_topics([NewTopic("t", 3, 1)])["t"]
@@ -618,3 +618,11 @@ def test_threads_share_one_connection(broker: FakeBroker) -> None:
             each.join()
     assert found == ["5"] * 8
     assert broker.connections == 1
+
+
+def test_an_invalid_host_name_is_a_connection_that_failed(kind: str) -> None:
+    with (
+        driver(kind, "a..b:9092", connect_attempts=1) as admin,
+        pytest.raises(ConnectionFailed, match=r"cannot connect to a\.\.b:9092: the host name is invalid"),
+    ):
+        admin.describe_cluster()

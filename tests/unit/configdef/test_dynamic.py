@@ -32,7 +32,7 @@ def test_every_key_in_the_sets_is_dynamic() -> None:
 
 
 def test_topics_take_28_defaults_from_dynamic_broker_keys() -> None:
-    """Up to 3.9 there are 30, with the two that 4.0 removed."""
+    """Up to 3.9 there are 30: 4.0 removed two."""
     assert len(dynamic.LOG_DEFAULTS) == 28
 
 

@@ -16,7 +16,7 @@ KEYS = {"vendor.key": ConfigKey(name="vendor.key", type=ValueType.STRING, defaul
 
 
 def test_a_key_stays_known_while_keys_are_learned_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread may read them at the same moment; a key that is unknown then is hidden for good."""
+    """Another thread may look up a key at that moment. The value of an unknown key would be redacted in the journal."""
     monkeypatch.setattr(learned, "_learned", {})
     known: list[bool] = []
 

@@ -83,7 +83,7 @@ def test_values_before_the_log_was_followed_are_uncertain() -> None:
 
 
 def test_the_last_recorded_value_is_uncertain_afterwards_if_others_can_change_it() -> None:
-    """Even if the live value is the one before it, which a slow broker may still show."""
+    """Even if the live value is the previous one, which a slow broker may still show."""
     entries = [each._replace(origin="client") for each in entries_of(set_then(5, "1", str(DAY)))]
     recorded = HistoryIndex.of(RecordedHistory("journal", "cluster-1", entries, []))
     state = replace(topics({"orders": {"retention.ms": "1"}}), started=START + 5 * MINUTE + 1000)

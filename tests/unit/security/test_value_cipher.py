@@ -50,7 +50,7 @@ def test_modified_bytes_are_not_decrypted() -> None:
 
 
 def test_only_values_encrypted_with_the_current_secret_are_current() -> None:
-    """Others are encrypted again when a store is opened."""
+    """Other values are encrypted again when a store is opened."""
     first, rotated = ValueCipher(STORE_KEY, Secrets("first")), ValueCipher(STORE_KEY, Secrets("second", "first"))
     encrypted = first.encrypt("p", SECRET)
     assert first.is_current(encrypted)

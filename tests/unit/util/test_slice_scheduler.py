@@ -63,7 +63,7 @@ def test_principals_take_turns_whatever_the_number_of_their_connections() -> Non
 
 @pytest.mark.parametrize("is_busy", [True, False])
 def test_slices_pause_while_a_thread_is_busy(is_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit in a thread needs the interpreter lock, although the loop sees nothing of it until it ends."""
+    """A commit in a thread needs the interpreter lock, which the slices would otherwise hold."""
     rests: list[float] = []
     now = 0.0
 

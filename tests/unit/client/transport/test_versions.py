@@ -40,7 +40,7 @@ def test_an_old_or_far_newer_broker_gets_a_clear_error(there: dict[int, tuple[in
 
 
 def test_a_version_that_would_ignore_an_argument_is_not_used() -> None:
-    """CreateTopics 0 has no validate_only: it would create."""
+    """CreateTopics 0 has no validate_only, so a dry run would create the topic."""
     with pytest.raises(UnsupportedVersion):
         choose_version(NodeVersions("old", {19: (0, 0)}), CreateTopics(["t"], timeout_ms=1, validate_only=True))
     with pytest.raises(UnsupportedVersion, match=r"before Kafka 2\.4"):

@@ -220,7 +220,6 @@ def test_an_address_is_read_as_java_reads_it(text: str, address: str | None) -> 
 
 
 def test_an_invalid_quota_of_kip_248_does_not_affect_others() -> None:
-    """KIP-248: an error in one quota does not affect the others."""
     good_and_bad = requested(ALICE, producer_byte_rate=7, consumer_byte_rate=-1)
     twice = requested(APP, producer_byte_rate=8), requested(APP, consumer_byte_rate=9)
 

@@ -111,7 +111,7 @@ def test_an_address_falls_back_to_the_default_and_then_to_no_limit() -> None:
 
 
 def test_a_stored_value_that_is_not_a_number_limits_nothing() -> None:
-    """kconf does not write one, but a ZooKeeper may contain it."""
+    """kconf does not write such values, but other tools may write them to ZooKeeper."""
     line = Change(ChangeKind.CONFIG, LADDER[2].resource, KEY, None, "much", "set")
     found = QuotaIndex.of(Snapshot.EMPTY.apply([line], 1)).resolve(KEY, "alice", "app")
 

@@ -245,7 +245,7 @@ def test_bytes_that_are_not_utf_8_are_replaced() -> None:
 
 
 def test_a_body_is_decoded_from_an_offset_and_surplus_bytes_are_ignored() -> None:
-    """Extra bytes are ignored, as in a real broker."""
+    """As in a real broker."""
     assert decode(Point, 0, False, b"header\x01\x02surplus", start=6) == Point(1, 2)
 
 

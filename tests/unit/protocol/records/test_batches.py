@@ -13,7 +13,6 @@ from tests.unit.client.kraft.log import batch, new_topic, topic_config, value_of
 
 
 def test_a_record_written_by_a_real_controller_is_decoded() -> None:
-    """Bytes that a real controller wrote."""
     value = bytes.fromhex("01 04 00 02 07 6f7264657273 0d 726574656e74696f6e2e6d73 08 32303030303030 00")
 
     assert decode_record(value) == ConfigRecord(2, "orders", "retention.ms", "2000000")

@@ -117,7 +117,7 @@ class World:
 
 
 def test_a_change_of_a_broker_is_checked_with_its_own_static_configs() -> None:
-    """The number of threads can at most be doubled. Nobody has described the broker before."""
+    """The number of threads can at most be doubled. The broker has not been described before."""
 
     async def scene(world: World) -> None:
         assert await world.alter("2", THREADS, "40") == (0, None)
@@ -251,3 +251,24 @@ def test_configs_of_groups_and_client_metrics_depend_on_the_release(
         assert {each.type for each in entries} >= ({ValueType.INT} if has_defaults else {ValueType.UNKNOWN})
 
     play(scene, release)
+
+
+def test_a_broker_that_is_fenced_while_others_are_read_gets_an_error_of_its_own() -> None:
+
+    async def scene(world: World) -> None:
+        async def fence() -> View:
+            world.members(1)
+            world.store.members = world.store.members._replace(
+                fenced={number: ClusterMember(number, {}, None, ("kafka", number)) for number in (2, 3)}
+            )
+            return static(num_io_threads="40")
+
+        world.brokers[1].describe = fence  # type: ignore[method-assign]
+        api = BY_NAME["DescribeConfigs"]
+        request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, name, None) for name in ("1", "2")])
+        made = describe_configs.handle(world.context, request, world.request())
+        assert not isinstance(made, list)
+        found = decode(api.response, 2, False, b"".join(await made)).results
+        assert {each.resource_name: each.error_code for each in found} == {"1": 0, "2": ErrorCode.REQUEST_TIMED_OUT}
+
+    play(scene)

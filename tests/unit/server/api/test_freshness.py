@@ -122,7 +122,7 @@ def test_a_write_waits_too_and_its_response_has_the_resulting_revision() -> None
 
 
 def test_a_revision_of_another_store_is_refused_at_once_if_it_can_be_recognized() -> None:
-    """A gateway without controllers counts from a number of its own."""
+    """A gateway without controllers begins at a revision of its own."""
 
     class CountingStore(MemoryStore):
         first_revision = 1

@@ -63,7 +63,7 @@ def test_inline_text_is_never_a_path(certificates: Certificates) -> None:
 
 
 def test_a_server_that_stops_does_not_wait_for_a_store(certificates: Certificates) -> None:
-    """The time limit is long: stopping ends the reading process."""
+    """The time limit is long, but stopping the server ends the process that reads the store."""
 
     async def stopped() -> None:
         loader = TlsLoader(AllowedFiles(), timeout=3600)

@@ -469,7 +469,7 @@ def test_one_resource_named_in_two_ways_is_checked_in_both() -> None:
 
 @pytest.mark.parametrize("validate_only", [False, True])
 def test_a_request_with_policies_is_planned_twice(validate_only: bool) -> None:
-    """Once to collect the policy input, and once to commit; a third time would be wasted."""
+    """Once to collect the input of the policies, and once to commit."""
     planned = 0
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:

@@ -180,7 +180,7 @@ def test_an_unexpected_exception_raises_an_alarm_and_does_not_end_the_copy(
 
 
 def test_a_copy_is_current_only_when_nothing_is_left_to_copy(tmp_path: Path) -> None:
-    """Neither after a page of many, nor after a deleted part of the journal, nor after a new epoch."""
+    """It is not current after one page of several, after a deleted part of the journal, or after a new epoch."""
     pages = [
         ChangePage((), 5, 9, 1, 1), JournalTrimmed(7), ChangePage((), 9, 9, 1, 2), ChangePage((), 9, 9, 1, 2),
     ]  # fmt: skip

@@ -233,7 +233,7 @@ def damages() -> Iterator[tuple[int, int]]:
 
 
 def test_random_damage_is_found_or_harmless(original: Path, tmp_path: Path) -> None:
-    """For any damaged page: a store that starts has all its contents, and only StoreError is raised."""
+    """For any damaged page, either StoreError is raised, or the store has all its contents."""
     whole = opened(original)
     state, journal = whole.load(), whole.changes(0)
     whole.close()

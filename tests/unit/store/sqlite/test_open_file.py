@@ -94,7 +94,7 @@ def test_a_write_ahead_log_that_was_deleted_is_noticed_at_the_next_change(path: 
 
 
 def test_changes_that_only_a_deleted_write_ahead_log_has_are_saved(path: Path, tmp_path: Path) -> None:
-    """As if the process were killed afterwards: only the file and its key are read."""
+    """The test then reads only the file and its key, as if the process had been killed."""
     store = filled(path)
     path.with_name("kconf.db-wal").unlink()
     with pytest.raises(StoreLost):

@@ -44,6 +44,10 @@ def static(**values: str) -> View:
     )
 
 
+def _nothing() -> object:
+    return None
+
+
 class Cluster:
     """Replaces a client."""
 
@@ -56,6 +60,7 @@ class Cluster:
             {"metadata.version": (7, 30)}, {"eligible.leader.replicas.version": 1}, 1, {}
         )
         self.asked: list[Resource] = []
+        self.deletions, self.on_delete = 0, _nothing
         self.settings = ClientSettings(Bootstrap(()), check=AuthorizerCheck())
         self.is_old = False
 
@@ -76,6 +81,8 @@ class Cluster:
         return []
 
     def delete_acls(self, filters: list[AclFilter], *, timeout: float | None = None) -> Results[AclFilter, list[Any]]:
+        self.deletions += 1
+        self.on_delete()
         (each,) = filters
         assert None not in (each.name, each.principal, each.host)  # matches at most one ACL
         if isinstance(self.controller, ConnectionFailed):
@@ -157,7 +164,7 @@ def test_a_cluster_that_cannot_be_managed_prevents_the_start(described: ClusterD
 
 
 def test_static_configs_stay_the_same_object_while_they_do_not_change() -> None:
-    """The resolver of the gateway is created again for each other object."""
+    """The gateway creates a new resolver whenever the object changes."""
     cluster = Cluster()
     cluster.configs = static(log_retention_ms="1")
     found = brokers(cluster)
@@ -192,7 +199,7 @@ def test_without_the_right_to_describe_brokers_the_error_names_it() -> None:
 def test_acls_are_managed_only_if_they_are_in_the_metadata_log(
     shown: dict[str, str], authorizer: str, refusal: str | None, error: KconfError | None
 ) -> None:
-    """A broker with an authorizer answers, or fails in another way than with SECURITY_DISABLED."""
+    """A broker with an authorizer returns any response other than SECURITY_DISABLED."""
     cluster = Cluster()
     cluster.configs, cluster.acls = static(**shown), error
 
@@ -271,3 +278,23 @@ def test_brokers_of_another_cluster_are_a_problem_until_the_own_ones_are_back(
     found.read()
     assert found.problem is None
     assert found.members.brokers.keys() == NODES.keys()
+
+
+def test_a_gateway_with_settings_for_an_authorizer_sends_no_request_about_acls_to_the_controller() -> None:
+    cluster = Cluster()
+    cluster.settings = cluster.settings._replace(check=None)
+    cluster.acls, cluster.controller = SecurityDisabled("no authorizer"), ConnectionFailed("no controller")
+    found = brokers(cluster)
+    assert (found.authorizer, cluster.deletions) == (None, 0)
+
+
+def test_members_are_up_to_date_even_if_the_controller_does_not_respond() -> None:
+    cluster = Cluster()
+    cluster.acls = SecurityDisabled("no authorizer")
+    found = brokers(cluster)
+    assert cluster.deletions == 1
+    cluster.described = ClusterDescription("C", None, {5: NODES[5]})
+    seen: list[object] = []
+    cluster.on_delete = lambda: seen.append(list(found.members.brokers))
+    found.read()
+    assert seen == [[5]]

@@ -198,7 +198,7 @@ def test_more_users_than_connections_have_one_token_each() -> None:
 
 
 def test_the_connection_of_a_user_is_not_closed_during_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing it would wait for the response, and with it the other user."""
+    """Closing it would wait for the response, and the other user would wait too."""
     monkeypatch.setattr(module, "MAX_CONNECTED", 1)
     identities = Cluster().identities()
 

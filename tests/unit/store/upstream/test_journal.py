@@ -339,7 +339,7 @@ class FullDisk:
 
 
 def test_a_failed_write_is_repeated_by_the_next_call(url: str) -> None:
-    """The log is read only once: what a full disk refused would be lost forever."""
+    """The log is read only once, so changes that were not written would be lost."""
     journal = GatewayJournal(url, "one")
     db = journal._db
     journal._db = FullDisk(db)  # type: ignore[assignment]
@@ -375,7 +375,7 @@ class Watched:
 
 
 def test_a_journal_does_not_count_as_failing_while_it_is_written(url: str) -> None:
-    """Requests ask meanwhile, in another thread: they would be refused whenever the disk is slow."""
+    """Otherwise requests, which check this in another thread, would be refused whenever the disk is slow."""
     journal = GatewayJournal(url, "one")
     db = journal._db
     watched = Watched(db, journal)

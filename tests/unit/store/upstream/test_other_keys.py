@@ -52,7 +52,7 @@ TOPIC = Entry(
 
 
 def test_a_key_with_a_listener_prefix_is_not_learned() -> None:
-    """A broker shows it while it is set."""
+    """A broker shows such a key while it is set."""
     store = Entry("listener.name.outside.ssl.truststore.type", "JKS", Source.BROKER, ValueType.STRING)
     assert not read(Brokers({ResourceType.BROKER: [KNOWN, store]}))
 

@@ -124,7 +124,7 @@ def test_keys_of_one_request_are_matched_only_if_adjacent_in_the_log(
 
 
 def test_a_record_that_restores_a_value_is_not_matched_with_an_earlier_request() -> None:
-    """Others have changed it afterwards, and back again."""
+    """Another client has changed the value afterwards, and back again."""
     changed, back = change(ORDERS, "9", before="1"), change(ORDERS, "1", before="9")
     other = change(ORDERS, "8", key="segment.ms", before="2")
     log = [record(5, TWO_KEYS[1]), record(6, changed), record(7, other), record(9, back)]

@@ -95,7 +95,7 @@ def outcomes(store: UpstreamStore) -> list[str | None]:
 
 
 def test_a_change_that_is_read_late_is_not_acknowledged_and_keeps_its_author(gateway: Gateway) -> None:
-    """For example after an election: a client that gets an acknowledgement reads its change here."""
+    """For example after an election. An acknowledged change must be visible on this gateway."""
     with gateway.open() as store:
         (result,) = store.commit([setting("7")])
         assert result == PassedOn({ORDERS: ApiError(ErrorCode.REQUEST_TIMED_OUT, problems.UNREAD)})
@@ -106,7 +106,7 @@ def test_a_change_that_is_read_late_is_not_acknowledged_and_keeps_its_author(gat
 
 
 def test_the_unknown_parts_are_the_same_object_until_they_change(gateway: Gateway) -> None:
-    """Responses are cached as long as it is."""
+    """Responses are cached with this object."""
     with gateway.open() as store:
         gateway.brokers.not_in_log = {}
         nothing = store.unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import Any
@@ -192,7 +193,7 @@ def test_controllers_that_all_refuse_connections_make_the_state_stale_at_once() 
 
 
 def test_the_end_of_the_log_is_unknown_until_a_new_leader_has_committed() -> None:
-    """Its response does not show that a change is missing."""
+    """Until then, a response does not show that a change is missing."""
     thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
     thread._step()
     answered = thread._answered
@@ -290,3 +291,42 @@ def test_a_controller_of_another_cluster_is_named_as_the_reason(monkeypatch: pyt
 def setting() -> PendingCommit:
     change = Change(ChangeKind.CONFIG, Resource.topic("orders"), "retention.ms", None, "7", "set")
     return PendingCommit(RequestContext("User:alice"), 0, [change], {})
+
+
+def test_an_unexpected_error_makes_the_state_stale_until_the_log_is_read_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(log_thread, "_RETRY", 0.0)
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    reasons: list[str | None] = []
+
+    class Failing(Controllers):
+        def send_batch(self, requests: Sequence[NodeRequest], deadline: float) -> list[Reply]:
+            reasons.append(thread.stale_reason)
+            if len(reasons) in (2, 3):
+                raise http.client.BadStatusLine("from an HTTP server")
+            thread._closed = len(reasons) == 4
+            return super().send_batch(requests, deadline)
+
+    thread._pool = Failing(thread._pool.answer)  # type: ignore[assignment, attr-defined]
+    thread._run()
+    assert reasons[1] is None
+    assert all("internal error, BadStatusLine; see the log" in str(each) for each in reasons[2:])
+    assert thread.stale_reason is None
+    assert {each.exc_info[0] for each in caplog.records if each.exc_info} == {http.client.BadStatusLine}
+
+
+def test_records_that_cannot_be_applied_are_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Part of them may have been applied, so the gateway must be restarted."""
+    thread = played(lambda _: log(NoOpRecord(), high_watermark=2))
+    thread._step()
+    assert thread.stale_reason is None
+
+    def fail(*_: object, **__: object) -> object:
+        raise LookupError("unexpected")
+
+    monkeypatch.setattr(type(thread.follower.image), "apply", fail)
+    thread._pool = Controllers(lambda _: log(*new_topic("orders", 1), first=2, high_watermark=4))  # type: ignore[assignment]
+    thread._run()
+    assert "could not be applied because of an internal error" in str(thread.stale_reason)
+    assert thread.problem is not None

@@ -189,7 +189,7 @@ def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: 
 
 
 def test_changes_of_others_are_published_while_a_request_has_no_response(gateway: Gateway) -> None:
-    """It is also in the journal; only the key in flight is held back."""
+    """They are also in the journal. Only changes of the key in flight are held back."""
     published: list[tuple[str, str | None]] = []
     is_published = Event()
 
@@ -390,7 +390,7 @@ def test_after_a_restart_revisions_continue_and_differences_are_changes_made_out
 def test_a_journal_that_was_trimmed_after_a_crash_is_not_newer_than_its_image(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gateway would not start again."""
+    """Otherwise the gateway would not start again."""
 
     def crash(store: UpstreamStore) -> None:
         monkeypatch.setattr(store, "_write_image", lambda: None)  # also when it closes

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import http.client
+from collections.abc import Callable, Collection
 
 import pytest
 
-from kconf.errors import ApiError, ErrorCode, NotAuthorized, StoreUnavailable
+from kconf.errors import (
+    ApiError,
+    ConnectionFailed,
+    ErrorCode,
+    KconfError,
+    LocalProtocolError,
+    NotAuthorized,
+    RemoteProtocolError,
+    StoreUnavailable,
+)
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
@@ -16,7 +26,7 @@ from kconf.store.upstream.authors.matching import ExpectedChanges, with_authors
 from kconf.store.upstream.polling import poller as polling
 from kconf.store.upstream.polling.polled_state import shown_value
 from kconf.store.upstream.polling.poller import Poller, RecordedState
-from kconf.store.upstream.polling.reading import HIDDEN
+from kconf.store.upstream.polling.reading import HIDDEN, Reading
 from kconf.store.upstream.source import Shown
 from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
 
@@ -97,7 +107,7 @@ def test_a_recreated_topic_is_reported_as_deleted_and_created(cluster: FakeClust
 
 
 def test_a_key_in_flight_is_not_reported_as_changed_outside(cluster: FakeCluster) -> None:
-    """A poll during the request sees the new value, but does not record it, because the request does."""
+    """A poll during the request sees the new value, but the request records it."""
     poller = started(cluster)
     poller.begin_requests(RETENTION)
     cluster.set(ORDERS, KEY, "2")
@@ -310,7 +320,7 @@ def test_another_cluster_at_the_same_address_is_not_recorded_as_changes(cluster:
 
 
 def test_changes_made_while_a_broker_was_unreachable_are_reported_when_it_is_back(cluster: FakeCluster) -> None:
-    """It caught up before it responded, so the older value is a new change."""
+    """The broker is up to date when it responds again, so a value that was there before is a new change."""
     cluster.nodes = [1]
     poller = started(cluster)
     cluster.set(ORDERS, KEY, "2")
@@ -416,3 +426,67 @@ def on_sleep(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object]) -> l
 
     monkeypatch.setattr("kconf.store.upstream.polling.poller.time.sleep", sleep)
     return slept
+
+
+def test_an_unexpected_error_makes_the_state_stale_until_a_broker_is_read_again(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    poller = started(cluster)
+    listed = FakeReader.list_topics
+
+    def fail(*_: object) -> object:
+        raise http.client.BadStatusLine("from an HTTP server")
+
+    monkeypatch.setattr(FakeReader, "list_topics", fail)
+    poller._step()
+    assert "internal error, BadStatusLine; see the log" in str(poller.stale_reason)
+    assert {each.exc_info[0] for each in caplog.records if each.exc_info} == {http.client.BadStatusLine}
+
+    monkeypatch.setattr(FakeReader, "list_topics", listed)
+    cluster.set(ORDERS, KEY, "2")
+    poller._step()
+    assert poller.stale_reason is None
+    assert seen(poller.take()) == [("topic:orders", KEY, "1", "2")]
+
+
+INVALID = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+def test_refusals_of_names_that_clients_choose_are_not_remembered(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise clients could fill the memory of a gateway."""
+    poller = started(cluster)
+    read = FakeReader.some
+    others = [Resource.topic("not!valid"), Resource(ResourceType.GROUP, "g")]
+
+    def some(reader: FakeReader, node: int, resources: Collection[Resource]) -> Reading:
+        found = read(reader, node, [each for each in resources if each not in others])
+        return found._replace(refused={**found.refused, **dict.fromkeys(others, INVALID)})
+
+    monkeypatch.setattr(FakeReader, "some", some)
+    cluster.refused[ORDERS] = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    poller.refresh([ORDERS, *others])
+    assert poller.unknown.resources == {ORDERS: cluster.refused[ORDERS]}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_stale"),
+    [
+        (LocalProtocolError("a string of 36000 bytes is too long"), False),
+        (NotAuthorized("no"), False),
+        (ConnectionFailed("lost"), True),
+        (RemoteProtocolError("truncated"), True),
+    ],
+)
+def test_only_an_error_of_the_broker_makes_the_state_stale(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, error: KconfError, is_stale: bool
+) -> None:
+    poller = started(cluster)
+
+    def some(*_: object) -> Reading:
+        raise error
+
+    monkeypatch.setattr(FakeReader, "some", some)
+    poller.refresh([ORDERS])
+    assert (poller.stale_reason is not None) is is_stale
