@@ -241,7 +241,7 @@ def test_resources_that_the_account_may_not_describe_are_unknown_and_not_empty(t
 
 @pytest.mark.faults
 def test_another_broker_is_read_when_the_one_that_was_read_is_killed(tmp_path: Path) -> None:
-    """One client writes through the gateway and another one directly. Every change is seen once, and no old state returns.
+    """One client writes through the gateway and another one directly. Every change is seen once and in order.
 
     The configs of the killed broker are not reported as removed.
     """
