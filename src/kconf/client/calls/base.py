@@ -12,7 +12,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
-from kconf.errors import ApiError, ErrorCode, InvalidRequest
+from kconf.errors import (
+    ApiError,
+    BrokerNotAvailable,
+    ConnectionFailed,
+    ErrorCode,
+    InvalidRequest,
+    KafkaError,
+    LocalProtocolError,
+    RequestTimedOut,
+)
 from kconf.model.results import Results
 from kconf.protocol.apis import BY_NAME, LIST_CONFIG_CHANGES, Api
 from kconf.protocol.codec.serde import decode
@@ -66,6 +75,9 @@ class Call(ABC, Generic[K, V, T]):
     A call that is not `repeatable` is not retried if its request may have arrived and the response was lost. If it
     `is_change`, a later error mentions such a request, since it may have been executed. With `node`, every request goes
     to this broker.
+
+    With `forwarded`, a gateway sends the changes of its clients: all items for a node are in one request, which the
+    controller writes as a whole. If requests to several nodes fail in different ways, each item gets its own error.
     """
 
     name: ClassVar[str]
@@ -76,6 +88,7 @@ class Call(ABC, Generic[K, V, T]):
     is_change: bool = False
     batch_factor: int = 1  # multiplies the batch size of the settings
     node: int | None = None
+    forwarded: bool = False
 
     def __init__(self, items: Iterable[K]) -> None:
         self.items: Sequence[K] = tuple(items)
@@ -143,6 +156,32 @@ def api_error(code: int, message: str | None) -> ApiError:
         return ApiError(ErrorCode(code), message or None)
     except ValueError:
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"error {code}: {message or 'unknown to this client'}")
+
+
+class Unsent(ApiError):
+    """The error of an item that was not sent because no connection was possible. It can be sent again."""
+
+    __slots__ = ()
+
+
+class Unanswered(ApiError):
+    """The error of an item that was sent and got no valid response. A change may have been made."""
+
+    __slots__ = ()
+
+
+def failure_of(error: Exception, *, sent: bool) -> ApiError:
+    """The error of an item without a response. `sent`: a request with it may have been executed."""
+    match error:
+        case LocalProtocolError():
+            return ApiError(ErrorCode.INVALID_REQUEST, str(error))
+        case KafkaError():
+            failure = error.failure()
+        case _:
+            failure = ApiError(ErrorCode.NETWORK_EXCEPTION, str(error) or type(error).__name__)
+    if sent:
+        return Unanswered(*failure)
+    return Unsent(*failure) if isinstance(error, ConnectionFailed | RequestTimedOut | BrokerNotAvailable) else failure
 
 
 def distinct(names: Iterable[K], what: str) -> list[K]:

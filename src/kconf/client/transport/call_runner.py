@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
-from kconf.client.calls.base import ANY, CONTROLLER, EVERY, RETRIABLE, Call, CallResult, K, V
+from kconf.client.calls.base import ANY, CONTROLLER, EVERY, RETRIABLE, Call, CallResult, K, V, failure_of
 from kconf.client.transport.batching import batches
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff, NodeRequest, Reply, SendBatch
@@ -20,13 +20,14 @@ from kconf.errors import (
     BrokerNotAvailable,
     ConnectionFailed,
     ErrorCode,
-    KafkaError,
     KconfError,
+    RemoteProtocolError,
     RequestTimedOut,
 )
 
 T = TypeVar("T")
 
+_Lost = ConnectionFailed | RequestTimedOut
 _UNANSWERED: Final = "an earlier attempt got no response, so the change may have been made"
 
 CallSteps = Generator[SendBatch | Backoff, Sequence[Reply], T]
@@ -56,7 +57,7 @@ class _CallRunner(Generic[K, V, T]):
         self.started = clock()
         self.pending: dict[K, None] = dict.fromkeys(call.items)
         self.outcomes: dict[K, V | ApiError] = {}
-        self.errors: dict[K, KafkaError] = {}
+        self.errors: dict[K, KconfError] = {}
         self.attempts = 0
         self.throttle = 0.0
         self.may_be_done = False  # a request was sent and not answered, so it may have been executed
@@ -69,11 +70,9 @@ class _CallRunner(Generic[K, V, T]):
         while self.pending:
             try:
                 yield from self._attempt()
-            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:  # failures of the metadata request
-                if _is_final(error):
-                    raise
-                self.errors.update(dict.fromkeys(self.pending, error))
-            if self.pending and not (yield from self._backoff(self.errors.values())):
+            except KconfError as error:  # failures of the metadata request
+                self._metadata_failed(error)
+            if self.pending and not (yield from self._backoff([self.errors[item] for item in self.pending])):
                 break
         return self._result()
 
@@ -88,9 +87,18 @@ class _CallRunner(Generic[K, V, T]):
             for request, reply in zip(requests, replies, strict=True):
                 self._handle(request, reply)
 
+    def _metadata_failed(self, error: KconfError) -> None:
+        """Retry, or give up: without the outcomes of earlier attempts, which are returned."""
+        self.errors.update(dict.fromkeys(self.pending, error))
+        if isinstance(error, ConnectionFailed | RequestTimedOut | BrokerNotAvailable) and not _is_final(error):
+            return
+        if not self.outcomes and not self.unanswered:
+            raise error
+        self.pending.clear()
+
     def _every_node(self) -> CallSteps[None]:
         """Replace the items of a call to every node by the ids of all nodes."""
-        failure: KafkaError | None = None
+        failure: KconfError | None = None
         while failure is None or (yield from self._backoff([failure])):
             try:
                 yield from self._update_metadata()
@@ -111,6 +119,8 @@ class _CallRunner(Generic[K, V, T]):
 
     @property
     def _batch_size(self) -> int:
+        if self.call.forwarded:
+            return max(1, len(self.call.items))
         return self.call.batch_factor * self.cluster.settings.limits.batch
 
     def _update_metadata(self) -> CallSteps[None]:
@@ -171,18 +181,16 @@ class _CallRunner(Generic[K, V, T]):
             self.cluster.mark_reachable(request.address)
             self._handle_result(request, reply)
             return
-        if not isinstance(reply, KafkaError):
-            raise reply
-        if isinstance(reply, ConnectionFailed | RequestTimedOut):
+        was_sent = reply.sent if isinstance(reply, _Lost) else isinstance(reply, RemoteProtocolError)
+        if was_sent:
+            self.may_be_done = True
+            self.unanswered.update(request.items)
+        self.errors.update(dict.fromkeys(request.items, reply))
+        if isinstance(reply, _Lost):
             self.cluster.mark_failed(request.address)
-            if reply.sent:
-                self.may_be_done = True
-                self.unanswered.update(request.items)
-            if (self.call.repeatable or not reply.sent) and not _is_final(reply):
-                self.errors.update(dict.fromkeys(request.items, reply))
-                return
-        for item in request.items:  # must not be retried
-            self.errors[item] = reply
+            if (self.call.repeatable or not was_sent) and not _is_final(reply):
+                return  # to be retried
+        for item in request.items:
             self.pending.pop(item, None)
 
     def _handle_result(self, request: NodeRequest, result: CallResult) -> None:
@@ -209,7 +217,7 @@ class _CallRunner(Generic[K, V, T]):
         self.pending.pop(item, None)
         self.errors.pop(item, None)
 
-    def _backoff(self, errors: Collection[KafkaError]) -> CallSteps[bool]:
+    def _backoff(self, errors: Collection[KconfError]) -> CallSteps[bool]:
         """Wait before the next attempt. `errors` are those of the last one.
 
         Returns False if the attempts or the time are exhausted.
@@ -232,23 +240,27 @@ class _CallRunner(Generic[K, V, T]):
         return True
 
     def _result(self) -> T:
-        if not self.outcomes and self.errors:
+        if not self.outcomes and self.errors and not (self.call.forwarded and self._have_failed_differently()):
             raise self._final_error(next(iter(self.errors.values())))
         for item in self.pending:
             self.errors.setdefault(item, RequestTimedOut())
-        failures = {item: error.failure() for item, error in self.errors.items()}
+        failures = {item: failure_of(error, sent=item in self.unanswered) for item, error in self.errors.items()}
         found = {**self.outcomes, **failures}
         order = self.call.items if self.call.route != EVERY else found
         return self.call.finish({item: found[item] for item in order})
 
-    def _final_error(self, error: KafkaError) -> KafkaError:
+    def _have_failed_differently(self) -> bool:
+        return len({(type(error), item in self.unanswered) for item, error in self.errors.items()}) > 1
+
+    def _final_error(self, error: KconfError) -> KconfError:
         """The error of a call without any response, from the error of its last attempt."""
         if isinstance(error, ConnectionFailed | RequestTimedOut):
             error.sent = error.sent or self.may_be_done  # also if the last attempt was not sent
         was_connected = self.cluster.reached or self.may_be_done
-        if self.out_of_time and was_connected and not isinstance(error, RequestTimedOut):
+        if self.out_of_time and was_connected and not isinstance(error, RequestTimedOut) and not self.call.forwarded:
             seconds = self.clock() - self.started
             timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; last error: {error}")
+            timed_out.sent = self.may_be_done
             timed_out.__cause__ = error
             return timed_out
         addresses = self.cluster.settings.bootstrap.addresses
@@ -257,10 +269,10 @@ class _CallRunner(Generic[K, V, T]):
         return error
 
 
-def _is_lost(errors: Collection[KafkaError]) -> bool:
+def _is_lost(errors: Collection[KconfError]) -> bool:
     """Whether no connection was possible."""
     return bool(errors) and all(isinstance(each, ConnectionFailed) for each in errors)
 
 
-def _is_final(error: KafkaError) -> bool:
+def _is_final(error: KconfError) -> bool:
     return isinstance(error, ConnectionFailed) and error.final

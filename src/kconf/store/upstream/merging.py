@@ -2,6 +2,7 @@
 
 Kafka's controller writes a request as a whole and limits its records and bytes, and a broker limits the bytes of a
 request. The changes of one caller are never split, since the caller's own request would have been written as a whole.
+Only changes of the configs of brokers are several requests: one to each of these brokers.
 """
 
 from __future__ import annotations
@@ -33,6 +34,26 @@ MAX_BYTES: Final = 256 << 10
 
 _FIXED_BYTES: Final = 64  # about what a change takes apart from its texts
 _REPLICA_BYTES: Final = 4
+_BY_CONTENT: Final = frozenset(
+    {
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_PARTITIONS,
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ErrorCode.INVALID_CONFIG,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.SECURITY_DISABLED,
+        ErrorCode.INVALID_PRINCIPAL_TYPE,
+        ErrorCode.TOPIC_DELETION_DISABLED,
+        ErrorCode.DUPLICATE_RESOURCE,
+        ErrorCode.UNACCEPTABLE_CREDENTIAL,
+    }
+)
 _IDEMPOTENT: Final = (OpType.SET, OpType.DELETE, OpType.APPEND)  # APPEND skips items that the list has
 
 
@@ -52,7 +73,7 @@ def groups_of(callers: Iterable[Sequence[RequestedChange]]) -> Iterator[list[Seq
 
 
 def may_repeat(change: RequestedChange) -> bool:
-    """Whether a change that may have been made can be sent again: the result is the same, or an error (`made_already`).
+    """Whether a change that may have been made can be sent again: the result is the same, or an error.
 
     SUBTRACT removes only the first of two equal items; if it is repeated, it removes the other one too.
     """
@@ -67,17 +88,12 @@ def may_repeat(change: RequestedChange) -> bool:
             return False
 
 
-def made_already(change: RequestedChange) -> ErrorCode | None:
-    """The error for a change that was made already, or None if it can be made again."""
-    match change:
-        case NewTopic():
-            return ErrorCode.TOPIC_ALREADY_EXISTS
-        case NewPartitions():
-            return ErrorCode.INVALID_PARTITIONS
-        case DeletedTopic():
-            return ErrorCode.UNKNOWN_TOPIC_ID
-        case _:
-            return None
+def is_refused_by_content(change: RequestedChange, code: ErrorCode) -> bool:
+    """Whether an error shows that an earlier request with the same change cannot have been successful.
+
+    Other errors depend on the state of the cluster, which may be the result of the earlier request, or on its load.
+    """
+    return code in _BY_CONTENT and not (isinstance(change, NewPartitions) and code is ErrorCode.INVALID_PARTITIONS)
 
 
 def _operations(change: RequestedChange) -> int:

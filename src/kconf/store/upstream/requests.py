@@ -1,25 +1,28 @@
 """Converts changes to requests to the cluster: as few as Kafka's APIs allow, with a result for each resource.
 
 Changes of many callers are merged into one request (merging.py), because Kafka processes a thousand resources about as
-fast as one. If a merged request is refused as a whole, the changes of each caller are sent apart, because those of one
-can be the cause: in Kafka 3.9, an exception in a policy class fails all topics of a request with error -1. A request
-that may have been carried out is never sent again, except `may_repeat` changes after this error.
+fast as one. If a merged request is refused as a whole, or cannot be encoded, the changes of each caller are sent apart,
+because those of one can be the cause: in Kafka 3.9, an exception in a policy class fails all topics of a request with
+error -1. A request that may have been carried out is never sent again, except `may_repeat` changes after this error.
+Such a change stays unknown unless its second request is successful, or refused because of its content. An unexpected
+error of a request makes its own changes unknown, not those of other requests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.client.calls.acls import CreateAcls, DeleteAcls
-from kconf.client.calls.base import Call
+from kconf.client.calls.base import ANY, Call, Unanswered, Unsent, failure_of
 from kconf.client.calls.client_quotas import AlterClientQuotas
-from kconf.client.calls.configs import IncrementalAlterConfigs
+from kconf.client.calls.configs import IncrementalAlterConfigs, node_of
 from kconf.client.calls.scram import AlterUserScramCredentials
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.access.scram_credentials import user_resource
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, RequestTimedOut
+from kconf.errors import ApiError, ErrorCode, KafkaError, KconfError, LocalProtocolError
 from kconf.model.acl import AclFilter
 from kconf.model.alteration import (
     DeletedAcl,
@@ -35,10 +38,12 @@ from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
-from kconf.store.upstream.merging import groups_of, made_already, may_repeat
+from kconf.store.upstream.merging import groups_of, is_refused_by_content, may_repeat
 
 if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
+
+log = getLogger(__name__)
 
 TIMEOUT: Final = 25.0
 """Seconds to wait for the cluster. Clients usually give up on a request after 30 s; before that, they should learn that
@@ -50,13 +55,18 @@ _UNCERTAIN: Final = frozenset(
 """Errors after which a change may have been made."""
 _OF_WHOLE: Final = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR})
 """Errors with which the controller refuses a whole request, such as one with too many records."""
-_UNAVAILABLE: Final = "the cluster is unavailable; the request was not sent to it; try again later"
-UNAVAILABLE: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNAVAILABLE)
+UNAVAILABLE: Final = ApiError(
+    ErrorCode.REQUEST_TIMED_OUT, "the cluster is unavailable; the request was not sent to it; try again later"
+)
 """The error for a change that was not sent."""
-_UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"
+_CHECK: Final = "whether the change was made is unknown; check before you try again"
+_UNKNOWN: Final = ApiError(ErrorCode.REQUEST_TIMED_OUT, f"the cluster did not respond: {_CHECK}")
+_NOT_VALIDATED: Final = ApiError(
+    ErrorCode.REQUEST_TIMED_OUT, "the cluster did not respond; a dry run changes nothing; try again later"
+)
 
 Transmit = Callable[[Call[Any, Any, Results[Any, Any]]], Results[Any, Any]]
-"""Executes a call with the identity of the changes' author. Raises KafkaError."""
+"""Executes a call with the identity of the changes' author."""
 
 
 class SendResult(NamedTuple):
@@ -69,6 +79,11 @@ class SendResult(NamedTuple):
         self.refused.update(other.refused)
         self.unknown.update(other.unknown)
 
+    def forget(self, places: Iterable[Place]) -> None:
+        for place in places:
+            self.refused.pop(place, None)
+            self.unknown.discard(place)
+
     def is_unknown(self, change: Change) -> bool:
         place, resource = places_of(change.resource, change.key)
         return place in self.unknown or (resource in self.unknown and place not in self.refused)
@@ -77,7 +92,8 @@ class SendResult(NamedTuple):
 class _Kind(NamedTuple):
     """One kind of request: which changes it contains, how to create it, and the resource of each item.
 
-    `place` is what the cluster accepts or refuses on its own, if that is not the resource.
+    `place` is what the cluster accepts or refuses on its own, if that is not the resource. `node` is the broker that
+    gets the change: changes for several brokers are several requests.
     """
 
     types: tuple[type, ...]
@@ -86,6 +102,7 @@ class _Kind(NamedTuple):
     item: Callable[[Any], Any]
     can_validate: bool = True
     place: Callable[[Any], Place] | None = None
+    node: Callable[[Any], int] = lambda _: ANY
 
     def place_of(self, change: Any) -> Place:
         return (self.place or self.resource)(change)
@@ -122,64 +139,98 @@ def send(
 def _send_merged(
     transmit: Transmit, kind: _Kind, group: Sequence[Sequence[RequestedChange]], validate_only: bool
 ) -> SendResult:
-    together = [change for changes in group for change in changes]
-    sent = _send(transmit, kind, together, validate_only)
-    failure = _failure_of_whole(sent, set(map(kind.place_of, together)))
-    if len(group) == 1 or failure is None:
-        return sent
-    is_certain = validate_only or failure.code not in _UNCERTAIN  # that nothing was changed
-    apart = SendResult({}, set())
-    for changes in group:
-        if is_certain:
-            apart.add(_send(transmit, kind, changes, validate_only))
-        elif all(map(may_repeat, changes)):
-            apart.add(_send_again(transmit, kind, changes, failure))
-        else:
-            places = set(map(kind.place_of, changes))
-            apart.add(SendResult(dict.fromkeys(places, failure), places))
-    return apart
-
-
-def _send_again(transmit: Transmit, kind: _Kind, changes: Sequence[Any], failure: ApiError) -> SendResult:
-    """Send changes again that may have been made. If they were, by somebody, `failure` stays the result."""
-    sent = _send(transmit, kind, changes, validate_only=False)
-    for change in changes:
-        place = kind.place_of(change)
-        refusal = sent.refused.get(place)
-        if refusal is not None and refusal.code is made_already(change):
-            sent.refused[place] = failure
-            sent.unknown.add(place)
+    sent = _send(transmit, kind, [change for changes in group for change in changes], validate_only)
+    for merged in _by_node(kind, group) if sent.refused else ():
+        places = {kind.place_of(change) for changes in merged for change in changes}
+        failure = _failure_of_whole(sent, places)
+        if len(merged) > 1 and failure is not None:
+            sent.forget(places)
+            for changes in merged:
+                sent.add(_send_apart(transmit, kind, changes, failure, validate_only))
     return sent
+
+
+def _by_node(kind: _Kind, group: Iterable[Sequence[RequestedChange]]) -> Iterable[list[list[RequestedChange]]]:
+    """The changes of each caller that were in one request, by the broker that got it."""
+    found: dict[int, list[list[RequestedChange]]] = {}
+    for changes in group:
+        of_caller: dict[int, list[RequestedChange]] = {}
+        for each in changes:
+            of_caller.setdefault(kind.node(each), []).append(each)
+        for node, part in of_caller.items():
+            found.setdefault(node, []).append(part)
+    return found.values()
 
 
 def _failure_of_whole(sent: SendResult, places: set[Place]) -> ApiError | None:
     """The error with which a request was refused as a whole, if any."""
-    failures = set(sent.refused.values())
-    if sent.refused.keys() != places or len(failures) != 1:
-        return None
-    (failure,) = failures
-    return failure if failure.code in _OF_WHOLE else None
+    failures = {sent.refused.get(place) for place in places}
+    failure = failures.pop()
+    return failure if not failures and failure is not None and failure.code in _OF_WHOLE else None
+
+
+def _send_apart(
+    transmit: Transmit, kind: _Kind, changes: Sequence[RequestedChange], failure: ApiError, validate_only: bool
+) -> SendResult:
+    """Send the changes of one caller after `failure` of a merged request."""
+    if validate_only or failure.code not in _UNCERTAIN:  # nothing was changed
+        return _send(transmit, kind, changes, validate_only)
+    if all(map(may_repeat, changes)):
+        return _send_again(transmit, kind, changes, failure)
+    places = set(map(kind.place_of, changes))
+    return SendResult(dict.fromkeys(places, _possibly_made(failure)), places)
+
+
+def _send_again(transmit: Transmit, kind: _Kind, changes: Sequence[RequestedChange], failure: ApiError) -> SendResult:
+    """Send changes again that may have been made. They stay unknown unless the second request makes them, or shows
+    that they cannot have been made.
+    """
+    sent = _send(transmit, kind, changes, validate_only=False)
+    for change in changes:
+        place = kind.place_of(change)
+        refusal = None if place in sent.unknown else sent.refused.get(place)
+        if refusal is not None and not is_refused_by_content(change, refusal.code):
+            sent.refused[place] = _possibly_made(failure)
+            sent.unknown.add(place)
+    return sent
+
+
+def _possibly_made(failure: ApiError) -> ApiError:
+    return failure._replace(message="; ".join(filter(None, (failure.message, _CHECK))))
 
 
 def _send(transmit: Transmit, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> SendResult:
-    call = kind.call(changes, validate_only)
-    call.repeatable = validate_only
+    """Send changes in one request, or one for each broker. An error is the result of these changes only."""
     by_item = {kind.item(each): kind.place_of(each) for each in changes}
     try:
+        call = kind.call(changes, validate_only)
+        call.forwarded, call.repeatable = True, validate_only
         failures = transmit(call).failures
-    except KafkaError as error:
+    except Exception as error:  # also unexpected ones, which must not affect the changes of others
         failures = dict.fromkeys(by_item, _whole_failure(error))
-    refused = {by_item[item]: failure for item, failure in failures.items()}
-    unknown = {place for place, failure in refused.items() if failure.code in _UNCERTAIN}
-    unknown -= {place for place, failure in refused.items() if failure.message == _UNAVAILABLE}
-    return SendResult(refused, unknown)
+    result = SendResult({}, set())
+    for item, failure in failures.items():
+        place = by_item[item]
+        match failure:
+            case Unsent():
+                result.refused[place] = UNAVAILABLE
+                continue
+            case Unanswered():
+                result.refused[place] = _NOT_VALIDATED if validate_only else _UNKNOWN
+            case _:
+                result.refused[place] = failure
+        if not validate_only and result.refused[place].code in _UNCERTAIN:
+            result.unknown.add(place)
+    return result
 
 
-def _whole_failure(error: KafkaError) -> ApiError:
-    """The error for a request that failed as a whole: not sent, so that it can be retried, or with unknown outcome."""
-    if isinstance(error, ConnectionFailed | RequestTimedOut):
-        return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _UNAVAILABLE)
-    return error.failure()
+def _whole_failure(error: Exception) -> ApiError:
+    """The error for a request that failed as a whole. After an unexpected error, it may have been carried out."""
+    is_expected = isinstance(error, KafkaError | LocalProtocolError)
+    if not is_expected:
+        is_bug = not isinstance(error, KconfError)
+        log.error("a request to the cluster failed unexpectedly: %s", error, exc_info=error if is_bug else None)
+    return failure_of(error, sent=getattr(error, "sent", not is_expected))
 
 
 def _alter_configs(changes: Sequence[ResourceAlterations], validate_only: bool) -> Call[Any, Any, Any]:
@@ -245,7 +296,13 @@ _KINDS: Final = (
     _Kind((DeletedTopic,), _delete_topics, lambda each: Resource.topic(each.name), lambda each: each.id, False),
     _Kind((NewTopic,), _create_topics, lambda each: Resource.topic(each.name), lambda each: each.name),
     _Kind((NewPartitions,), _create_partitions, lambda each: Resource.topic(each.name), lambda each: each.name),
-    _Kind((ResourceAlterations,), _alter_configs, lambda each: each.resource, lambda each: each.resource),
+    _Kind(
+        (ResourceAlterations,),
+        _alter_configs,
+        lambda each: each.resource,
+        lambda each: each.resource,
+        node=lambda each: node_of(each.resource),
+    ),
     _Kind((ClientQuotaAlteration,), _alter_quotas, lambda each: each.entity.resource, lambda each: each.entity),
     _Kind(
         (UserScramCredentialUpsertion, UserScramCredentialDeletion),

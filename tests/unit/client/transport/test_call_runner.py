@@ -24,7 +24,7 @@ from kconf import (
     UnsupportedVersion,
     UserScramCredentialUpsertion,
 )
-from kconf.client.calls.base import Call, CallResult
+from kconf.client.calls.base import Call, CallResult, Unanswered, Unsent
 from kconf.client.calls.cluster import ClusterNodes, ListGroups, ListNodes
 from kconf.client.calls.configs import DescribeConfigs, IncrementalAlterConfigs
 from kconf.client.calls.scram import AlterUserScramCredentials
@@ -33,6 +33,14 @@ from kconf.client.settings import Address, Bootstrap, ClientSettings, RequestLim
 from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff, NodeRequest, Reply, SendBatch, not_sent_in_time
+from kconf.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    KconfError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    ThrottlingQuotaExceeded,
+)
 
 A, B = Address("a", 1), Address("b", 2)
 NODES = {1: Node(1, "a", 1), 2: Node(2, "b", 2)}
@@ -52,6 +60,7 @@ class World:
         self.pauses: list[float] = []
         self.controller = 1
         self.lost_metadata = 0
+        self.metadata_failure: KconfError | None = None
         self.cluster = ClusterMetadata(ClientSettings(Bootstrap(tuple(bootstrap)), limits=RequestLimits(batch)))
 
     def run(self, call: Call[Any, Any, Any], timeout: float = 60.0) -> Any:
@@ -81,6 +90,8 @@ class World:
         if self.lost_metadata:
             self.lost_metadata -= 1
             return lost(request)
+        if self.metadata_failure is not None:
+            return self.metadata_failure
         return CallResult({None: ClusterNodes(NODES, self.controller)})
 
     @property
@@ -475,3 +486,87 @@ def test_duplicates_are_refused_by_the_client() -> None:
         CreateTopics([NewTopic("t"), NewTopic("t", 3)], timeout_ms=1)
     with pytest.raises(InvalidRequest, match="topic:orders"):
         IncrementalAlterConfigs({}, expected={ORDERS: 1})
+
+
+ON_TWO_BROKERS = {
+    Resource.broker(1): [AlterConfigOp(OpType.SET, "log.cleaner.threads", "1")],
+    Resource.broker(2): [AlterConfigOp(OpType.SET, "log.cleaner.threads", "1")],
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (RemoteProtocolError("garbled"), ApiError(ErrorCode.NETWORK_EXCEPTION, "garbled")),
+        (LocalProtocolError("too long"), ApiError(ErrorCode.INVALID_REQUEST, "too long")),
+        (ConfigurationError("no file"), ApiError(ErrorCode.NETWORK_EXCEPTION, "no file")),
+    ],
+)
+def test_a_request_that_fails_unexpectedly_does_not_hide_the_response_to_another_one(
+    error: KconfError, failure: ApiError
+) -> None:
+    world = World(lambda request: error if request.address == B else fine(request))
+
+    found = world.run(IncrementalAlterConfigs(ON_TWO_BROKERS))
+
+    assert found[Resource.broker(1)] == "done"
+    assert found.failures == {Resource.broker(2): failure}
+
+
+def test_the_only_request_that_fails_unexpectedly_raises_its_error() -> None:
+    with pytest.raises(RemoteProtocolError, match="garbled"):
+        World(lambda request: RemoteProtocolError("garbled")).run(DescribeConfigs([ORDERS]))
+
+
+def test_a_failed_search_for_the_controller_does_not_hide_the_results_that_are_known() -> None:
+    def some(request: NodeRequest) -> Reply:
+        world.answer = fine
+        world.cluster.invalidate()
+        world.metadata_failure = AuthenticationFailed("expired")
+        return CallResult({"a": "done", "b": ApiError(ErrorCode.NOT_CONTROLLER)})
+
+    world = World(some)
+
+    made = world.run(CreateTopics(["a", "b"], timeout_ms=1))
+
+    assert made["a"] == "done"
+    assert made.failures == {"b": ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "expired")}
+
+
+def test_a_change_that_was_only_throttled_is_not_possibly_made() -> None:
+    def throttled(request: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+
+    with pytest.raises(RequestTimedOut) as raised:
+        World(throttled).run(CreateTopics(["t"], timeout_ms=1), timeout=10)
+
+    assert not raised.value.sent
+
+
+def forwarded(call: Call[Any, Any, Any]) -> Call[Any, Any, Any]:
+    call.forwarded, call.repeatable = True, False
+    return call
+
+
+def test_a_forwarded_change_is_one_request() -> None:
+    world = World(fine, batch=2)
+
+    world.run(forwarded(CreateTopics([f"t{number}" for number in range(5)], timeout_ms=1)))
+
+    assert [len(request.items) for request in world.requests if request.call.name == "CreateTopics"] == [5]
+
+
+def test_the_errors_of_a_forwarded_change_show_what_was_sent() -> None:
+    world = World(lambda request: lost(request) if request.address == A else ConnectionFailed("refused"))
+
+    failures = world.run(forwarded(IncrementalAlterConfigs(ON_TWO_BROKERS)), timeout=1).failures
+
+    assert {resource.name: type(each) for resource, each in failures.items()} == {"1": Unanswered, "2": Unsent}
+
+
+def test_a_forwarded_change_that_stays_throttled_gets_the_error_of_the_cluster() -> None:
+    def throttled(request: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+
+    with pytest.raises(ThrottlingQuotaExceeded):
+        World(throttled).run(forwarded(CreateTopics(["t"], timeout_ms=1)), timeout=10)
