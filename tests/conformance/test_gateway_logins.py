@@ -11,6 +11,7 @@ from typing import Any
 
 import confluent_kafka.admin
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.auth.sasl import Scram
@@ -90,6 +91,18 @@ class Logins:
         }
         return library.AdminClient(settings)
 
+    def topics_of_kafka_python(self, user: str, password: str) -> list[str]:
+        client: Any = KafkaAdminClient(
+            bootstrap_servers=f"127.0.0.1:{self._plain}",
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="SCRAM-SHA-512",
+            sasl_plain_username=user,
+            sasl_plain_password=password,
+        )
+        found: list[str] = client.list_topics()
+        client.close()
+        return found
+
     def may(self, user: str, password: str, mechanism: Mechanism = Mechanism.SCRAM_SHA_256) -> bool:
         with self.admin(user, password, mechanism, tls=False) as admin:
             try:
@@ -151,3 +164,56 @@ def test_scram_logins_need_a_setting(kafka_431: KafkaBroker, tmp_path: Path) -> 
     refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
     assert "set gateway.scram.logins=true" in refused.stderr
+
+
+def lines(user: str, password: str) -> str:
+    """What `kconf scram credential` prints for a password from stdin."""
+    words = ["scram", "credential", "--user", user, "--password-file", "-"]
+    command = [sys.executable, "-m", "kconf", *words]
+    return subprocess.run(command, input=f"{password}\n", capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@pytest.mark.parametrize("polls", [True, False], ids=["without controllers", "with controllers"])
+def test_users_of_the_gateway_log_in_with_passwords_that_the_cluster_does_not_have(
+    kafka_431: KafkaBroker,
+    topic: str,  # noqa: F811
+    certificates: Certificates,
+    tmp_path: Path,
+    polls: bool,
+) -> None:
+    file, store, resource, logins = tmp_path / "users", tmp_path / "gw.db", Resource.topic(topic), Logins(certificates)
+    file.touch(0o600)
+    file.write_text(lines("alice", FIRST))
+    options = (*logins.options, "--override", f"gateway.scram.file={file}")
+    with gateway(kafka_431, store, *options, listen=False, polls=polls) as (_, process):
+        for mechanism in MECHANISMS:
+            with logins.admin("alice", FIRST, mechanism, tls=True) as admin:
+                admin.incremental_alter_configs({resource: setting(1000 + mechanism)}).raise_for_failures()
+        with logins.admin("alice", FIRST, Mechanism.SCRAM_SHA_256, tls=False) as admin:
+            authors = [each.caller.principal for each in admin.list_changes(begin(admin), about=[resource]).revisions]
+            assert authors == ["User:alice"] * 2
+            assert "alice" not in admin.describe_user_scram_credentials()  # those of the cluster
+        assert topic in logins.topics_of_kafka_python("alice", FIRST)
+        assert (
+            topic
+            in logins.librdkafka("alice", FIRST, Mechanism.SCRAM_SHA_512, tls=False).list_topics(timeout=60).topics
+        )
+        assert not logins.may("alice", SECOND)
+        assert not logins.may("bob", FIRST)
+        file.write_text(lines("alice", SECOND) + lines("bob", FIRST))
+        until(lambda: logins.may("bob", FIRST), True)
+        assert [logins.may("alice", each) for each in (FIRST, SECOND)] == [False, True]
+        process.terminate()
+        said = "".join(process.communicate(timeout=60))
+    for name, data in {each.name: each.read_bytes() for each in tmp_path.iterdir() if each != file}.items():
+        assert b"stored_key" not in data, name
+    assert "stored_key" not in said
+
+
+def test_without_controllers_scram_logins_need_users_of_the_gateway(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+    words = ["--upstream", kafka_431.bootstrap, *OPT_IN, "--override", "sasl.enabled.mechanisms=SCRAM-SHA-512"]
+    words += ["--store", f"sqlite:///{tmp_path / 'gw.db'}", "--listen", "SASL_PLAINTEXT://127.0.0.1:0"]
+    command = [sys.executable, "-m", "kconf", "serve", *words]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert refused.returncode == 1
+    assert "give the gateway its own SCRAM users (gateway.scram.file)" in refused.stderr

@@ -35,6 +35,7 @@ AUTHENTICATION_RIGHT: Final = "authentication.configs.super.users.only"
 FILE_DIRECTORIES: Final = "dynamic.files.directories"
 POLL_INTERVAL: Final = "gateway.poll.interval.ms"
 SCRAM_LOGINS: Final = "gateway.scram.logins"
+SCRAM_FILE: Final = "gateway.scram.file"
 BROKER_PORTS: Final = "gateway.broker.ports"
 RELAY_TIMEOUT: Final = "gateway.request.timeout.ms"
 DELEGATION_TOKENS: Final = "gateway.delegation.tokens"
@@ -121,6 +122,7 @@ _ROWS: Final = (
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
     ServerSetting(_key(POLL_INTERVAL, INT, "10000", between(1000, 3_600_000), MEDIUM, "How often a gateway without controllers reads its cluster. Changes by others are seen after at most this time, if the cluster responds.")),
     ServerSetting(_key(SCRAM_LOGINS, BOOLEAN, "false", None, HIGH, "Whether users of the cluster can log in to a gateway (--upstream) with SCRAM and their own passwords. Their SCRAM credentials are read from the metadata log and stored only in memory.")),
+    ServerSetting(_key(SCRAM_FILE, STRING, None, None, HIGH, "For a gateway: file with the SCRAM credentials of its own users, as printed by `kconf scram credential`; reloaded when it changes. Use it instead of gateway.scram.logins, for example without controllers.")),
     ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "For a gateway: the ports for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client sends that broker's id in ApiVersions (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
     ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "For a gateway: how long a broker may take to respond to a forwarded request; after that the client's connection is closed.")),
     ServerSetting(_key(DELEGATION_TOKENS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) makes each change as the user who requested it, with a delegation token of the cluster, instead of with its own account.")),

@@ -30,6 +30,7 @@ from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.acl_file import AclFile
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
+from kconf.server.auth.scram_file import ScramFile
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
@@ -173,6 +174,7 @@ class Server:
         check_static(options.static)
         self._policies = load_policies(options.static, kafka_43())
         self._acl_file = AclFile.of(options.static, is_gateway=options.upstream is not None)
+        self._scram_file = ScramFile.of(options.static, is_gateway=options.upstream is not None)
         self._retention = Retention.of(options.static, options.store)
         self._archive_settings = ArchiveSettings.of(options.static)
         self.archiver: Archiver | None = None
@@ -236,6 +238,8 @@ class Server:
             self._start(rights.follow(upstream.brokers), "authorizer of the brokers")
         if self._acl_file is not None:
             self._start(self._acl_file.follow(), "ACLs of the gateway")
+        if self._scram_file is not None:
+            self._start(self._scram_file.follow(), "SCRAM credentials of the gateway")
         if self._broker_listeners is not None:
             self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
@@ -262,6 +266,8 @@ class Server:
         await self._policies.close()
         if self._acl_file is not None:
             self._acl_file.close()
+        if self._scram_file is not None:
+            self._scram_file.close()
 
     @property
     def ignored(self) -> list[Change]:
@@ -335,7 +341,8 @@ class Server:
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
         tls = self.context.security.open(endpoint)
-        authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now, self._credentials)
+        users = self._credentials if self._scram_file is None else self._scram_file.credentials
+        authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now, users)
         return Listener(endpoint, self._sockets[endpoint], authenticator, handler, self.registry, tls)
 
     @contextmanager

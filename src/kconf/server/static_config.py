@@ -15,6 +15,7 @@ from kconf.configdef.server_settings import (
     ACL_FILE,
     DELEGATION_TOKENS,
     FILE_DIRECTORIES,
+    SCRAM_FILE,
     SCRAM_LOGINS,
     SERVER_SETTINGS,
     check_settings,
@@ -138,10 +139,10 @@ def check_gateway(
             )
     elif authorizer is not None:
         _check_authorizer_settings(own, authorizer)
-        _check_principals(own, brokers)
-    for name, value in own.items():
-        if name.endswith(_MECHANISMS) and "SCRAM" in value:
-            _check_scram(f"{name}={value}", own, reads_log=reads_log)
+        _check_principals(own, brokers, f"configure the gateway's own ACLs ({ACL_FILE})")
+    if flag_setting(own, DELEGATION_TOKENS):
+        _check_principals(own, brokers, f"remove {DELEGATION_TOKENS}, with which the gateway acts as its principals")
+    _check_scram(own, reads_log=reads_log)
 
 
 def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
@@ -165,34 +166,45 @@ def _missing_authorizer_settings(own: Mapping[str, str]) -> list[str]:
     return [name for name in _AUTHORIZER_SETTINGS if name not in own or (name == _AUTHORIZER and not own[name].strip())]
 
 
-def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str]) -> None:
-    """Refuse a gateway at which a client would have another principal than at the brokers."""
+def _check_principals(own: Mapping[str, str], brokers: Mapping[str, str], otherwise: str) -> None:
+    """Refuse a gateway at which a client would have another principal than at the brokers.
+
+    `otherwise`: what to do if the brokers' setting cannot be used.
+    """
     builders = _values(brokers, _PRINCIPAL_BUILDER).difference(("", *_DEFAULT_CLASSES))
     if builders:
         raise ConfigurationError(
             f"the brokers have {_PRINCIPAL_BUILDER}={', '.join(sorted(builders))}, which kconf does not support, so a"
-            " client could have another principal at the gateway than at the brokers; configure the gateway's own ACLs"
-            f" ({ACL_FILE})"
+            f" client could have another principal at the gateway than at the brokers; {otherwise}"
         )
-    if any(
-        name.endswith(_CLIENT_AUTH) and value.strip().lower() in ("required", "requested")
-        for name, value in own.items()
+    for setting, default, is_used_by in (
+        (_MAPPING_RULES, _DEFAULT_RULES, _accepts_certificates),
+        (_SUBJECT_CLAIM, _DEFAULT_CLAIM, _accepts_tokens),
     ):
-        _check_equal(own, brokers, _MAPPING_RULES, _DEFAULT_RULES)
-    if any(name.endswith(_MECHANISMS) and "OAUTHBEARER" in value for name, value in own.items()):
-        _check_equal(own, brokers, _SUBJECT_CLAIM, _DEFAULT_CLAIM)
+        if is_used_by(own):
+            theirs = _values(brokers, setting) or ({default} if is_used_by(brokers) else set())
+            _check_equal(_values(own, setting), theirs, setting, default, otherwise)
 
 
-def _check_equal(own: Mapping[str, str], brokers: Mapping[str, str], name: str, default: str) -> None:
-    """Refuse a gateway with another value than the brokers, if they have one; they may not show it."""
-    theirs, ours = _values(brokers, name), _values(own, name)
-    # An empty value is one that the brokers do not show.
+def _check_equal(ours: set[str], theirs: set[str], name: str, default: str, otherwise: str) -> None:
+    """Refuse a gateway with another value than the brokers, if they have one.
+
+    Listeners can have different values. An empty value is one that the brokers do not show.
+    """
     are_equal = bool(ours) if "" in theirs else theirs >= (ours or {default})
     if theirs and not are_equal:
         raise ConfigurationError(
             f"the brokers have {name}={'; '.join(sorted(theirs))}: configure the gateway with the same value, because"
-            " the cluster's ACLs name the resulting principals"
+            f" the ACLs of the cluster name the resulting principals, or {otherwise}"
         )
+
+
+def _accepts_certificates(configs: Mapping[str, str]) -> bool:
+    return any(each.lower() in ("required", "requested") for each in _values(configs, _CLIENT_AUTH))
+
+
+def _accepts_tokens(configs: Mapping[str, str]) -> bool:
+    return any("OAUTHBEARER" in each for each in _values(configs, _MECHANISMS))
 
 
 def _values(configs: Mapping[str, str], name: str) -> set[str]:
@@ -200,14 +212,25 @@ def _values(configs: Mapping[str, str], name: str) -> set[str]:
     return {value.strip() for each, value in configs.items() if each == name or each.endswith(f".{name}")}
 
 
-def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
-    if not reads_log:
+def _check_scram(own: Mapping[str, str], *, reads_log: bool) -> None:
+    """Refuse a gateway that accepts SCRAM and has no credentials, or two kinds of them."""
+    has_file, from_log = bool(text_setting(own, SCRAM_FILE)), flag_setting(own, SCRAM_LOGINS)
+    if has_file and from_log:
         raise ConfigurationError(
-            f"{what}: without --controllers a gateway cannot authenticate the cluster's users with SCRAM, since only"
-            " the metadata log contains their credentials; use PLAIN, OAUTHBEARER or TLS client certificates instead"
+            f"{SCRAM_FILE} and {SCRAM_LOGINS} are both set; use either the file or the cluster's SCRAM credentials"
         )
-    if not flag_setting(own, SCRAM_LOGINS):
-        raise ConfigurationError(
-            f"{what}: set {SCRAM_LOGINS}=true to let the gateway read the SCRAM credentials of the cluster's users from"
-            " the metadata log, or use PLAIN, OAUTHBEARER or TLS client certificates"
-        )
+    for name, value in own.items():
+        if not name.endswith(_MECHANISMS) or "SCRAM" not in value or has_file:
+            continue
+        if not reads_log:
+            raise ConfigurationError(
+                f"{name}={value}: without --controllers a gateway cannot authenticate the cluster's users with SCRAM,"
+                " since only the metadata log contains their credentials; give the gateway its own SCRAM users"
+                f" ({SCRAM_FILE}), or use PLAIN, OAUTHBEARER or TLS client certificates"
+            )
+        if not from_log:
+            raise ConfigurationError(
+                f"{name}={value}: set {SCRAM_LOGINS}=true to let the gateway read the SCRAM credentials of the"
+                f" cluster's users from the metadata log, give the gateway its own SCRAM users ({SCRAM_FILE}), or use"
+                " PLAIN, OAUTHBEARER or TLS client certificates"
+            )

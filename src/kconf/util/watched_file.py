@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from logging import getLogger
 from typing import Final, Generic, TypeVar
@@ -25,12 +26,16 @@ class WatchedFile(Generic[T]):
     """`content` is what was first read. The constructor raises the errors of the file.
 
     `parse` raises ConfigurationError. Log lines call the file `kind` ("policy file") and its content `parts` ("rules").
+    A secret file is invalid if other users can read or write it.
     """
 
-    def __init__(self, path: str, parse: Callable[[bytes], T], kind: str, parts: str) -> None:
+    def __init__(
+        self, path: str, parse: Callable[[bytes], T], kind: str, parts: str, *, is_secret: bool = False
+    ) -> None:
         self._path, self._parse, self._kind, self._parts = path, parse, kind, parts
+        self._is_secret = is_secret
         self._worker = WorkerThread(f"kconf-{kind.replace(' ', '-')}", _TIMEOUT)
-        self._seen, data = read_with_signature(path)
+        self._seen, data = read_with_signature(path, is_secret=is_secret)
         self.content = parse(data)
 
     async def changed(self) -> T | None:
@@ -50,7 +55,7 @@ class WatchedFile(Generic[T]):
         try:
             if _signature(os.stat(self._path)) == self._seen:
                 return None
-            self._seen, data = read_with_signature(self._path)
+            self._seen, data = read_with_signature(self._path, is_secret=self._is_secret)
         except (OSError, ConfigurationError) as error:
             reason = f"cannot read {self._path}: {error.strerror}" if isinstance(error, OSError) else str(error)
             if self._seen != _MISSING:
@@ -68,14 +73,17 @@ class WatchedFile(Generic[T]):
         log.error("invalid %s; the current %s stay in effect: %s", self._kind, self._parts, reason)
 
 
-def read_with_signature(path: str) -> tuple[Signature, bytes]:
+def read_with_signature(path: str, *, is_secret: bool = False) -> tuple[Signature, bytes]:
     """The content of a file and its signature. Raises ConfigurationError.
 
     The signature is taken first, so that the next check detects a concurrent change.
     """
     try:
         with open(path, "rb") as file:
-            seen = _signature(os.fstat(file.fileno()))
+            status = os.fstat(file.fileno())
+            if is_secret and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ConfigurationError(f"other users have access to {path}; run chmod 600 {path}")
+            seen = _signature(status)
             data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None

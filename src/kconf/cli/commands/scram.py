@@ -36,6 +36,7 @@ examples:
   kconf scram list
   kconf scram delete --user alice --mechanism SCRAM-SHA-512
   kconf scram set --store sqlite:////var/lib/kconf/kconf.db --user admin            before the server's first start
+  kconf scram credential --user alice --password-file - >> scram-users              for gateway.scram.file
 
 The password is read from --password-file (- for standard input), --password-command, the variable {_VARIABLE},
 or the terminal. With --store, no server may have the store open.
@@ -57,6 +58,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     ):
         summary = about[0].lower() + about[1:].partition(";")[0].rstrip(".")
         _add_verb(add_verb(verbs, name, summary, about, EXAMPLES), name, verb)
+    about = "Print a user's credentials for gateway.scram.file, the SCRAM users of a gateway. Nothing is sent."
+    summary = "print a user's credentials for gateway.scram.file"
+    parser = add_verb(verbs, "credential", summary, about, EXAMPLES)
+    parser.add_argument("--user", metavar="NAME", required=True, help="the user")
+    _add_mechanism(parser, default="both")
+    _add_password(parser, default="4096")
+    parser.set_defaults(run=print_credentials)
 
 
 def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
@@ -67,25 +75,34 @@ def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
         required=name != "list",
         help="the user" + ("" if name != "list" else " (default: all)"),
     )
-    mechanisms = " or ".join(MECHANISMS)
-    default = "all" if name == "delete" else "those that the user has; both for a new user"
     if name != "list":
-        add(
-            "--mechanism",
-            metavar="NAME",
-            action="append",
-            choices=tuple(MECHANISMS),
-            help=f"{mechanisms}; may be repeated (default: {default})",
-        )
+        default = "all" if name == "delete" else "those that the user has; both for a new user"
+        _add_mechanism(parser, default=default)
     if name == "set":
-        add("--iterations", metavar="N", type=int, help="4096 to 16384 (default: unchanged; 4096 for a new user)")
-        add("--password-file", metavar="FILE", help="file with the password, - for standard input")
-        add("--password-command", metavar="COMMAND", help="command that prints the password")
+        _add_password(parser, default="unchanged; 4096 for a new user")
     add("--store", metavar="URL", help="use this store instead of a cluster; no server may have it open")
     if name != "list":
         add_change(parser)
     add_target(parser)
     parser.set_defaults(run=command(f"scram {name}", run))
+
+
+def _add_mechanism(parser: argparse.ArgumentParser, *, default: str) -> None:
+    mechanisms = " or ".join(MECHANISMS)
+    parser.add_argument(
+        "--mechanism",
+        metavar="NAME",
+        action="append",
+        choices=tuple(MECHANISMS),
+        help=f"{mechanisms}; may be repeated (default: {default})",
+    )
+
+
+def _add_password(parser: argparse.ArgumentParser, *, default: str) -> None:
+    add = parser.add_argument
+    add("--iterations", metavar="N", type=int, help=f"4096 to 16384 (default: {default})")
+    add("--password-file", metavar="FILE", help="file with the password, - for standard input")
+    add("--password-command", metavar="COMMAND", help="command that prints the password")
 
 
 def list_credentials(options: argparse.Namespace, result: CommandResult) -> None:
@@ -122,6 +139,17 @@ def delete_credentials(options: argparse.Namespace, result: CommandResult) -> No
     mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
     with opened() as admin:
         execute(result, options, place, admin, delete_request(admin, options.user, mechanisms, options.reason))
+
+
+def print_credentials(options: argparse.Namespace) -> int:
+    """Print the lines of a user for a gateway's own SCRAM users. Nothing is sent."""
+    from kconf.operations.access.scram import credential_lines
+
+    mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
+    new = NewPassword(options.user, _password(options), mechanisms, options.iterations)
+    for each in credential_lines(new):
+        print(each)
+    return 0
 
 
 def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractContextManager[Any]]]:

@@ -59,8 +59,7 @@ def set_request(
     """
     from kconf.client.calls.scram import scram_upsertion
 
-    if new.iterations is not None and not MIN_ITERATIONS <= new.iterations <= MAX_ITERATIONS:
-        raise ConfigurationError(f"--iterations must be {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {new.iterations}")
+    _check_iterations(new)
     present = _iterations(credentials, new.user)
     counts = {
         each: new.iterations if new.iterations is not None else present.get(each, MIN_ITERATIONS)
@@ -70,6 +69,26 @@ def set_request(
     plan = ChangePlan([_change(new.user, each, present, iterations=count) for each, count in counts.items()], {})
     request = _request("scram set", credentials, plan, alterations, f"set the password of {new.user}", reason)
     return request, [each for each in present if each not in counts]
+
+
+def credential_lines(new: NewPassword) -> list[str]:
+    """The lines of a user in a file of SCRAM credentials. They do not contain the password."""
+    from kconf.client.calls.scram import scram_upsertion
+    from kconf.security.scram import credential
+    from kconf.security.scram_file import credential_line
+
+    _check_iterations(new)
+    lines = []
+    for mechanism in new.mechanisms or MECHANISMS.values():
+        made = scram_upsertion(new.user, mechanism, new.password, iterations=new.iterations or MIN_ITERATIONS)
+        stored = credential(mechanism, made.salted_password, made.salt, made.iterations)
+        lines.append(credential_line(new.user, mechanism, stored))
+    return lines
+
+
+def _check_iterations(new: NewPassword) -> None:
+    if new.iterations is not None and not MIN_ITERATIONS <= new.iterations <= MAX_ITERATIONS:
+        raise ConfigurationError(f"--iterations must be {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {new.iterations}")
 
 
 def delete_request(

@@ -1,7 +1,8 @@
-"""The SCRAM credentials of the cluster behind a gateway, read from its metadata log and held in memory only.
+"""The SCRAM credentials with which users log in to a gateway, held in memory only.
 
-They are not part of the state, which is written to the journal, the archive and files. The thread that reads the log
-updates them, so that a change applies to the next login. The event loop reads them.
+They are those of the cluster, read from its metadata log, or those of the gateway's own users (scram_file.py). They are
+not part of the state, which is written to the journal, the archive and files. The thread that reads the log updates
+them, so that a change applies to the next login. The event loop reads them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class UpstreamCredentials:
 
     def __init__(self) -> None:
         self._texts: dict[CredentialName, str] = {}
+        self.replaced = 0  # how often all of them were replaced
 
     def __repr__(self) -> str:
         return "UpstreamCredentials([hidden])"
@@ -39,6 +41,7 @@ class UpstreamCredentials:
 
     def replace(self, credentials: Mapping[CredentialName, Credential]) -> None:
         self._texts = {name: to_text(each) for name, each in credentials.items()}
+        self.replaced += 1
 
     def text(self, user: str, mechanism: Mechanism) -> str | None:
         """A user's credential as Kafka stores it, or None."""
@@ -49,14 +52,18 @@ class UpstreamCredentials:
 
 
 class UpstreamDummyCredentials(DummyCredentials):
-    """Dummy credentials with the shapes of the cluster's credentials."""
+    """Dummy credentials with the shapes of these credentials."""
 
     def __init__(self, key: bytes, credentials: UpstreamCredentials) -> None:
         super().__init__(key)
         self._credentials = credentials
         self._counted: dict[CredentialName, str] = {}
-        for name in credentials.names():
-            self._recount(name)
+        self._recount_all()
+
+    def credential(self, mechanism: Mechanism, user: str) -> Credential:
+        if self._replaced != self._credentials.replaced:
+            self._recount_all()
+        return super().credential(mechanism, user)
 
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         """Count the shapes of the changed credentials again."""
@@ -65,6 +72,11 @@ class UpstreamDummyCredentials(DummyCredentials):
                 mechanism = _MECHANISMS.get(change.key)
                 if change.resource.type == ResourceType.SCRAM and mechanism is not None:
                     self._recount((change.resource.name, mechanism))
+
+    def _recount_all(self) -> None:
+        self._replaced = self._credentials.replaced
+        for name in {*self._counted, *self._credentials.names()}:
+            self._recount(name)
 
     def _recount(self, name: CredentialName) -> None:
         now, was = self._credentials.text(*name), self._counted.pop(name, None)
