@@ -6,7 +6,7 @@ Meanwhile the store's thread publishes what others change, so that a cluster tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from logging import getLogger
 from threading import Event
 from typing import Final, NamedTuple
@@ -50,11 +50,14 @@ class Exchange:
         """Send a batch. Calls `publish` whenever the source has read something, until the batch is finished."""
         finished = self._thread.submit(self._run, batch)
         finished.add_done_callback(lambda _: self.wake())
-        while not finished.done():
-            self._progress.wait()
-            self._progress.clear()
-            if not finished.done():
-                publish()
+        try:
+            while not finished.done():
+                self._progress.wait()
+                self._progress.clear()
+                if not finished.done():
+                    publish()
+        finally:
+            wait([finished])  # until then, its keys are in flight
         return finished.result()
 
     def _run(self, batch: Sequence[PendingCommit]) -> Exchanged:

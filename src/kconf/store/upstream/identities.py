@@ -4,6 +4,10 @@ The gateway creates a token for each user, with its own principal. It is also th
 lets only the owner and the renewers renew and remove it. So the cluster's authorizer sees the user, and its logs
 contain the user. Tokens are held in memory only, renewed before they expire, and removed from the cluster when they are
 not needed any more. Connections stay open for the users that were active last.
+
+Changes of several users wait for each other's responses, so a user without a token must not use up their time: creating
+a token and logging in with it ends at the deadline of the change, and after at most `_OPEN`. If it fails, the user's
+requests get the same error for as long as the attempt took.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from logging import getLogger
 from math import inf
-from threading import Lock
+from threading import TIMEOUT_MAX, Lock
 from typing import Final, TypeVar
 
 from kconf.client.admin_sync import SyncAdminClient
@@ -38,6 +42,7 @@ from kconf.errors import (
     RequestTimedOut,
     UnsupportedSaslMechanism,
 )
+from kconf.store.upstream.deadline import not_sent, remaining
 
 log = getLogger(__name__)
 
@@ -50,6 +55,7 @@ active ones are evicted."""
 _KNOWN_WITHIN: Final = 10.0  # seconds for a new token to reach all brokers
 _RETRY: Final = 0.1
 _TIMEOUT: Final = 10.0
+_OPEN: Final = 10.0  # seconds to create a token and log in with it
 _CLOSE: Final = 10.0  # seconds for the removal of all tokens
 _MECHANISMS: Final = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 _WHY: Final = {
@@ -70,11 +76,26 @@ class _Identity:
         self.clients: dict[bool, SyncAdminClient] = {}  # the one for validations, and that for everything else
         self.settings: ClientSettings | None = None
         self.renew_at = 0.0
+        self.failure: KafkaError | None = None  # of the last attempt to create a token
+        self.retry_at = 0.0  # by the monotonic clock
         self.created = 0.0  # by the monotonic clock
 
     def set(self, token: DelegationToken, now: float) -> None:
         self.token = token
         self.renew_at = now + max(token.expires / 1000 - now, 0.0) * 0.75
+
+    def set_failure(self, failure: KafkaError, began: float, now: float) -> None:
+        """Return this failure to others for as long as the attempt took."""
+        self.failure, self.retry_at = failure, now + (now - began)
+
+    @contextmanager
+    def locked(self, deadline: float) -> Iterator[None]:
+        if not self.lock.acquire(timeout=min(remaining(deadline), TIMEOUT_MAX)):
+            raise not_sent()
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     @property
     def known_at(self) -> float:
@@ -180,17 +201,24 @@ class Identities:
             " tokens require"
         )
 
-    def call(self, principal: str, work: Callable[[SyncAdminClient], T], *, validates: bool = False) -> T:
-        """Call the cluster as a user. Raises KafkaError.
+    def call(
+        self,
+        principal: str,
+        work: Callable[[SyncAdminClient], T],
+        *,
+        validates: bool = False,
+        deadline: float = inf,
+    ) -> T:
+        """Call the cluster as a user. Raises KafkaError. `deadline` is the end of all waiting, in monotonic seconds.
 
         With `validates` it uses a connection of its own, so that changes do not wait for its response. If a broker does
         not know a new token yet, the call is retried. If it does not know an older one, a new token is created.
         """
         with self._active(principal) as identity:
-            with identity.lock:
-                is_new = self._renew(identity, principal)
+            with identity.locked(deadline):
+                is_new = self._renew(identity, principal, deadline)
                 client = self._client(identity, validates)
-            limit = time.monotonic() + _KNOWN_WITHIN
+            limit = min(deadline, time.monotonic() + _KNOWN_WITHIN)
             while True:
                 try:
                     return work(client)
@@ -200,10 +228,10 @@ class Identities:
                     if is_new:
                         time.sleep(_RETRY)
                         continue
-                    with identity.lock:
+                    with identity.locked(deadline):
                         if identity.clients.get(validates) is client:
-                            self._open(identity, principal)
-                        is_new = self._renew(identity, principal)
+                            self._open(identity, principal, deadline)
+                        is_new = self._renew(identity, principal, deadline)
                         client = self._client(identity, validates)
 
     def settings(self, principal: str, *, failed: ClientSettings | None = None) -> ClientSettings:
@@ -211,7 +239,7 @@ class Identities:
 
         `failed` are settings that a broker has not accepted. Raises KafkaError.
         """
-        with self._active(principal) as identity, identity.lock:
+        with self._active(principal) as identity, identity.locked(inf):
             is_new = self._renew(identity, principal)
             if failed is not None and identity.settings is failed and not is_new:
                 self._open(identity, principal)
@@ -271,28 +299,43 @@ class Identities:
             found = identity.clients[validates] = self._connect(identity.settings)
         return found
 
-    def _renew(self, identity: _Identity, principal: str) -> bool:
+    def _renew(self, identity: _Identity, principal: str, deadline: float = inf) -> bool:
         """Renew the token or create a new one if necessary. Returns whether some brokers may not know it yet."""
         token = identity.token
-        if token is None or (self._clock() >= identity.renew_at and not self._prolong(identity, token)):
-            self._open(identity, principal)
+        if token is None or (self._clock() >= identity.renew_at and not self._prolong(identity, token, deadline)):
+            self._open(identity, principal, deadline)
         return time.monotonic() < identity.known_at
 
-    def _prolong(self, identity: _Identity, token: DelegationToken) -> bool:
+    def _prolong(self, identity: _Identity, token: DelegationToken, deadline: float) -> bool:
         """Renew a token. Returns False if it has reached its maximum lifetime or was removed."""
         if token.expires >= token.latest:
             return False
         try:
-            expires = self._service._send(RenewDelegationToken(token), _TIMEOUT)
+            expires = self._service._send(RenewDelegationToken(token), min(remaining(deadline), _TIMEOUT))
         except KafkaError as error:
             log.info("could not renew a delegation token: %s", error)
             return False
         identity.set(token._replace(expires=expires), self._clock())
         return True
 
-    def _open(self, identity: _Identity, principal: str | None) -> None:
+    def _open(self, identity: _Identity, principal: str | None, deadline: float = inf) -> None:
+        """Create a token and log in with it. Raises KafkaError: nothing else was sent."""
+        began = time.monotonic()
+        if identity.failure is not None and began < identity.retry_at:
+            raise identity.failure.with_traceback(None)
         try:
-            token = self._service._send(CreateDelegationToken(principal, renewer=self._own), _TIMEOUT)
+            self._try_open(identity, principal, min(deadline, began + _OPEN))
+        except KconfError as error:
+            failure = error if isinstance(error, KafkaError) else ConnectionFailed(f"cannot log in as a user: {error}")
+            if isinstance(failure, ConnectionFailed | RequestTimedOut):
+                failure.sent = False
+            identity.set_failure(failure, began, time.monotonic())
+            raise failure from None
+        identity.failure = None
+
+    def _try_open(self, identity: _Identity, principal: str | None, limit: float) -> None:
+        try:
+            token = self._service._send(CreateDelegationToken(principal, renewer=self._own), remaining(limit))
         except KafkaError as error:
             raise _explained(error) from None
         sasl = Scram(token.id, token.password, self._mechanism, token_auth=True)
@@ -300,7 +343,7 @@ class Identities:
         settings = self._settings._replace(security=security)
         client = self._connect(settings)
         try:
-            _log_in(client)
+            _log_in(client, limit)
         except BaseException:
             client.close()
             self._removal.remove(token, time.monotonic() + _KNOWN_WITHIN)
@@ -322,17 +365,16 @@ def _evict(identities: OrderedDict[str, _Identity], most: int) -> dict[str, _Ide
     return evicted
 
 
-def _log_in(client: SyncAdminClient) -> None:
+def _log_in(client: SyncAdminClient, limit: float) -> None:
     """Log in, with retries: a broker learns of a new token a moment after its creation."""
-    limit = time.monotonic() + _KNOWN_WITHIN
     while True:
         try:
-            client.describe_cluster(timeout=_TIMEOUT)
+            client.describe_cluster(timeout=remaining(limit))
             return
         except UnsupportedSaslMechanism:
             raise
         except AuthenticationFailed:
-            if time.monotonic() >= limit:
+            if time.monotonic() + _RETRY >= limit:
                 raise
             time.sleep(_RETRY)
 

@@ -25,7 +25,7 @@ from secrets import randbelow, randbits, token_hex
 from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
-from kconf.errors import ConfigurationError, JournalTrimmed, StoreMismatch
+from kconf.errors import ConfigurationError, JournalTrimmed, StoreMismatch, StoreUnavailable
 from kconf.model.journal import AuditEntry, Change, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
@@ -57,6 +57,13 @@ _TABLES: Final = (
     "CREATE INDEX open_intents ON intents (id) WHERE outcome IS NULL",
 )
 _MAX_INTENTS: Final = 100_000
+MAX_UNWRITTEN: Final = 20_000
+"""The maximum of changes that are held in memory while the file cannot be written."""
+_CANNOT_WRITE: Final = "this gateway cannot write its journal now"
+_HAS_GAP: Final = (
+    f"this gateway could not write its journal while the cluster made more than {MAX_UNWRITTEN} changes; restart it"
+    " when the disk can be written"
+)
 _MAX_TRIMMED: Final = 10_000
 _PAGE: Final = 1000
 _COUNTED: Final = 10**9  # revisions that a gateway can count before it reaches the range of another one
@@ -117,6 +124,7 @@ class GatewayJournal:
         self.url = url
         self._unwritten: list[Revision] = []
         self._unclosed: dict[int, IntentOutcome] = {}
+        self.has_gap = False  # changes were dropped; after a restart, the cluster is compared with the journal
         self._can_read_again = numbering is Numbering.LOG
         if not url.startswith(SCHEME):
             raise ConfigurationError(f"the journal of a gateway must be a SQLite file: use sqlite:///FILE, not {url!r}")
@@ -220,15 +228,25 @@ class GatewayJournal:
     @property
     def is_behind(self) -> bool:
         """Whether something could not be written yet. Safe to call from any thread, also during a write."""
-        return bool(self._unwritten or self._unclosed)
+        return self.has_gap or bool(self._unwritten or self._unclosed)
+
+    @property
+    def behind_reason(self) -> str | None:
+        """Why something could not be written yet, or None."""
+        if self.has_gap:
+            return _HAS_GAP
+        return _CANNOT_WRITE if self.is_behind else None
 
     def append(
         self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None
     ) -> list[Revision]:
         """Add new revisions and close intents in one transaction. Returns what was written.
 
-        What cannot be written is kept for the next call, because it is not read again.
+        What cannot be written is kept for the next call, because it is not read again. If that is too much, it is
+        dropped, and nothing is written any more, so that the journal has no gap after the next start.
         """
+        if self.has_gap:
+            raise StoreUnavailable(_HAS_GAP)
         waiting = [*self._unwritten, *revisions]
         closed = {**self._unclosed, **(outcomes or {})}
         try:
@@ -237,7 +255,8 @@ class GatewayJournal:
                 for id_, outcome in closed.items():
                     self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
         except BaseException:
-            self._unwritten, self._unclosed = waiting, closed
+            self.has_gap = sum(len(each.changes) for each in waiting) > MAX_UNWRITTEN
+            self._unwritten, self._unclosed = ([], {}) if self.has_gap else (waiting, closed)
             raise
         self._unwritten, self._unclosed = [], {}
         return written
@@ -278,15 +297,21 @@ class GatewayJournal:
         ids = []
         with self._writing(), transaction(self._db):
             for each in batch:
-                record = to_json(
-                    revision_record(each.time, each.caller, "kconf", [_hidden(one) for one in each.changes])
-                )
                 cursor = self._db.execute(
-                    "INSERT INTO intents (record, sent_after) VALUES (?, ?)", (record, sent_after)
+                    "INSERT INTO intents (record, sent_after) VALUES (?, ?)", (_intent_record(each), sent_after)
                 )
                 ids.append(int(cursor.lastrowid or 0))
             self._db.execute("DELETE FROM intents WHERE outcome IS NOT NULL AND id <= ?", (ids[-1] - _MAX_INTENTS,))
         return ids
+
+    def narrow_intents(self, remaining: Sequence[Intent]) -> None:
+        """Write which changes of intents are still open: those without a known outcome."""
+        if remaining:
+            with self._writing(), transaction(self._db):
+                self._db.executemany(
+                    "UPDATE intents SET record = ? WHERE id = ? AND outcome IS NULL",
+                    [(_intent_record(each.planned), each.id) for each in remaining],
+                )
 
     def open_intents(self) -> list[Intent]:
         """The intents that were open when the gateway stopped."""
@@ -419,6 +444,10 @@ def _random_first() -> int:
 def _fact(db: sqlite3.Connection, key: str) -> int:
     found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return 0 if found is None else int(found[0])
+
+
+def _intent_record(planned: PendingCommit | Revision) -> str:
+    return to_json(revision_record(planned.time, planned.caller, "kconf", [_hidden(each) for each in planned.changes]))
 
 
 def _hidden(change: Change) -> Change:

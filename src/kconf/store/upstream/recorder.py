@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from logging import getLogger
+from logging import ERROR, getLogger
+from typing import Final
 
 from kconf.errors import StoreError
 from kconf.model.journal import Revision
@@ -12,8 +13,9 @@ from kconf.store.upstream.authors.intents import OpenIntents
 from kconf.store.upstream.authors.matching import NO_CLAIMS, Claims
 from kconf.store.upstream.authors.outcomes import without_rewrites
 from kconf.store.upstream.journal import GatewayJournal, IntentOutcome
+from kconf.util.rate_limited_log import RateLimitedLogger
 
-log = getLogger(__name__)
+_cannot_write: Final = RateLimitedLogger(getLogger(__name__), ERROR, per_second=0.1, burst=3)
 
 
 class Recorder:
@@ -61,7 +63,7 @@ class Recorder:
         try:
             self.record(revisions)
         except StoreError as error:
-            log.error("cannot write the cluster's changes to the journal; they are not visible yet: %s", error)
+            _cannot_write.log("cannot write the cluster's changes to the journal; they are not visible yet: %s", error)
 
     @property
     def has_recorded(self) -> bool:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.base import Call
 from kconf.client.settings import ClientSettings
-from kconf.errors import RequestTimedOut
 from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.results import Results
+from kconf.store.upstream.deadline import remaining
 from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.requests import TIMEOUT, SendResult, Transmit, send
 
@@ -58,8 +58,8 @@ class Sender:
 
         def transmit(call: Call[Any, Any, Results[Any, Any]]) -> Results[Any, Any]:
             if identities is None or not user:
-                return own._send(call, _remaining(deadline))
-            return identities.call(user, lambda client: client._send(call, _remaining(deadline)))
+                return own._send(call, remaining(deadline))
+            return identities.call(user, lambda client: client._send(call, remaining(deadline)), deadline=deadline)
 
         return transmit
 
@@ -85,7 +85,10 @@ class DryRunSender:
             if self._identities is None or not principal:
                 return self._send(call, deadline)
             return self._identities.call(
-                principal, lambda client: client._send(call, _remaining(deadline)), validates=True
+                principal,
+                lambda client: client._send(call, remaining(deadline)),
+                validates=True,
+                deadline=deadline,
             )
 
         return send(transmit, [pending.operations], validate_only=True).refused
@@ -96,20 +99,10 @@ class DryRunSender:
         except IndexError:
             client = SyncAdminClient._from_settings(self._settings)
         try:
-            return client._send(call, _remaining(deadline))
+            return client._send(call, remaining(deadline))
         finally:
             self._idle.append(client)
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
-
-
-def _remaining(deadline: float) -> float:
-    """The seconds until a deadline. Raises RequestTimedOut if it has passed."""
-    remaining = deadline - monotonic()
-    if remaining <= 0:
-        error = RequestTimedOut("earlier requests took too long")
-        error.sent = False
-        raise error
-    return remaining

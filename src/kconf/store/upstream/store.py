@@ -25,6 +25,7 @@ from kconf.errors import (
     ErrorCode,
     KafkaError,
     KconfError,
+    OutcomeUnknown,
     RevisionConflict,
     StaleState,
     StoreError,
@@ -43,7 +44,7 @@ from kconf.store.upstream.broker_watch import BrokerWatch
 from kconf.store.upstream.brokers import UpstreamBrokers
 from kconf.store.upstream.exchange import Exchange
 from kconf.store.upstream.identities import Identities
-from kconf.store.upstream.journal import GatewayJournal, Intent, Numbering
+from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
 from kconf.store.upstream.other_keys import OtherKeys
 from kconf.store.upstream.polling.reading import HIDDEN, is_unreachable
 from kconf.store.upstream.recorder import Recorder
@@ -56,7 +57,7 @@ log = getLogger(__name__)
 _HOUSEKEEPING: Final = 5.0  # seconds for a response that can also be read the next time
 _IMAGE_EVERY: Final = 10_000  # offsets or revisions
 
-_CANNOT_WRITE: Final = "this gateway cannot write its journal now"
+_FAILED: Final = "an unexpected error: whether the change was made is unknown; check before you try again"
 _UNRECORDED: Final = ApiError(
     ErrorCode.REQUEST_TIMED_OUT,
     "the cluster accepted the change, but this gateway cannot write its journal now; check before you try again",
@@ -239,8 +240,8 @@ class UpstreamStore:
 
     @property
     def stale_reason(self) -> str | None:
-        if self._journal.is_behind:
-            return self._source.stale_reason or _CANNOT_WRITE
+        if (behind := self._journal.behind_reason) is not None:
+            return self._source.stale_reason or behind
         return self._source.stale_reason or self._watch.problem
 
     @property
@@ -323,7 +324,17 @@ class UpstreamStore:
         sent_after = self._source.applied
         changing = [each for each in batch if each.changes]
         ids = self._journal.add_intents(changing, sent_after) if changing else []
-        sent, expected, shown = self._exchange.run(batch, lambda: self._publish_settled(held))
+        try:
+            sent, expected, shown = self._exchange.run(batch, lambda: self._publish_settled(held))
+        except BaseException as error:
+            self._recorder.intents.add(
+                Intent(id_, sent_after, _planned(pending, pending.changes))
+                for id_, pending in zip(ids, changing, strict=True)
+            )
+            if not isinstance(error, Exception):
+                raise
+            log.exception("sending changes to the cluster failed unexpectedly")
+            raise OutcomeUnknown(_FAILED) from None
         if any(each.code is ErrorCode.REQUEST_TIMED_OUT for each in sent.refused.values()):
             self._watch.check()
         found = self._source.take()
@@ -331,13 +342,15 @@ class UpstreamStore:
         unanswered = SendResult(sent.refused, set(sent.unknown))
         if shown is not Shown.SHOWN:
             self._add_unseen(sent, expected.resources - done, shown)
-        outcomes = {}
+        outcomes: dict[int, IntentOutcome] = {}
+        remaining: list[Intent] = []
         for id_, pending in zip(ids, changing, strict=True):
             unknown = tuple(filter(sent.is_unknown, pending.changes))
             if unknown:
-                planned = Revision(0, pending.time, pending.caller, unknown)
+                intent = Intent(id_, sent_after, _planned(pending, unknown))
                 is_acknowledged = not any(map(unanswered.is_unknown, unknown))
-                self._recorder.intents.add([Intent(id_, sent_after, planned)], is_acknowledged=is_acknowledged)
+                self._recorder.intents.add([intent], is_acknowledged=is_acknowledged)
+                remaining += [intent] if len(unknown) < len(pending.changes) else []
             else:
                 outcomes[id_] = sent_outcome(pending.changes, sent.refused, done)
         try:
@@ -345,6 +358,8 @@ class UpstreamStore:
         except StoreError as error:
             log.error("cannot write changes of the cluster to the journal: %s", error)
             return dict.fromkeys(expected.resources, _UNRECORDED) | sent.refused
+        with suppress(StoreError):  # then a later start also looks for the changes whose outcome is known
+            self._journal.narrow_intents(remaining)
         return sent.refused
 
     def _add_unseen(self, sent: SendResult, unseen: set[Resource], shown: Shown) -> None:
@@ -405,7 +420,7 @@ class UpstreamStore:
 
     def _record_all(self) -> None:
         """Write to the journal what could not be written before, close intents, and write an image now and then."""
-        if self._journal.is_behind:
+        if self._journal.is_behind and not self._journal.has_gap:
             self._recorder.record(())
             self._notify()
         if not self._is_followed:
@@ -441,9 +456,13 @@ class UpstreamStore:
     def close(self) -> None:
         with self._opened:
             self._source.close()
-            if self.problem is None:
+            if self.problem is None and not self._journal.has_gap:
                 self._note_poll()
                 self._write_image()
+
+
+def _planned(pending: PendingCommit, changes: Sequence[Change]) -> Revision:
+    return Revision(0, pending.time, pending.caller, tuple(changes))
 
 
 def _refusal(error: KconfError) -> ApiError:

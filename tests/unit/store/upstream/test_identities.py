@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from kconf.errors import (
     ConnectionFailed,
     ErrorCode,
     KafkaError,
+    RequestTimedOut,
 )
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import RequestContext
@@ -31,6 +34,7 @@ from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.store.upstream import identities as module
 from kconf.store.upstream.identities import Identities
+from kconf.store.upstream.requests import UNAVAILABLE
 from kconf.store.upstream.sender import DryRunSender, Sender
 
 ACCOUNT = SecuritySettings(sasl=Plain("gateway", "secret"))
@@ -49,6 +53,8 @@ class Cluster:
         self.removed: list[str] = []
         self.removal_failures: list[KafkaError] = []
         self.refusal: KafkaError | None = None
+        self.on_refusal: Callable[[], None] = lambda: None
+        self.timeouts: list[float] = []
         self.mechanisms: tuple[str, ...] = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
     def connect(self, settings: ClientSettings) -> Any:
@@ -65,11 +71,14 @@ class Client:
         self._cluster, self.user, self._mechanism = cluster, sasl.username, sasl.mechanism
         self.is_closed = False
 
-    def _send(self, call: Call[Any, Any, Any], _timeout: float) -> Any:
+    def _send(self, call: Call[Any, Any, Any], timeout: float) -> Any:
         cluster = self._cluster
+        cluster.timeouts.append(timeout)
         now = int(cluster.now * 1000)
         if isinstance(call, CreateDelegationToken):
             if cluster.refusal is not None:
+                cluster.events.append("refuse")
+                cluster.on_refusal()
                 raise cluster.refusal
             id_ = f"token-{len(cluster.tokens)}"
             cluster.tokens[id_] = call._owner
@@ -88,6 +97,7 @@ class Client:
         return Results(dict.fromkeys(call.items))
 
     def describe_cluster(self, timeout: float) -> None:
+        self._cluster.timeouts.append(timeout)
         if self._mechanism not in self._cluster.mechanisms:
             raise KafkaError.of(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
         if self.user not in self._cluster.tokens:
@@ -339,3 +349,66 @@ def test_a_user_without_a_token_fails_and_others_do_not() -> None:
     assert {place: each.code for place, each in refused.items()} == {
         Resource.topic("b"): ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
     }
+
+
+def test_an_unexpected_error_of_one_user_does_not_hide_the_results_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+
+    def call(principal: str, *words: Any, **more: Any) -> Any:
+        if principal == "User:bob":
+            raise ValueError("a bug in a login")
+        return Identities.call(identities, principal, *words, **more)
+
+    monkeypatch.setattr(identities, "call", call)
+    sender = Sender(cluster.connect(SETTINGS), identities)
+    sent = sender.send([pending("User:bob", "b"), pending("User:alice", "a")])
+    sender.close()
+    assert "User:alice changes 1" in cluster.events
+    assert sent.refused.keys() == sent.unknown == {Resource.topic("b")}
+
+
+def test_a_change_is_not_sent_if_the_creation_of_its_token_has_no_response() -> None:
+    """Its outcome is not unknown."""
+    cluster = Cluster()
+    cluster.refusal = RequestTimedOut("no response to CreateDelegationToken")
+    sender = Sender(cluster.connect(SETTINGS), cluster.identities())
+    sent = sender.send([pending("User:alice", "a")])
+    sender.close()
+    assert (sent.refused, sent.unknown) == ({Resource.topic("a"): UNAVAILABLE}, set())
+
+
+def test_waiting_for_a_token_ends_at_the_deadline_of_the_change() -> None:
+    cluster = Cluster()
+    identities = cluster.identities()
+    with identities._active("User:alice") as identity, identity.lock, pytest.raises(RequestTimedOut) as late:
+        identities.call("User:alice", lambda client: client, deadline=monotonic() + 0.01)
+    assert not late.value.sent
+    assert cluster.events == []
+    identities.call("User:alice", lambda client: client, deadline=monotonic() + 5)
+    assert len(cluster.timeouts) == 2
+    assert max(cluster.timeouts) <= 5
+
+
+def test_a_failure_to_create_a_token_is_shared_for_as_long_as_the_attempt_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise each change of this user would use up the time of the changes of other users."""
+    now = monotonic() + 1e6
+
+    def wait() -> None:
+        nonlocal now
+        now += 10
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    cluster = Cluster()
+    cluster.refusal, cluster.on_refusal = RequestTimedOut("no response"), wait
+    identities = cluster.identities()
+    for _ in range(3):
+        with pytest.raises(RequestTimedOut, match="no response"):
+            used(identities, "User:alice")
+    assert cluster.events == ["refuse"]
+    now += 10
+    cluster.refusal = None
+    used(identities, "User:alice")
+    assert cluster.events == ["refuse", "create User:alice"]

@@ -41,6 +41,7 @@ class Gateway:
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path = path
         self.sent = 0
+        self.answers: dict[Resource, ApiError] = {}
         self.thread: LogThread
         facts: dict[str, Any] = {"static": {}, "members": None, "release": "4.3", "elr_version": None, "problem": None}
         self.brokers = brokers = SimpleNamespace(cluster_id="cluster", learn_keys=lambda _hidden: False, **facts)
@@ -56,7 +57,7 @@ class Gateway:
 
     def _send(self, call: Any, _timeout: float) -> Results[Resource, None]:
         self.sent += 1
-        return Results(dict.fromkeys(call.items))
+        return Results({each: self.answers.get(each) for each in call.items})
 
     @contextmanager
     def open(self) -> Iterator[UpstreamStore]:
@@ -103,6 +104,24 @@ def test_a_change_that_is_read_late_is_not_acknowledged_and_keeps_its_author(gat
         gateway.read(log(topic_config("orders", KEY, "7"), first=3, high_watermark=4))
         assert [each.number for each in store.poll_remote()] == [3]
         assert (journal(store), outcomes(store)) == ([(3, "7", "User:alice")], ["done"])
+
+
+def test_an_intent_contains_only_the_changes_without_a_known_outcome(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart, the refused ones would not be found in the log, and the outcome would be unknown."""
+    payments = Resource.topic("payments")
+    failures = {ORDERS: ApiError(ErrorCode.REQUEST_TIMED_OUT), payments: ApiError(ErrorCode.INVALID_CONFIG)}
+    monkeypatch.setattr(gateway, "answers", failures)
+    change = setting("7")
+    other = change.changes[0]._replace(resource=payments)
+    operation = ResourceAlterations(payments, [AlterConfigOp(OpType.SET, KEY, "7")])
+    both = change._replace(changes=[*change.changes, other], operations=[*change.operations, operation])
+    with gateway.open() as store:
+        store.commit([both])
+        (intent,) = store._journal.open_intents()
+        assert intent.planned.changes == tuple(change.changes)
+        assert intent.planned.caller == ALICE
 
 
 def test_the_unknown_parts_are_the_same_object_until_they_change(gateway: Gateway) -> None:

@@ -17,7 +17,15 @@ from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.alter import AlterTarget, plan_alter
 from kconf.engine.configs.resolver import ConfigResolver
-from kconf.errors import ConnectionFailed, ErrorCode, RevisionConflict, StaleState, StoreUnavailable
+from kconf.errors import (
+    ConnectionFailed,
+    ErrorCode,
+    OutcomeUnknown,
+    RemoteProtocolError,
+    RevisionConflict,
+    StaleState,
+    StoreUnavailable,
+)
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
@@ -188,6 +196,57 @@ def test_a_request_without_an_answer_is_sent_once_and_recognized_later(gateway: 
         assert journal(store) == [(2, "2", "User:alice")]
 
 
+def test_a_request_whose_response_is_invalid_is_recognized_later(gateway: Gateway) -> None:
+    def garbled() -> None:
+        raise RemoteProtocolError("a response to request 5 instead of 4")
+
+    with gateway.open() as store:
+        gateway.answer = garbled
+        (result,) = store.commit([setting("2")])
+        assert refusal(result) is ErrorCode.REQUEST_TIMED_OUT
+        assert outcomes(store) == [None]
+        gateway.poll()
+        store.poll_remote()
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
+
+
+def test_a_change_keeps_its_author_after_an_internal_error(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_words: object) -> None:
+        raise RuntimeError("a bug")
+
+    with gateway.open() as store:
+        monkeypatch.setattr(gateway.poller, "wait_for", fail)
+        with pytest.raises(OutcomeUnknown, match="whether the change was made is unknown"):
+            store.commit([setting("2")])
+        gateway.poll()
+        store.poll_remote()
+        assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
+
+
+def test_keys_are_in_flight_until_the_response_also_after_an_internal_error(gateway: Gateway) -> None:
+    """Otherwise the change could be published as one of another client."""
+    is_answered = False
+
+    def respond_late() -> None:
+        nonlocal is_answered
+        gateway.cluster.set(ORDERS, "retention.bytes", "5")
+        gateway.poll()
+        assert is_failed.wait(60)
+        is_answered = True
+
+    def fail(_revisions: Sequence[Revision]) -> None:
+        is_failed.set()
+        raise RuntimeError("a bug")
+
+    is_failed = Event()
+    with gateway.open() as store:
+        store.publish_to(fail)
+        gateway.answer = respond_late
+        with pytest.raises(OutcomeUnknown):
+            store.commit([setting("2")])
+        assert is_answered
+
+
 def test_changes_of_others_are_published_while_a_request_has_no_response(gateway: Gateway) -> None:
     """They are also in the journal. Only changes of the key in flight are held back."""
     published: list[tuple[str, str | None]] = []
@@ -327,6 +386,30 @@ def test_a_change_that_was_made_is_not_reported_as_refused_if_the_journal_cannot
         assert store.is_reachable
         assert gateway.sent == ["2"]
         assert (journal(store), outcomes(store)) == ([(2, "2", "User:alice")], ["done"])
+
+
+def test_a_gateway_that_could_not_write_its_journal_for_long_has_no_gap_after_a_restart(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "MAX_UNWRITTEN", 2)
+    with gateway.open() as store:
+        repair = failing(gateway, store, "_insert")
+        for value in ("2", "3", "4"):
+            gateway.cluster.set(ORDERS, KEY, value)
+            gateway.poll()
+            assert store.poll_remote() == []
+        assert len(store._journal._unwritten) == 0
+        repair()
+        gateway.cluster.set(ORDERS, KEY, "5")
+        gateway.poll()
+        assert store.poll_remote() == []
+        assert "restart it when the disk can be written" in str(store.stale_reason)
+        with pytest.raises(StaleState, match="could not write its journal"):
+            store.commit([setting("9")])
+    with gateway.open() as store:
+        assert store.is_reachable
+        assert journal(store) == [(2, "5", "")]
+        assert gateway.sent == []
 
 
 def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:
