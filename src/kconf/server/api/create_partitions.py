@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.engine.topics.partitions import plan_create_partitions
 from kconf.errors import ApiError, KafkaError, RequestTimedOut
+from kconf.model.acl import AclType, Operation
 from kconf.model.alteration import NewPartitions
 from kconf.model.plan import Plan
+from kconf.model.resource import Resource
 from kconf.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -17,6 +20,7 @@ from kconf.protocol.messages.create_partitions import (
 from kconf.server.api.reasons import with_reason
 from kconf.server.api.topic_mutations import (
     audit,
+    doubtful_topics,
     mutation_quota,
     needs_time,
     submit,
@@ -51,7 +55,9 @@ async def handle(
         call = with_reason(call, request.reason)
         if request.timeout_ms <= 0 and needs_time(growth.name for growth in in_slices(growths)):
             raise RequestTimedOut
-        results = (await submit(context, plan, call, validate_only=request.validate_only)).items()
+        doubtful = _doubtful_topics(context, growths, call)
+        outcomes = await submit(context, plan, call, validate_only=request.validate_only, doubtful=doubtful)
+        results = outcomes.items()
     except KafkaError as error:
         results = [(growth.name, error.failure()) for growth in in_slices(growths)]
     discard(growths)
@@ -63,3 +69,17 @@ async def handle(
             for name, failure in in_slices(results)
         ],
     )
+
+
+def _doubtful_topics(context: ServerContext, growths: Sequence[NewPartitions], call: ApiRequest) -> Sequence[Resource]:
+    """The topics that do not exist, or have as many partitions, according to a state that may be outdated."""
+    topics = context.service.state.snapshot.topics
+    may_alter = partial(call.authorize, Operation.ALTER, AclType.TOPIC)
+    names = [each.name for each in in_slices(growths)]
+    large = [
+        each.name
+        for each in in_slices(growths)
+        if each.name in topics and topics[each.name].partitions >= each.partitions
+    ]
+    unknown = doubtful_topics(context, names, may_alter, existing=False)
+    return [*unknown, *doubtful_topics(context, large, may_alter, existing=True)]
