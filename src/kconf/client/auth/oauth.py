@@ -8,6 +8,7 @@ import re
 import time
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
+from http.client import HTTPException
 from math import isnan, nan
 from threading import Lock
 from urllib.error import HTTPError, URLError
@@ -58,11 +59,17 @@ class ClientCredentials:
         headers = {"Authorization": f"Basic {basic}", "Accept": "application/json"}
         try:
             with urlopen(Request(self._url, urlencode(form).encode(), headers), timeout=self._timeout) as response:
-                body = json.loads(response.read(1 << 20))
+                content = response.read(1 << 20)
         except HTTPError as error:
             raise AuthenticationFailed(f"{self._url} returned no token: HTTP {error.code}{_detail(error)}") from None
         except (URLError, OSError) as error:
             raise AuthenticationFailed(f"{self._url} returned no token: {getattr(error, 'reason', error)}") from None
+        except HTTPException as error:  # not HTTP, or cut off. The content may be secret
+            raise AuthenticationFailed(f"{self._url} returned no token: {type(error).__name__}") from None
+        except UnicodeError:
+            raise AuthenticationFailed(f"{self._url} returned no token: invalid host name") from None
+        try:
+            body = json.loads(content)
         except ValueError:
             raise AuthenticationFailed(f"{self._url} did not return JSON") from None
         if not isinstance(body, dict) or not isinstance(body.get("access_token"), str):
@@ -87,7 +94,7 @@ def _detail(error: HTTPError) -> str:
     try:
         with error:
             code = json.loads(error.read(1 << 16)).get("error")
-    except (ValueError, OSError, AttributeError):
+    except (ValueError, OSError, HTTPException, AttributeError):
         return ""
     return f", {code}" if isinstance(code, str) else ""
 

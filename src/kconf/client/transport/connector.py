@@ -27,7 +27,9 @@ class Connector:
         return Login.start(sasl, address.host)
 
     async def connect(self, protocol: asyncio.Protocol, address: Address) -> None:
-        """Connect. Raises AuthenticationFailed or ConnectionFailed. The caller enforces the timeout."""
+        """Connect. Raises AuthenticationFailed or ConnectionFailed, also for unexpected errors such as those of an
+        invalid host name. The caller enforces the timeout.
+        """
         loop = asyncio.get_running_loop()
         tls = self._settings.security.tls
         if tls is not None and self._context is None:
@@ -41,6 +43,6 @@ class Connector:
             ) from error
         except SSLError as error:
             raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
-        except OSError as error:
+        except Exception as error:
             why = connect_reason(error, self._settings.security)
             raise ConnectionFailed(f"cannot connect to {address}: {why}") from error

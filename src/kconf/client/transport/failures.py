@@ -52,10 +52,14 @@ def is_tls_error(error: BaseException | None) -> bool:
     return error is not None and any(each.__module__ == "ssl" for each in type(error).__mro__)
 
 
-def reason(error: OSError) -> str:
+def reason(error: Exception) -> str:
     """The operating system's message for an error."""
     if isinstance(error, TimeoutError):
         return "no response in time"
+    if isinstance(error, UnicodeError):
+        return "the host name is invalid"
+    if not isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
     if is_tls_error(error):
         word = str(getattr(error, "reason", None) or error)  # its errno is not one of the operating system's
         return _NO_TLS.get(word, word)
@@ -64,7 +68,7 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def connect_reason(error: OSError, security: SecuritySettings) -> str:
+def connect_reason(error: Exception, security: SecuritySettings) -> str:
     """Why a connection failed, in TCP or in the TLS handshake."""
     if security.tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError):
         return _CLOSED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import threading
 import types
@@ -170,3 +171,28 @@ def test_without_its_package_msk_explains_how_to_install_it(monkeypatch: pytest.
     hide_package(monkeypatch, "aws_msk_iam_sasl_signer")
     with pytest.raises(ConfigurationError, match=r"pip install 'kconf\[msk\]'"):
         MskIam(region="x").exchange("host")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [b"s3cret\r\n\r\n", b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"access_token": "s3cret'],
+    ids=["no HTTP", "cut off"],
+)
+def test_an_endpoint_that_does_not_send_a_whole_http_response_returns_no_token(response: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def respond() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(1 << 16)
+                connection.sendall(response)
+
+        threading.Thread(target=respond, daemon=True).start()
+        tokens = ClientCredentials(f"http://127.0.0.1:{server.getsockname()[1]}/", "id", "s3cret")
+        with pytest.raises(AuthenticationFailed, match=r"returned no token: (BadStatusLine|IncompleteRead)") as raised:
+            tokens()
+        assert "s3cret" not in str(raised.value)
+
+
+def test_an_endpoint_with_an_invalid_host_name_returns_no_token() -> None:
+    with pytest.raises(AuthenticationFailed, match="returned no token"):
+        ClientCredentials("http://a..b/token", "id", "s3cret")()

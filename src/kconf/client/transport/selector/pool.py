@@ -120,7 +120,9 @@ class SyncConnectionPool:
         try:
             sock = _connect_tcp(address, limit)
             return self._secure(sock, address, limit)
-        except OSError as error:
+        except KconfError:
+            raise
+        except Exception as error:  # also unexpected ones, such as that of an invalid host name
             if isinstance(error, TimeoutError) and limit == deadline:
                 raise
             why = connect_reason(error, self._settings.security)
