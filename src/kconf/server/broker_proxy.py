@@ -32,6 +32,7 @@ from kconf.model.resource import Overrides, Resource
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
+    from kconf.server.connection_context import Origin
     from kconf.server.upstream.client import UpstreamClient
     from kconf.service import Service, State
 
@@ -101,6 +102,15 @@ class BrokerProxy:
                 found[number] = self._resolver(state, number, _NONE)
         return found
 
+    def resolver(self, state: State, number: int) -> ConfigResolver:
+        """The resolver of one broker. Raises KafkaError if its static configs are unknown: it may have been fenced, or
+        have joined, since they were requested.
+        """
+        found = self.resolvers(state).get(number)
+        if found is None:
+            raise _no_response(number).error()
+        return found
+
     def _resolver(self, state: State, number: int, static: Overrides) -> ConfigResolver:
         base, snapshot = state.resolver, state.snapshot
         here = snapshot.overrides(Resource.broker(number))
@@ -116,7 +126,10 @@ class BrokerProxy:
         return known
 
     async def load_static(self, numbers: Collection[int]) -> dict[int, ApiError]:
-        """Read the static configs of brokers, unless they were read since the broker started.
+        """Read the static configs of brokers, unless they were read in the broker's current epoch.
+
+        The epoch of a broker on ZooKeeper begins with its start. A gateway cannot see that, so it begins a new one with
+        each reading of the members.
 
         Returns the error of each broker whose static configs are unknown.
         """
@@ -163,13 +176,16 @@ class BrokerProxy:
             raise _unknown(broker, error).error() from None
 
     async def alter_loggers(
-        self, principal: str, number: int, alterations: Sequence[AlterConfigOp], *, validate_only: bool
+        self, principal: str, number: int, alterations: Sequence[AlterConfigOp], origin: Origin, *, validate_only: bool
     ) -> None:
-        """Alter the loggers of a broker, all or none. Raises the broker's error."""
+        """Alter the loggers of a broker, all or none. Raises the broker's error.
+
+        `origin` is the client whose turn it takes at a gateway's connections.
+        """
         broker, resource = self._member(number), Resource.logger(number)
         try:
             if self._upstream is not None:
-                await self._upstream.alter_loggers(number, principal, alterations, validate_only=validate_only)
+                await self._upstream.alter_loggers(number, principal, alterations, origin, validate_only=validate_only)
                 return
             async with self._client(broker) as client:
                 answer = await client.incremental_alter_configs({resource: alterations}, validate_only=validate_only)

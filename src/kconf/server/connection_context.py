@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from kconf.model.acl import Authorize, allow_all
 
 ANONYMOUS = "User:ANONYMOUS"
+
+
+class Origin(NamedTuple):
+    """For whom a gateway sends a request: the client that takes turns with others, and who learns that it waits
+    (upstream/pool.py).
+    """
+
+    client: Hashable
+    on_wait: Callable[[Future[None] | None], None] | None = None
 
 
 class LongPollTimer:

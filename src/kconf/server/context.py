@@ -28,7 +28,7 @@ from kconf.model.journal import RequestContext
 from kconf.server.auth.authorizer import alters_authentication, authorizer_of
 from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
 from kconf.server.broker_proxy import BrokerProxy
-from kconf.server.connection_context import ConnectionContext, LongPollTimer
+from kconf.server.connection_context import ConnectionContext, LongPollTimer, Origin
 from kconf.server.counters import Counters
 from kconf.server.journal.audit_log import AuditLog
 from kconf.server.journal.change_feed import ChangeFeed
@@ -179,6 +179,14 @@ class ApiRequest(NamedTuple):
     def node(self) -> int | None:
         """The broker that the client of a gateway addresses, if any."""
         return None if self.connection is None else self.connection.node
+
+    @property
+    def origin(self) -> Origin:
+        """For whom a gateway asks brokers itself."""
+        connection = self.connection
+        if connection is None:
+            return Origin(self.caller.principal)
+        return Origin((connection.principal, connection.host), connection.wait_for_turn)
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same request, with a reason for the journal."""

@@ -235,7 +235,7 @@ class Server:
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
             assert rights is not None
-            self._start(rights.follow(upstream.brokers), "authorizer of the brokers")
+            self._start(rights.follow(), "authorizer of the brokers")
         if self._acl_file is not None:
             self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._scram_file is not None:
@@ -327,7 +327,8 @@ class Server:
 
         limits = PoolLimits(request=int_setting(self.options.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits, store.cluster_id)
-        brokers = BrokerPools(settings.brokers, store.cluster_id, lambda: store.members, limits, users)
+        check = self._authorizer_check
+        brokers = BrokerPools(settings.brokers, store.cluster_id, lambda: store.members, limits, users, check)
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:

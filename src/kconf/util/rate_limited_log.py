@@ -32,7 +32,11 @@ class RateLimitedLogger:
     def log(self, line: str, *facts: object) -> None:
         self.log_lazily(lambda: (line, *facts))
 
-    def log_lazily(self, make: Callable[[], tuple[object, ...]]) -> bool:
+    def exception(self, line: str, *facts: object) -> None:
+        """Log a message with the traceback of the exception that is being handled."""
+        self.log_lazily(lambda: (line, *facts), has_traceback=True)
+
+    def log_lazily(self, make: Callable[[], tuple[object, ...]], *, has_traceback: bool = False) -> bool:
         """Log a message with its arguments, as returned by `make`.
 
         Returns False if it is suppressed; `make` is then not called.
@@ -44,7 +48,7 @@ class RateLimitedLogger:
             self._log.log(self._level, "suppressed %d similar messages", self._suppressed)
             self._suppressed = 0
         line, *facts = make()
-        self._log.log(self._level, line, *facts)
+        self._log.log(self._level, line, *facts, exc_info=has_traceback)
         return True
 
     @property

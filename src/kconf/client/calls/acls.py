@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from kconf.client.calls.arguments import item_of, items_of
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
+
+NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe", pattern=PatternType.LITERAL)
+"""Matches no ACL. A DescribeAcls request with it shows whether a node has an authorizer: only a node without one
+returns SECURITY_DISABLED. A managed cluster may hide its configs."""
+NO_ACL_TO_DELETE: Final = NO_ACL._replace(principal="User:kconf-probe", permission=Permission.DENY, host="kconf-probe")
+"""The same for DeleteAcls: also if there is such a topic, no host has this name."""
 
 _PATTERNS = "before Kafka 2.0, ACLs support literal names only"
 _TAGS_FROM = 2  # the first flexible version of CreateAcls and DeleteAcls

@@ -131,7 +131,7 @@ class _Description:
             if number is not None and resource.type == ResourceType.BROKER:
                 if number in self.unknown_brokers:
                     raise self.unknown_brokers[number].error()
-                return self._context.brokers.resolvers(self._state)[number].broker()
+                return self._context.brokers.resolver(self._state, number).broker()
             if number is not None and number in self.levels:
                 levels = self.levels[number]
                 if isinstance(levels, KafkaError):

@@ -21,7 +21,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataResponse
 from kconf.server.api import api_versions, describe_topic_partitions, metadata, relay, relay_checks
-from kconf.server.api.upstream_requests import origin_of, upstream_of
+from kconf.server.api.upstream_requests import upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.upstream.client import UpstreamClient
 from kconf.util.rate_limited_log import RateLimitedLogger
@@ -48,7 +48,7 @@ async def _ask_brokers(context: ServerContext, ask: Callable[[UpstreamClient], A
         async with asyncio.timeout(_TIMEOUT):
             return await ask(upstream_of(context))
     except (KconfError, TimeoutError) as error:
-        _unanswered.log("the brokers behind this gateway do not respond: %s", error or "no response in time")
+        _unanswered.log("cannot read the leaders of topics from the brokers: %s", str(error) or "no response in time")
         if store.brokers_problem is not None:
             return None
         raise _LeadersUnknown from None
@@ -59,7 +59,7 @@ async def handle_metadata(context: ServerContext, request: MetadataRequest, call
     known = [each for each in in_slices(response.topics) if not each.error_code and each.name is not None]
     names = [each.name for each in known if each.name is not None]
     try:
-        found = await _ask_brokers(context, lambda upstream: upstream.partitions(names, origin_of(call))) or {}
+        found = await _ask_brokers(context, lambda upstream: upstream.partitions(names, call.origin)) or {}
     except _LeadersUnknown:
         for topic in in_slices(known):
             topic.error_code, topic.partitions = ErrorCode.REQUEST_TIMED_OUT, ()
@@ -87,7 +87,7 @@ async def handle_describe_topic_partitions(
     try:
         found = (
             await _ask_brokers(
-                context, lambda upstream: upstream.described_partitions(names, cursor, limit, origin_of(call))
+                context, lambda upstream: upstream.described_partitions(names, cursor, limit, call.origin)
             )
             or {}
         )

@@ -90,7 +90,7 @@ async def _alter_logger(
         broker = context.brokers.find(name)
         if broker is not None:
             await context.brokers.alter_loggers(
-                call.caller.principal, broker, requested.alterations, validate_only=validate_only
+                call.caller.principal, broker, requested.alterations, call.origin, validate_only=validate_only
             )
             return None
         check_node(name, context.broker_id, "")

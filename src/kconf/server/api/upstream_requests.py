@@ -16,7 +16,7 @@ from kconf.server.api.throttle_time import AFTER_NO_TAGS, throttle_time_offset
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
-from kconf.server.upstream.client import Origin, UpstreamClient
+from kconf.server.upstream.client import UpstreamClient
 from kconf.server.upstream.pool import RawRequest
 
 _NO_TIME: Final = bytes(4)
@@ -45,14 +45,6 @@ def any_node(context: ServerContext, connection: ConnectionContext | None) -> in
 def upstream_of(context: ServerContext) -> UpstreamClient:
     assert context.upstream is not None
     return context.upstream
-
-
-def origin_of(call: ApiRequest) -> Origin:
-    """The caller of a request for which the gateway asks brokers itself."""
-    connection = call.connection
-    if connection is None:
-        return Origin(call.caller.principal)
-    return Origin((connection.principal, connection.host), connection.wait_for_turn)
 
 
 async def pass_on(context: ServerContext, connection: ConnectionContext, node: int, frame: bytes) -> bytes:

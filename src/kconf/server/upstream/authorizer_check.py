@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
+from kconf.client.calls.acls import NO_ACL, DescribeAcls
 from kconf.client.calls.base import NodeVersions
-from kconf.client.transport.versions import highest_common_version
+from kconf.client.transport.versions import choose_version
 from kconf.errors import ErrorCode, NotAuthorized, UnsupportedVersion
-from kconf.model.acl import AclType, Operation, PatternType, Permission
-from kconf.protocol.apis import BY_NAME
 from kconf.protocol.headers import read_response, request
-from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 
-NO_ACL: Final = (AclType.TOPIC, "kconf-probe", PatternType.LITERAL, None, None, Operation.ANY, Permission.ANY)
-"""The fields of an ACL filter that matches nothing."""
 _CORRELATION: Final = 2  # as in the handshake
 _REFUSAL: Final = (
     "the cluster now has an authorizer, and this gateway has no settings for it, so the gateway stops; the request was "
@@ -52,11 +48,9 @@ class AuthorizerCheck:
 
 
 def _has_authorizer(client_id: str, node: NodeVersions) -> Generator[bytes, bytes, bool]:
-    """Uses DescribeAcls: only a broker or controller without an authorizer returns SECURITY_DISABLED."""
-    api = BY_NAME["DescribeAcls"]
     try:
-        version = highest_common_version(node, api, 0)
+        call, version = choose_version(node, DescribeAcls(NO_ACL))
     except UnsupportedVersion:
         return True  # unknown
-    response = yield request(api, version, _CORRELATION, client_id, DescribeAclsRequest(*NO_ACL))
-    return bool(read_response(api, version, response)[1].error_code != ErrorCode.SECURITY_DISABLED)
+    response = yield request(call.api, version, _CORRELATION, client_id, call.write(node, version, call.items))
+    return bool(read_response(call.api, version, response)[1].error_code != ErrorCode.SECURITY_DISABLED)

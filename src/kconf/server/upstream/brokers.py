@@ -6,26 +6,29 @@ Only `pool_for` decides which identity is used to forward the requests of a call
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from logging import getLogger
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.connector import Connector
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import ErrorCode, ProtocolError, UpstreamUnavailable
 from kconf.model.membership import ClusterMember, ClusterMembers
-from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME
+from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kconf.protocol.messages.describe_acls import DescribeAclsRequest
-from kconf.server.upstream.authorizer_check import NO_ACL
 from kconf.server.upstream.connect import connect_to_cluster
-from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
+from kconf.server.upstream.pool import GATEWAY, BrokerPool, PoolLimits, RawRequest
 from kconf.server.upstream.user_pools import UserPools
+from kconf.util.rate_limited_log import RateLimitedLogger
 from kconf.version import __version__
 
-log = getLogger(__name__)
+if TYPE_CHECKING:
+    from kconf.server.upstream.authorizer_check import AuthorizerCheck
+
+log = logging.getLogger(__name__)
+_unexpected: Final = RateLimitedLogger(log, logging.ERROR, per_second=0.1, burst=3)
 
 Versions = Mapping[int, tuple[int, int]]
 """The lowest and highest version of each API key."""
@@ -34,8 +37,6 @@ _FOLLOW: Final = 1.0  # seconds between two checks of the cluster's members
 _PROBE: Final = 10.0  # seconds between two ApiVersions requests to a broker
 _PROBE_TIMEOUT: Final = 5.0  # seconds
 _PROBE_VERSIONS: Final = (4, 3, 0)  # the lowest version that is supported
-_ACL_VERSION: Final = 1
-_ITSELF: Final = object()  # the gateway itself, as a client of the pool
 
 
 class _Broker:
@@ -45,7 +46,6 @@ class _Broker:
         self.address, self.pool = member.plaintext, pool
         self.described: ApiVersionsResponse | None = None
         self.versions: Versions | None = None
-        self.has_authorizer: bool | None = None  # None: unknown
         self.asked_at = float("-inf")
 
     async def probe(self) -> None:
@@ -55,45 +55,30 @@ class _Broker:
         found = await self._described()
         if found is None:
             return
-        self.has_authorizer = await self._probe_authorizer()
         self.described = found
         versions = {each.api_key: (each.min_version, each.max_version) for each in found.api_keys}
         if versions != self.versions:
             self.versions = versions
 
-    async def _probe_authorizer(self) -> bool | None:
-        """Whether the broker has an authorizer, or the previous result if it does not respond.
-
-        Uses DescribeAcls, because a managed cluster may hide its broker configs. Only a broker without an authorizer
-        returns SECURITY_DISABLED.
-        """
-        api, message = BY_NAME["DescribeAcls"], DescribeAclsRequest(*NO_ACL)
-        frame = request(api, _ACL_VERSION, 0, "kconf", message)[4:]
-        try:
-            async with asyncio.timeout(_PROBE_TIMEOUT):
-                _, found = read_response(api, _ACL_VERSION, await self.pool.send(RawRequest(_ITSELF, frame)))
-        except (ProtocolError, TimeoutError) as error:
-            log.debug("a broker did not respond to DescribeAcls: %s", error)
-            return self.has_authorizer
-        return bool(found.error_code != ErrorCode.SECURITY_DISABLED)
-
     async def _described(self) -> ApiVersionsResponse | None:
         api, message = APIS[API_VERSIONS], ApiVersionsRequest("kconf", __version__)
         try:
-            async with asyncio.timeout(_PROBE_TIMEOUT):
-                for version in _PROBE_VERSIONS:
-                    frame = request(api, version, 0, "kconf", message)[4:]
-                    response = await self.pool.send(RawRequest(_ITSELF, frame))
-                    if int.from_bytes(response[4:6], "big") != ErrorCode.UNSUPPORTED_VERSION:
-                        _, found = read_response(api, version, response)
-                        return found if found.error_code == ErrorCode.NONE else None
-        except (ProtocolError, TimeoutError) as error:
+            for version in _PROBE_VERSIONS:
+                frame = request(api, version, 0, "kconf", message)[4:]
+                response = await self.pool.send(RawRequest(GATEWAY, frame, timeout=_PROBE_TIMEOUT))
+                if int.from_bytes(response[4:6], "big") != ErrorCode.UNSUPPORTED_VERSION:
+                    _, found = read_response(api, version, response)
+                    return found if found.error_code == ErrorCode.NONE else None
+        except ProtocolError as error:
             log.debug("a broker did not report its versions: %s", error)
         return None
 
 
 class BrokerPools:
-    """Used from the event loop. `members` returns the members of the cluster."""
+    """Used from the event loop. `members` returns the members of the cluster.
+
+    `check` asks each broker on each new connection for an authorizer, if the gateway has no settings for one.
+    """
 
     def __init__(
         self,
@@ -102,9 +87,10 @@ class BrokerPools:
         members: Callable[[], ClusterMembers],
         limits: PoolLimits,
         users: UserPools | None = None,
+        check: AuthorizerCheck | None = None,
     ) -> None:
         self._settings, self._cluster_id = settings, cluster_id
-        self._members, self._limits, self._users = members, limits, users
+        self._members, self._limits, self._users, self._check = members, limits, users, check
         self._connector = Connector(settings)
         self._brokers: dict[int, _Broker] = {}
         self._common: tuple[tuple[Versions | None, ...], Versions | None] = ((), None)
@@ -141,15 +127,10 @@ class BrokerPools:
     @property
     def have_no_authorizer(self) -> bool:
         """Whether at least one broker has responded, and all that did have no authorizer."""
-        return {each.has_authorizer for each in self._brokers.values()} - {None} == {False}
-
-    @property
-    def has_authorizer(self) -> bool:
-        """Whether a broker is known to have an authorizer."""
-        return any(each.has_authorizer for each in self._brokers.values())
+        return self._check is not None and not self._check.has_found and self.described() is not None
 
     def is_unreachable(self, node: int) -> bool:
-        """Whether the last connection to a broker failed."""
+        """Whether a broker did not respond when it was last asked."""
         broker = self._brokers.get(node)
         return broker is not None and broker.pool.is_unreachable
 
@@ -175,7 +156,7 @@ class BrokerPools:
             self._brokers.pop(removed).pool.close()
         now = asyncio.get_running_loop().time()
         brokers = [self._broker(each) for each in members.values()]
-        await asyncio.gather(*(each.probe() for each in brokers if each.asked_at + _PROBE < now))
+        await asyncio.gather(*(_probe(each) for each in brokers if each.asked_at + _PROBE < now))
 
     async def follow(self) -> None:
         """Refresh at an interval until cancelled."""
@@ -204,6 +185,14 @@ class BrokerPools:
         pool = BrokerPool(f"broker {member.id} ({address})", connect, self._limits)
         made = self._brokers[member.id] = _Broker(member, pool)
         return made
+
+
+async def _probe(broker: _Broker) -> None:
+    """Probe a broker. A failure does not concern the others, and the broker is probed again."""
+    try:
+        await broker.probe()
+    except Exception:
+        _unexpected.exception("cannot read the API versions of the broker at %s:%d", *(broker.address or ("?", 0)))
 
 
 def _common(found: list[Versions]) -> Versions | None:

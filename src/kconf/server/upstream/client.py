@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions
 from kconf.client.calls.cluster import ListGroups
@@ -29,8 +29,9 @@ from kconf.protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
+from kconf.server.connection_context import Origin
 from kconf.server.upstream.brokers import BrokerPools
-from kconf.server.upstream.pool import RawRequest
+from kconf.server.upstream.pool import GATEWAY, RawRequest
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
@@ -44,14 +45,7 @@ _OF_ANY: Final = 5.0  # seconds for a response that another broker can also give
 _MISSING: Final = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response of the broker does not contain it")
 
 
-class Origin(NamedTuple):
-    """For whom a request is sent: the client that takes turns with others, and who learns that it waits (pool.py)."""
-
-    client: Hashable
-    on_wait: Callable[[asyncio.Future[None] | None], None] | None = None
-
-
-_GATEWAY: Final = Origin("the gateway")
+_ITSELF: Final = Origin(GATEWAY)
 
 
 class _SendRequest(ClusterCall[Any]):
@@ -82,19 +76,19 @@ class UpstreamClient:
         self.brokers.close()
 
     async def describe_configs(self, node: int, resource: Resource, *, timeout: float, synonyms: bool = False) -> View:
-        """The configs or loggers of a broker."""
+        """The configs or loggers of a broker. Clients share the response, so it is the gateway's own request."""
         call = DescribeConfigs([resource], synonyms=synonyms)
-        return call.finish(await self._send(call, node, call.items, _GATEWAY, timeout))[resource]
+        return call.finish(await self._send(call, node, call.items, _ITSELF, timeout))[resource]
 
     async def alter_loggers(
-        self, node: int, principal: str, alterations: Sequence[AlterConfigOp], *, validate_only: bool
+        self, node: int, principal: str, alterations: Sequence[AlterConfigOp], origin: Origin, *, validate_only: bool
     ) -> None:
         """Alter the loggers of a broker, as a user if the gateway acts as its users."""
         resource = Resource.logger(node)
         identities, wanted = self._identities, {resource: alterations}
         if identities is None or not principal:
             call = IncrementalAlterConfigs(wanted, validate_only=validate_only)
-            call.finish(await self._send(call, node, call.items, _GATEWAY, _TIMEOUT))[resource]  # raises its error
+            call.finish(await self._send(call, node, call.items, origin, _TIMEOUT))[resource]  # raises its error
             return
 
         def alter(client: SyncAdminClient) -> None:
@@ -170,11 +164,7 @@ class UpstreamClient:
             results.append(chosen.read(version, response, _body_of(chosen, version, response), items))
             return results[0].throttle_ms
 
-        try:
-            async with asyncio.timeout(timeout):
-                await self.brokers.own_pool(node).send(RawRequest(origin.client, frame, origin.on_wait, read))
-        except TimeoutError:
-            raise UpstreamUnavailable(f"broker {node} did not respond in time") from None
+        await self.brokers.own_pool(node).send(RawRequest(origin.client, frame, origin.on_wait, read, timeout))
         return {item: results[0].outcomes.get(item, _MISSING) for item in items}
 
 

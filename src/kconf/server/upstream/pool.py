@@ -11,12 +11,19 @@ requests wait until a rest ends.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, NamedTuple
 
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import KconfError, UpstreamUnavailable
+from kconf.util.rate_limited_log import RateLimitedLogger
+
+_unexpected: Final = RateLimitedLogger(logging.getLogger(__name__), logging.ERROR, per_second=0.1, burst=3)
+
+GATEWAY: Final = object()
+"""The gateway itself, as a client of a pool."""
 
 _UNREACHABLE_FOR: Final = 1.0  # seconds after a failed connection attempt without another one
 _IDLE: Final = 60.0  # seconds until an idle connection is closed
@@ -42,13 +49,15 @@ class RawRequest(NamedTuple):
     """A frame to forward, without its length prefix, and the client that sent it.
 
     `on_wait` is called with a future while the request waits, which may be cancelled, and with None when the wait is
-    over. `throttle_of` reads the throttle time of the connection, in milliseconds, from the response.
+    over. `throttle_of` reads the throttle time of the connection, in milliseconds, from the response. `timeout` limits
+    the seconds until the response, including the wait; by default only the time of the broker is limited.
     """
 
     client: Hashable
     frame: bytes
     on_wait: Callable[[asyncio.Future[None] | None], None] | None = None
     throttle_of: Callable[[bytes], int] = _no_throttle
+    timeout: float | None = None
 
 
 class _Waiting(NamedTuple):
@@ -67,21 +76,34 @@ class BrokerPool:
         self._queues: dict[Hashable, deque[_Waiting]] = {}  # in the order of their turns
         self._waiting = self._waiting_bytes = 0
         self._unreachable_until = 0.0
+        self._answered_at = float("-inf")
+        self._has_failed = False  # the last attempt to connect, or a request, without a response since then
         self._open: set[RawConnection] = set()
         self._closed = False
 
     async def send(self, request: RawRequest) -> bytes:
         """Send a request and return the response, without its length prefix. Raises UpstreamUnavailable."""
-        await self._turn(request)
+        loop = asyncio.get_running_loop()
+        deadline = None if request.timeout is None else loop.time() + request.timeout
         try:
-            async with asyncio.timeout(self._limits.request):
-                return await self._exchange(request)
+            async with asyncio.timeout_at(deadline):
+                await self._turn(request)
         except TimeoutError:
+            raise UpstreamUnavailable(f"earlier requests to {self._name} took too long") from None
+        sent_at = loop.time()
+        limit = sent_at + self._limits.request
+        try:
+            async with asyncio.timeout_at(limit if deadline is None else min(limit, deadline)):
+                response = await self._exchange(request)
+        except TimeoutError:
+            self._has_failed = self._has_failed or self._answered_at < sent_at
             raise UpstreamUnavailable(f"{self._name} did not respond in time") from None
         except KconfError as error:
             raise UpstreamUnavailable(str(error)) from None
         finally:
             self._release(request.client)
+        self._answered_at, self._has_failed = loop.time(), False
+        return response
 
     async def _exchange(self, request: RawRequest) -> bytes:
         connection = await self._connection()
@@ -105,7 +127,11 @@ class BrokerPool:
 
     @property
     def is_unreachable(self) -> bool:
-        return asyncio.get_running_loop().time() < self._unreachable_until
+        """Whether the broker has not responded since it refused a connection, or left a request without a response.
+
+        It is still asked, but requests that another broker can answer should not wait for it.
+        """
+        return self._has_failed
 
     def close_idle(self) -> None:
         """Close connections that have been idle for long, except one."""
@@ -210,16 +236,23 @@ class BrokerPool:
             if connection.is_usable:
                 return connection
             self._drop(connection)
-        if self.is_unreachable:
+        if asyncio.get_running_loop().time() < self._unreachable_until:
             raise UpstreamUnavailable(f"{self._name} is unreachable: the last attempt to connect failed")
         try:
             async with asyncio.timeout(self._limits.connect):
                 connection = await self._connect()
         except (KconfError, TimeoutError) as error:
-            self._unreachable_until = asyncio.get_running_loop().time() + _UNREACHABLE_FOR
-            raise UpstreamUnavailable(str(error) or f"{self._name} does not respond") from None
+            raise self._failed_to_connect(str(error) or f"{self._name} does not respond") from None
+        except Exception as error:
+            _unexpected.exception("cannot connect to %s because of an unexpected error", self._name)
+            raise self._failed_to_connect(f"cannot connect to {self._name}: {type(error).__name__}") from error
         self._open.add(connection)
         return connection
+
+    def _failed_to_connect(self, why: str) -> UpstreamUnavailable:
+        self._unreachable_until = asyncio.get_running_loop().time() + _UNREACHABLE_FOR
+        self._has_failed = True
+        return UpstreamUnavailable(why)
 
     def _put_back(self, connection: RawConnection) -> None:
         if self._closed or not connection.is_usable:

@@ -13,9 +13,8 @@ from kconf.store.base import UNNAMED_AUTHORIZER, Store
 
 if TYPE_CHECKING:
     from kconf.server.upstream.authorizer_check import AuthorizerCheck
-    from kconf.server.upstream.brokers import BrokerPools
 
-_INTERVAL: Final = 1.0  # seconds; the brokers are asked on each new connection, and every 10 seconds
+_INTERVAL: Final = 1.0  # seconds; the store reads the brokers every 10 seconds
 
 
 class RightsWatch:
@@ -43,11 +42,11 @@ class RightsWatch:
         self._on_connect.enforce(stop)
         self.check()  # a thread may have found one in the meantime
 
-    async def follow(self, brokers: BrokerPools) -> None:
+    async def follow(self) -> None:
         """Check at an interval until cancelled."""
         while True:
             await asyncio.sleep(_INTERVAL)
-            self._stop_without_rights(self._authorizer() or (UNNAMED_AUTHORIZER if brokers.has_authorizer else None))
+            self._stop_without_rights(self._authorizer())
 
     def _authorizer(self) -> str | None:
         has_found = self._on_connect is not None and self._on_connect.has_found

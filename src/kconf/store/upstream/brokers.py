@@ -7,6 +7,7 @@ from logging import getLogger
 from typing import Final, NoReturn
 
 from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.acls import NO_ACL, NO_ACL_TO_DELETE
 from kconf.client.calls.cluster import DescribeFeatures
 from kconf.configdef.learned import learn_keys
 from kconf.configdef.releases.catalogs import catalog_of
@@ -20,7 +21,6 @@ from kconf.errors import (
     StoreUnavailable,
     UnsupportedVersion,
 )
-from kconf.model.acl import AclFilter, AclType, PatternType, Permission
 from kconf.model.cluster import ClusterDescription
 from kconf.model.entry import static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
@@ -32,10 +32,6 @@ from kconf.store.upstream.polling.reading import is_unreachable
 log = getLogger(__name__)
 
 _AUTHORIZER: Final = "authorizer.class.name"
-_NO_ACL: Final = AclFilter(AclType.TOPIC, "kconf-probe")  # an ACL filter that matches nothing
-_DELETE_NONE: Final = _NO_ACL._replace(  # the same for DeleteAcls: no host has this name
-    pattern=PatternType.LITERAL, principal="User:kconf-probe", permission=Permission.DENY, host="kconf-probe"
-)
 
 
 def other_cluster(found: str | None, wanted: str) -> str:
@@ -48,6 +44,7 @@ class UpstreamBrokers:
 
     def __init__(self, client: SyncAdminClient) -> None:
         self._client = client
+        self._probes_controller = client.settings.check is not None
         self._reads = 0
         self.members: ClusterMembers = NO_MEMBERS
         self.described = -1
@@ -74,6 +71,7 @@ class UpstreamBrokers:
         alive = {each.id: each for each in found.nodes.values() if not each.fenced}
         if not alive:
             raise StoreUnavailable("the cluster has no brokers at the moment")
+        self._read_members(found)
         described = min(alive)
         self._read_release(described, timeout)
         static = self._read_static(Resource.broker(described), timeout)
@@ -81,18 +79,20 @@ class UpstreamBrokers:
             # The resolver is reused as long as this is the same object.
             self.described, self.static = described, static
         self._read_authorizer(timeout)
+        return found.cluster_id
+
+    def _read_members(self, found: ClusterDescription) -> None:
         # Kafka does not report when a broker started, so its static configs are read again each time.
         self._reads += 1
-        members = {
-            each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port), self._reads)
+        members = [
+            (each.fenced, ClusterMember(each.id, {}, each.rack, (each.host, each.port), self._reads))
             for each in found.nodes.values()
-        }
+        ]
         self.members = ClusterMembers(
             {},
-            {number: members[number] for number in alive},
-            {number: each for number, each in members.items() if number not in alive},
+            {each.id: each for is_fenced, each in members if not is_fenced},
+            {each.id: each for is_fenced, each in members if is_fenced},
         )
-        return found.cluster_id
 
     def _describe_cluster(self, timeout: float | None) -> ClusterDescription:
         try:
@@ -114,16 +114,13 @@ class UpstreamBrokers:
             raise StoreUnavailable(f"the gateway's principal needs DescribeConfigs on the cluster: {error}") from None
 
     def _read_authorizer(self, timeout: float | None) -> None:
-        """The class of the brokers' authorizer, or None.
-
-        Uses DescribeAcls, because managed brokers may hide their configs. Only a broker without an authorizer returns
-        SECURITY_DISABLED.
-        """
+        """Read the class of the authorizer, or None, and whether ACLs are in the metadata log."""
         try:
-            self._client.describe_acls(_NO_ACL, timeout=timeout)
+            self._client.describe_acls(NO_ACL, timeout=timeout)
         except SecurityDisabled as error:
             self._acl_failure = error.failure()
-            self.authorizer = UNNAMED_AUTHORIZER if self._probe_controller(timeout) else None
+            has_one = self._probes_controller and self._probe_controller(timeout)
+            self.authorizer = UNNAMED_AUTHORIZER if has_one else None
             return
         except KafkaError as error:
             if is_unreachable(error):
@@ -146,12 +143,13 @@ class UpstreamBrokers:
     def _probe_controller(self, timeout: float | None) -> bool:
         """Whether the active controller has an authorizer, although a broker has none.
 
+        Only a gateway without settings for an authorizer needs to know: the controller would authorize its account.
         Controllers are separate nodes in many clusters, and authorize the changes that brokers forward to them. Uses
         DeleteAcls, because a broker forwards it, unlike DescribeAcls. The request matches no ACL. If the controller
         does not respond, the previous result is returned.
         """
         try:
-            self._client.delete_acls([_DELETE_NONE], timeout=timeout)[_DELETE_NONE]
+            self._client.delete_acls([NO_ACL_TO_DELETE], timeout=timeout)[NO_ACL_TO_DELETE]
         except SecurityDisabled:
             self._is_authorized_by_controller = False
         except KafkaError as error:

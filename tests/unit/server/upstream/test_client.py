@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -34,10 +35,11 @@ from kconf.protocol.messages.incremental_alter_configs import IncrementalAlterCo
 from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 from kconf.protocol.messages.metadata import MetadataBroker, MetadataPartition, MetadataResponse, MetadataTopic
 from kconf.server.broker_proxy import BrokerProxy
+from kconf.server.connection_context import Origin
 from kconf.server.upstream.brokers import BrokerPools
-from kconf.server.upstream.client import Origin, UpstreamClient
-from kconf.server.upstream.pool import PoolLimits
-from tests.unit.client.fake import CLOSE, FakeBroker
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import PoolLimits, RawRequest
+from tests.unit.client.fake import CLOSE, SILENCE, FakeBroker
 
 ADA, BEN = Origin("ada"), Origin("ben")
 DEBUG = [AlterConfigOp(OpType.SET, "kafka", "DEBUG")]
@@ -133,7 +135,7 @@ def test_loggers_are_read_once_for_many_concurrent_requests(brokers: list[FakeBr
 def test_a_change_through_the_gateway_is_visible_in_the_next_response(brokers: list[FakeBroker]) -> None:
     async def scene(world: World) -> None:
         assert level(await world.proxy.describe_loggers(1)) == "INFO"
-        await world.proxy.alter_loggers("User:ada", 1, DEBUG, validate_only=False)
+        await world.proxy.alter_loggers("User:ada", 1, DEBUG, ADA, validate_only=False)
         assert level(await world.proxy.describe_loggers(1)) == "DEBUG"
 
     play(brokers, scene)
@@ -169,7 +171,7 @@ def test_a_change_without_a_response_may_have_been_made(brokers: list[FakeBroker
     async def scene(world: World) -> None:
         brokers[0].handlers["IncrementalAlterConfigs"] = lambda *_: CLOSE
         with pytest.raises(RequestTimedOut, match="broker 1 did not respond, so the log levels may have been changed"):
-            await world.proxy.alter_loggers("User:ada", 1, DEBUG, validate_only=False)
+            await world.proxy.alter_loggers("User:ada", 1, DEBUG, ADA, validate_only=False)
 
     play(brokers, scene)
 
@@ -182,7 +184,7 @@ def test_the_client_gets_the_error_of_a_broker_that_refuses_to_change_loggers(br
     async def scene(world: World) -> None:
         brokers[0].handlers["IncrementalAlterConfigs"] = lambda *_: IncrementalAlterConfigsResponse(0, [refused])
         with pytest.raises(InvalidRequest, match="unable to delete"):
-            await world.proxy.alter_loggers("User:ada", 1, DEBUG, validate_only=False)
+            await world.proxy.alter_loggers("User:ada", 1, DEBUG, ADA, validate_only=False)
 
     play(brokers, scene)
 
@@ -241,5 +243,81 @@ def test_groups_of_all_brokers_are_listed_or_the_request_fails(brokers: list[Fak
         brokers[1].handlers["ListGroups"] = lambda *_: CLOSE
         with pytest.raises(UpstreamUnavailable):
             await world.client.groups(ADA)
+
+    play(brokers, scene)
+
+
+def test_changes_of_loggers_use_the_share_of_their_client(brokers: list[FakeBroker]) -> None:
+    """So one client with many slow changes does not delay the changes and reads of others."""
+    release = threading.Event()
+
+    def altered(world: World, asked: Any) -> object:
+        if asked.resources[0].configs[0].value == "TRACE":
+            assert release.wait(60)
+        return world._altered(asked)
+
+    async def scene(world: World) -> None:
+        brokers[0].handlers["IncrementalAlterConfigs"] = lambda asked, _: altered(world, asked)
+        trace = [AlterConfigOp(OpType.SET, "kafka", "TRACE")]
+
+        async def alter(alterations: list[AlterConfigOp], origin: Origin) -> None:
+            await world.proxy.alter_loggers("User:ada", 1, alterations, origin, validate_only=False)
+
+        slow = [asyncio.create_task(alter(trace, ADA)) for _ in range(8)]
+        try:
+            async with asyncio.timeout(60):
+                while world.asked(1, "IncrementalAlterConfigs") < 4:
+                    await asyncio.sleep(0.01)
+                await alter(DEBUG, BEN)
+                await world.proxy.describe_loggers(1)
+                assert not any(each.done() for each in slow)
+        finally:
+            release.set()
+        await asyncio.gather(*slow)
+
+    play(brokers, scene)
+
+
+def test_a_probe_that_fails_unexpectedly_does_not_end_those_of_other_brokers(
+    brokers: list[FakeBroker], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kconf.server.upstream.brokers._FOLLOW", 0.0)
+    monkeypatch.setattr("kconf.server.upstream.brokers._PROBE", 0.0)
+
+    async def scene(world: World) -> None:
+        answered = 0
+
+        async def fail(request: RawRequest) -> bytes:
+            raise ValueError("unexpected")
+
+        async def count(request: RawRequest) -> bytes:
+            nonlocal answered
+            answered += 1
+            return await send(request)
+
+        send = world.pools.own_pool(2).send
+        world.pools.own_pool(1).send = fail  # type: ignore[method-assign]
+        world.pools.own_pool(2).send = count  # type: ignore[method-assign]
+        following = asyncio.create_task(world.pools.follow())
+        async with asyncio.timeout(60):
+            while answered < 3:
+                await asyncio.sleep(0.001)
+        assert not following.done()
+        following.cancel()
+        assert {each.exc_info[0] for each in caplog.records if each.exc_info} == {ValueError}
+
+    play(brokers, scene)
+
+
+def test_a_broker_that_hangs_is_the_last_one_that_is_asked(
+    brokers: list[FakeBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kconf.server.upstream.client._OF_ANY", 0.05)
+
+    async def scene(world: World) -> None:
+        assert world.pools.nodes == [1, 2]
+        brokers[0].handlers["Metadata"] = lambda asked, _: SILENCE if asked.topics else world.metadata(asked)
+        assert (await world.client.partitions(["t"], ADA))["t"][0].leader_id == 2
+        assert world.pools.nodes == [2, 1]
 
     play(brokers, scene)

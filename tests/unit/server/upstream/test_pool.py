@@ -274,3 +274,59 @@ def test_a_pool_of_a_broker_that_left_takes_no_requests() -> None:
             await world.pool.send(RawRequest("a", b"a1"))
 
     play(scene)
+
+
+def test_an_unexpected_error_of_a_connection_is_a_broker_that_is_unreachable(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene(world: World) -> None:
+        async def fail() -> RawConnection:
+            raise ValueError("unexpected")
+
+        world.pool._connect = fail
+        with pytest.raises(UpstreamUnavailable, match="cannot connect to broker 1: ValueError"):
+            await world.pool.send(RawRequest("a", b"a1"))
+        assert world.pool.is_unreachable
+        assert [each.exc_info[0] for each in caplog.records if each.exc_info] == [ValueError]
+
+    play(scene)
+
+
+def test_a_broker_that_hangs_is_unreachable_until_it_responds() -> None:
+    """Also if callers wait for a shorter time than for a connection."""
+
+    async def scene(world: World) -> None:
+        (slow,) = await world.send("a1")
+        with pytest.raises(UpstreamUnavailable, match="did not respond in time"):
+            await world.pool.send(RawRequest("b", b"b1", timeout=0.01))
+        assert world.pool.is_unreachable
+        await world.answer("a1")
+        assert await slow == b"answer a1"
+        assert not world.pool.is_unreachable
+
+    play(scene)
+
+
+def test_one_slow_request_does_not_make_a_broker_unreachable() -> None:
+    async def scene(world: World) -> None:
+        late = asyncio.create_task(world.pool.send(RawRequest("a", b"a1", timeout=0.05)))
+        await world.settle()
+        (quick,) = await world.send("b1")
+        await world.answer("b1")
+        await quick
+        with pytest.raises(UpstreamUnavailable, match="did not respond in time"):
+            await late
+        assert not world.pool.is_unreachable
+
+    play(scene)
+
+
+def test_the_time_limit_of_a_request_includes_its_wait_for_a_turn() -> None:
+    async def scene(world: World) -> None:
+        await world.send("a1", "a2")
+        with pytest.raises(UpstreamUnavailable, match="earlier requests to broker 1 took too long"):
+            await world.pool.send(RawRequest("a", b"a3", timeout=0.01))
+        assert world.asked == ["a1", "a2"]
+        assert not world.pool.is_unreachable
+        await world.answer("a1", "a2")
+        assert not world.pool.is_busy
+
+    play(scene)
