@@ -23,7 +23,7 @@ from kconf.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from kconf.server.api.topic_mutations import doubtful_topics
+from kconf.server.api.topic_mutations import doubtful_topics, refresh
 from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
@@ -81,7 +81,7 @@ async def alter(
     Changes of resources whose state is unknown are refused.
     """
     try:
-        await context.service.refresh(_unknown_topics(context, requested, call))
+        await refresh(context, _unknown_topics(context, requested, call))
     except StoreError as error:
         failed: Outcomes = [store_error(error)] * len(requested)
         audit(context, call, requested, failed, dry_run=validate_only)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final, TypeVar
 
 from kconf.engine.quotas.rates import MutationQuota
+from kconf.engine.topics.names import name_problem
 from kconf.engine.topics.placement import Charge, repeated_names
 from kconf.errors import ApiError, StoreError
 from kconf.model.resource import Resource
@@ -15,6 +17,10 @@ from kconf.service import Planner
 from kconf.util.slices import in_slices
 
 T = TypeVar("T")
+
+MAX_DOUBTFUL: Final = 1000
+"""Topics of a request that are read before it is refused because of them."""
+_PART: Final = 100  # topics that are read at a time
 
 
 def mutation_quota(
@@ -37,11 +43,25 @@ def throttle_time_ms(context: ServerContext, call: ApiRequest, quota: MutationQu
 def doubtful_topics(
     context: ServerContext, names: Collection[str], may_change: Callable[[str], bool], *, existing: bool
 ) -> list[Resource]:
-    """The topics that exist, or those that do not, according to a state that is polled and may be outdated."""
+    """The topics that exist, or those that do not, according to a state that is polled and may be outdated.
+
+    Only those that the cluster could have, and at most `MAX_DOUBTFUL`: the last poll decides about the others.
+    """
     if context.service.store.polling is None:
         return []
     topics = context.service.state.snapshot.topics
-    return [Resource.topic(name) for name in in_slices(names) if (name in topics) is existing and may_change(name)]
+    found = (
+        Resource.topic(name)
+        for name in in_slices(dict.fromkeys(names))
+        if (name in topics) is existing and name_problem(name) is None and may_change(name)
+    )
+    return list(islice(found, MAX_DOUBTFUL))
+
+
+async def refresh(context: ServerContext, doubtful: Sequence[Resource]) -> None:
+    """Read topics now, in parts between which the changes of others are committed. Raises StoreError."""
+    for start in range(0, len(doubtful), _PART):
+        await context.service.refresh(doubtful[start : start + _PART])
 
 
 async def submit(
@@ -50,14 +70,14 @@ async def submit(
     call: ApiRequest,
     *,
     validate_only: bool = False,
-    doubtful: Collection[Resource] = (),
+    doubtful: Sequence[Resource] = (),
 ) -> T:
     """Submit a change and return its outcome. Raises KafkaError if the request fails as a whole.
 
     `doubtful` resources are read first, since the change would be refused because of them.
     """
     try:
-        await context.service.refresh(doubtful)
+        await refresh(context, doubtful)
         return await context.service.submit(planner, call.caller, context.policies, validate_only=validate_only)
     except StoreError as error:
         raise store_error(error).error() from None

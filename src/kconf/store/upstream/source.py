@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from enum import Enum, auto
+from logging import ERROR, getLogger
 from typing import Any, Final, Protocol
 
-from kconf.errors import StoreFailed
+from kconf.errors import StoreFailed, StoreUnavailable
 from kconf.model.journal import Change, Revision
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
@@ -18,8 +19,17 @@ from kconf.store.base import Polling, UnknownParts
 from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight
 from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.journal import Intent
+from kconf.util.rate_limited_log import RateLimitedLogger
+
+_unexpected: Final = RateLimitedLogger(getLogger(__name__), ERROR, per_second=0.1, burst=3)
 
 CANNOT_READ: Final = "this gateway cannot read the state of the cluster now"
+
+
+def unexpected(error: Exception) -> StoreUnavailable:
+    """The reason why the state is stale after an exception that nothing expects. Its traceback is logged."""
+    _unexpected.exception("reading the cluster failed unexpectedly; it is retried")
+    return StoreUnavailable(f"internal error, {type(error).__name__}; see the log")
 
 
 class Shown(Enum):

@@ -19,7 +19,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsResource,
 )
-from kconf.server.api.topic_mutations import doubtful_topics
+from kconf.server.api.topic_mutations import MAX_DOUBTFUL, doubtful_topics, refresh
 from kconf.store.base import Polling, Publish
 from kconf.store.memory import MemoryStore
 from tests.unit.server.api.test_freshness import running
@@ -108,3 +108,33 @@ def test_topics_are_read_only_for_callers_with_the_right_and_on_a_polling_gatewa
 
     assert asyncio.run(found(PolledStore())) == [PAYMENTS]
     assert asyncio.run(found(MemoryStore())) == []
+
+
+def test_only_possible_topics_are_read_and_a_limited_number() -> None:
+    """Their names come from clients: reading one that no cluster has could fail for all."""
+
+    async def scene() -> None:
+        async with running({}, PolledStore()) as server:
+            named = ["\ufffd" * 12_000, "not!valid", "", ".", "payments", "payments"]
+            assert doubtful_topics(server.context, named, lambda _: True, existing=False) == [PAYMENTS]
+            many = [f"t{number}" for number in range(MAX_DOUBTFUL + 100)]
+            assert len(doubtful_topics(server.context, many, lambda _: True, existing=False)) == MAX_DOUBTFUL
+
+    asyncio.run(scene())
+
+
+def test_many_topics_are_read_in_parts_between_which_others_commit() -> None:
+    store = PolledStore()
+    topics = [Resource.topic(f"t{number}") for number in range(250)]
+    order: list[object] = []
+
+    async def scene() -> None:
+        async with running({}, store) as server:
+            reading = asyncio.create_task(refresh(server.context, topics))
+            await asyncio.sleep(0)
+            await server.service.in_store(lambda store: order.append(len(store.refreshed)))  # type: ignore[attr-defined]
+            await reading
+            assert order == [1]
+            assert [list(each) for each in store.refreshed] == [topics[:100], topics[100:200], topics[200:]]
+
+    asyncio.run(scene())

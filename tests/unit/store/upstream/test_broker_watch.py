@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from kconf.errors import ConnectionFailed, KconfError, NotAuthorized, RequestTimedOut
+from kconf.store.upstream import broker_watch
 from kconf.store.upstream.broker_watch import BrokerWatch
 
 
@@ -64,18 +66,30 @@ def test_brokers_that_refuse_to_describe_the_cluster_are_not_lost() -> None:
     assert brokers.step() == (None, 0)
 
 
-def test_an_unexpected_error_makes_the_gateway_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Changes are refused, since nobody checks the brokers any more."""
-    ended: list[threading.ExceptHookArgs] = []
-    monkeypatch.setattr(threading, "excepthook", ended.append)
+def test_an_unexpected_error_makes_the_gateway_stale_until_the_brokers_can_be_checked_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Changes are refused meanwhile, since the gateway would not notice that the brokers are lost."""
+    monkeypatch.setattr(broker_watch, "_RETRY", 0.0)
     brokers = Brokers()
-    brokers.cluster.read = lambda _timeout: 1 // 0
+    problems: list[str | None] = []
+    is_done = threading.Event()
+
+    def read(_timeout: float) -> None:
+        problems.append(brokers.watch.problem)
+        if len(problems) < 3:
+            raise http.client.BadStatusLine("from an HTTP server")
+        is_done.set()
+
+    brokers.cluster.read = read
     brokers.watch.start()
     brokers.watch.check()
-    brokers.watch._thread.join(60)
-    assert brokers.notified == 1
-    assert "are not checked any more because of an internal error" in (brokers.watch.problem or "")
-    assert [each.exc_type for each in ended] == [ZeroDivisionError]
+    assert is_done.wait(60)
+    brokers.watch.close()
+    assert problems[0] is None
+    assert all("cannot be checked because of an internal error" in (each or "") for each in problems[1:])
+    assert (brokers.watch.problem, brokers.notified) == (None, 2)
+    assert {each.exc_info[0] for each in caplog.records if each.exc_info} == {http.client.BadStatusLine}
 
 
 def test_another_cluster_and_new_static_configs_are_reported() -> None:

@@ -23,7 +23,7 @@ from immutables import Map
 from kconf.client.calls.base import CallResult
 from kconf.client.kraft.calls import FetchedLog
 from kconf.client.kraft.checkpoint import Checkpoint
-from kconf.client.kraft.follower import LogChanges, LogFollower, LogGap, LogReset
+from kconf.client.kraft.follower import LogChanges, LogEvent, LogFollower, LogGap, LogReset
 from kconf.client.kraft.revisions import STEP_TIMEOUT, gap_revision
 from kconf.client.kraft.scram_keys import CredentialSink, ScramKeys
 from kconf.client.settings import ClientSettings
@@ -38,7 +38,7 @@ from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlig
 from kconf.store.upstream.authors.matching import ExpectedChanges, requested_value
 from kconf.store.upstream.following import problems
 from kconf.store.upstream.journal import Intent
-from kconf.store.upstream.source import CANNOT_READ, Shown
+from kconf.store.upstream.source import CANNOT_READ, Shown, unexpected
 from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
@@ -76,7 +76,6 @@ class LogThread:
         )
         self.problem: StoreFailed | None = None
         self.imaged = None if after is None else after.offset
-        self.gaps = 0
         self.on_change: Callable[[], None] = lambda: None
         self._pool = SyncConnectionPool(controllers)
         self._cluster = cluster
@@ -244,6 +243,8 @@ class LogThread:
                 self._step()
             except KconfError as error:
                 self._failed(error)
+            except Exception as error:
+                self._failed(unexpected(error))
         self._pool.close()
 
     def _step(self) -> None:
@@ -261,11 +262,10 @@ class LogThread:
                 self._lost = 0
             elif isinstance(reply, ConnectionFailed):
                 self._lost += 1
-            for event in self.follower.receive(reply):
+            for event in self._received(reply):
                 if isinstance(event, LogChanges):
                     self._revisions += event.revisions
                 elif isinstance(event, LogGap):
-                    self.gaps += 1
                     log.warning(
                         "part of the metadata log was deleted before it was read from=%d to=%d", event.begin, event.end
                     )
@@ -282,6 +282,16 @@ class LogThread:
             log.error("changes are refused: %s", self.stale_reason)
         if is_new or self.problem is not None:
             self.on_change()
+
+    def _received(self, reply: Reply) -> list[LogEvent]:
+        try:
+            return self.follower.receive(reply)
+        except KconfError:
+            raise
+        except Exception:  # part of the records may have been applied, so another attempt could lose changes
+            log.exception("applying records of the metadata log failed unexpectedly")
+            self.problem = StoreFailed(problems.NOT_APPLIED)
+            return []
 
     def _failed(self, error: KconfError) -> None:
         """Report an error. The state is stale until the log can be read again."""

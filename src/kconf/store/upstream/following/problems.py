@@ -18,6 +18,11 @@ UNREAD: Final = (
 )
 """The error message for a change that was acknowledged, but is not visible."""
 
+NOT_APPLIED: Final = (
+    "records of the metadata log could not be applied because of an internal error, so the state of this gateway may be"
+    " wrong; see the log, and restart the gateway"
+)
+
 
 def reset(found: LogReset) -> str:
     """The log of the cluster is another one."""

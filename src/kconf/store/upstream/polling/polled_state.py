@@ -92,6 +92,17 @@ def _image(topics: Mapping[str, Topic | None], configs: Mapping[Resource, Overri
     )
 
 
+def about_known(reading: Reading, snapshot: Snapshot) -> Reading:
+    """A reading of resources that were requested by name, without refusals of those that may not exist."""
+    refused = {
+        each: failure
+        for each, failure in reading.refused.items()
+        if each in snapshot.configs
+        or (each.type is ResourceType.TOPIC and (each.name in snapshot.topics or reading.topics.get(each.name)))
+    }
+    return reading._replace(refused=refused)
+
+
 def is_hidden(resource: Resource, value: str) -> bool:
     """Whether a value is the placeholder of a sensitive one."""
     return resource.type is ResourceType.SCRAM or value == HIDDEN

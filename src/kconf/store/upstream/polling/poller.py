@@ -32,9 +32,18 @@ from kconf.store.upstream.authors.matching import ExpectedChanges
 from kconf.store.upstream.authors.outcomes import is_untouched
 from kconf.store.upstream.brokers import other_cluster
 from kconf.store.upstream.journal import Intent
-from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
-from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_unreachable, of_kind, read_all
-from kconf.store.upstream.source import CANNOT_READ, Shown
+from kconf.store.upstream.polling.polled_state import RecentChanges, about_known, changes_to, is_hidden, shown_value
+from kconf.store.upstream.polling.reading import (
+    KINDS,
+    SLICE,
+    Reading,
+    StateReader,
+    concerns_broker,
+    is_unreachable,
+    of_kind,
+    read_all,
+)
+from kconf.store.upstream.source import CANNOT_READ, Shown, unexpected
 from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
@@ -204,6 +213,9 @@ class Poller:
         except KconfError as error:
             self._lose(error)
             return
+        except Exception as error:
+            self._lose(unexpected(error))
+            return
         if before != (True, self.unknown, self._snapshot.revision):  # others may have taken the revisions already
             self.on_change()
 
@@ -353,9 +365,10 @@ class Poller:
         if not self._is_sure or self._node is None:
             raise StoreUnavailable("the state of the cluster may be stale")
         try:
-            reading = self._reader.some(self._node, resources)
+            reading = about_known(self._reader.some(self._node, resources), self._snapshot)
         except KconfError as error:
-            self._lose(error)
+            if concerns_broker(error):
+                self._lose(error)
             raise
         self._merge(reading, own=expected is not None)
         if expected is not None:

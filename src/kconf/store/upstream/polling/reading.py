@@ -32,6 +32,7 @@ from kconf.errors import (
     KafkaError,
     KconfError,
     NotAuthorized,
+    RemoteProtocolError,
     RequestTimedOut,
 )
 from kconf.model.acl import AclFilter, AclType, Operation, PatternType
@@ -55,11 +56,14 @@ KINDS: Final = (
 """The kinds of resources besides topics. Each is read completely."""
 
 _TIMEOUT: Final = 10.0  # seconds for a request
+_LONGEST: Final = 0x7FFF  # bytes of a string in a request
+_TOO_LONG: Final = ApiError(ErrorCode.INVALID_REQUEST, "the name is too long for a request to the cluster")
 _FEW: Final = 8  # entities or patterns that are requested one by one
 _LOST: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION, ErrorCode.BROKER_NOT_AVAILABLE})
 _UNKNOWN_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _UNREACHABLE: Final = (ConnectionFailed, RequestTimedOut, BrokerNotAvailable, AuthenticationFailed)
+_UNREADABLE: Final = (*_UNREACHABLE, RemoteProtocolError)
 
 T = TypeVar("T")
 Listing = Mapping[str, "Topic | ApiError"]
@@ -157,10 +161,12 @@ class StateReader:
         return Reading({}, {**found, **gone}, refused)
 
     def some(self, node: int, resources: Collection[Resource]) -> Reading:
-        """Read these resources only."""
+        """Read these resources only. No cluster has those whose names are too long for a request."""
+        too_long = {each: _TOO_LONG for each in resources if len(each.name.encode()) > _LONGEST}
+        resources = [each for each in resources if each not in too_long]
         topics = [each.name for each in resources if each.type is ResourceType.TOPIC]
         reading = self.topics(node, topics, {}) if topics else Reading({}, {}, {})
-        configs, refused = dict(reading.configs), dict(reading.refused)
+        configs, refused = dict(reading.configs), {**reading.refused, **too_long}
         others: dict[ResourceType, list[Resource]] = {}
         for each in resources:
             if each.type is not ResourceType.TOPIC:
@@ -289,6 +295,11 @@ def of_kind(snapshot: Snapshot, kind: ResourceType) -> list[Resource]:
 def is_unreachable(error: KconfError) -> bool:
     """Whether a broker did not respond, as opposed to an error response."""
     return isinstance(error, _UNREACHABLE)
+
+
+def concerns_broker(error: KconfError) -> bool:
+    """Whether a broker did not respond, or in a way that cannot be read, so that other requests would fail too."""
+    return isinstance(error, _UNREADABLE)
 
 
 def _exactly(pattern: ResourcePattern) -> AclFilter:

@@ -287,3 +287,18 @@ def test_everything_is_read_except_kinds_that_are_unknown_or_refused(script: Scr
     assert set(kinds) < set(KINDS)
     with pytest.raises(NotAuthorized):
         read_all(reader, 1, cluster, known, unknown, may_refuse=False)
+
+
+def test_names_that_no_request_can_contain_are_refused_and_the_others_are_read(
+    script: Scripted, reader: StateReader
+) -> None:
+    script.topics = {"t1": topic(1)}
+    script.configs[Resource.topic("t1")] = []
+    too_long = [Resource.topic("\ufffd" * 12_000), Resource.group("g" * 40_000)]
+
+    found = reader.some(1, [too_long[0], Resource.topic("t1"), too_long[1]])
+
+    assert found.topics == {"t1": topic(1)}
+    assert {each: failure.code for each, failure in found.refused.items()} == dict.fromkeys(
+        too_long, ErrorCode.INVALID_REQUEST
+    )
