@@ -220,5 +220,5 @@ class Service:
         return self._clock.now()
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
-        """Call the store in its own thread, between two commits."""
-        return await self._thread.run(work)
+        """Call the store in its own thread, between two commits. Unexpected exceptions become StoreError."""
+        return await self._thread.run_checked(work)

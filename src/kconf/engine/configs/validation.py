@@ -31,13 +31,13 @@ def check_topic(resulting: Overrides, stored: Overrides, resolver: ConfigResolve
         _check_topic_together(_Effective(resulting, resolver), stored, resolver)
 
 
-_valid: dict[tuple[str, str], ConfigKey] = {}  # short values of topic keys, none of which is sensitive
+_valid: dict[tuple[str, str], ConfigKey] = {}  # short values of topic keys, but no secrets
 
 
 def _validate(key: ConfigKey, text: str) -> None:
     """Most topics have the values of other topics, and every alteration checks all of them."""
     validate(key, text)
-    if len(text) <= _MAX_LENGTH:
+    if len(text) <= _MAX_LENGTH and not key.sensitive:
         if len(_valid) >= _MAX_VALUES:
             _valid.clear()
         _valid[key.name, text] = key

@@ -127,9 +127,10 @@ def _result(wanted: ResourceAt, states: Mapping[Resource, StateAt]) -> ResultAt:
 
 
 def _is_sensitive(state: State, resource: Resource, key: str) -> bool:
+    """Whether the value must not be shown. It may also be a placeholder, if a gateway does not know the value."""
     match resource.type:
-        case ResourceType.BROKER:
-            return state.resolver.sensitive(key)
+        case ResourceType.TOPIC | ResourceType.BROKER | ResourceType.GROUP | ResourceType.CLIENT_METRICS:
+            return state.resolver.sensitive_keys(resource.type)(key)
         case ResourceType.SCRAM:
             return True
         case _:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from logging import getLogger
+from logging import DEBUG, WARNING, getLogger
 
 from kconf.configdef.server_settings import NOTIFICATION_RETENTION, RETENTION_MS, RETENTION_REVISIONS, int_setting
 from kconf.errors import StoreError
@@ -59,24 +59,32 @@ IN_MEMORY = Retention(7 * 24 * 3600 * 1000, 100_000)
 
 
 async def housekeep(service: Service) -> None:
-    """Let the store clean up at an interval. Runs until cancelled."""
+    """Let the store clean up at an interval. Runs until cancelled: a failure is logged, and the next time is another
+    attempt.
+    """
+    failure = ""
     seconds = int_setting(service.settings.static, NOTIFICATION_RETENTION) / 1000
     while True:
         await asyncio.sleep(HOUSEKEEP_INTERVAL)
         try:
             while await service.in_store(lambda store: store.housekeep(notification_retention=seconds)):
                 pass
+            failure = ""
         except StoreError as error:
-            log.debug("could not clean up the store: %s", error)
+            log.log(DEBUG if str(error) == failure else WARNING, "could not clean up the store: %s", error)
+            failure = str(error)
 
 
 async def trim(retention: Retention, service: Service, archiver: Archiver | None = None) -> None:
-    """Apply the retention at an interval. Runs until cancelled."""
+    """Apply the retention at an interval. Runs until cancelled: a failure is logged, and the next time is another
+    attempt.
+    """
     while True:
         try:
             removed = await retention.apply(service, None if archiver is None else archiver.archived)
             if removed:
-                log.info("journal trimmed revisions=%d oldest=%d", removed, service.store.oldest())
+                oldest = await service.in_store(lambda store: store.oldest())
+                log.info("journal trimmed revisions=%d oldest=%d", removed, oldest)
         except StoreError as error:
             log.warning("could not trim the journal: %s", error)
         await asyncio.sleep(TRIM_INTERVAL)

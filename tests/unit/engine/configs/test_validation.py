@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.configdef.key import ConfigKey
 from kconf.configdef.releases.catalogs import catalog_of
 from kconf.configdef.validators import between
 from kconf.engine.configs import validation
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.configs.validation import check_client_metrics, check_group, check_topic
 from kconf.errors import InvalidConfig, InvalidRequest, KafkaError
+from kconf.model.entry import ValueType
 
 KEYS = kafka_43().client_metrics
 
@@ -71,3 +73,16 @@ def test_only_a_limited_number_of_short_valid_values_is_cached(monkeypatch: pyte
 
     assert 0 < len(remembered) <= 4096
     assert max(len(text) for _, text in remembered) <= 64
+
+
+def test_values_of_secret_keys_are_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vendor can define secret keys of topics."""
+    remembered: dict[tuple[str, str], object] = {}
+    monkeypatch.setattr(validation, "_valid", remembered)
+    catalog = kafka_43()
+    secret = ConfigKey(name="vendor.key", type=ValueType.STRING, default=None, secret=True)
+    resolver = ConfigResolver(replace(catalog, topic={**catalog.topic, "vendor.key": secret}), {}, {}, {})
+
+    check_topic({"vendor.key": "s3cret", "segment.ms": "1"}, {}, resolver)
+
+    assert remembered.keys() == {("segment.ms", "1")}

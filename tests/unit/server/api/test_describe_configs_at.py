@@ -12,8 +12,9 @@ from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.alter import AlterTarget, plan_alter
 from kconf.engine.topics.create import plan_create_topics
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
-from kconf.model.journal import RequestContext
-from kconf.model.resource import Resource
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
 from kconf.server.api.describe_configs_at import handle
 from kconf.server.context import ApiRequest, ServerContext
@@ -92,6 +93,33 @@ def test_a_past_time_is_resolved_correctly_if_the_clock_was_ahead() -> None:
             return answer.revision
 
         assert [await revision_at(each) for each in (-1.0, 0.0, 5.0, 10.0, 15.0, 20.0, HOUR)] == [0, 1, 1, 3, 3, 3, 3]
+        await context.feed.close()
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("kind", [ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS])
+def test_values_of_keys_that_kconf_does_not_know_are_hidden(kind: ResourceType) -> None:
+    """A gateway has a placeholder in their place, which `kconf rollback` would otherwise write as the value."""
+    resource = Resource(kind, "one")
+
+    async def scene() -> None:
+        service = Service(MemoryStore(), node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        context = ServerContext.over(service, lambda: 0.0)
+        changes = [
+            Change(ChangeKind.CONFIG, resource, "vendor.key", None, "log:17", "set", True),
+            Change(ChangeKind.CONFIG, resource, "interval.ms", None, "1000", "set"),
+            Change(ChangeKind.CONFIG, resource, "retention.ms", None, "1000", "set"),
+            Change(ChangeKind.CONFIG, resource, "consumer.session.timeout.ms", None, "50000", "set"),
+        ]
+        await service.submit(lambda *_: Plan(None, changes), ADA)
+        request = DescribeConfigsAtRequest(1, -1, [ResourceAt(kind, "one")])
+        (found,) = (await handle(context, request, ApiRequest(0, ADA, "localhost", 9092))).results
+        shown = {each.name: (each.value, each.is_sensitive) for each in found.overrides}
+        assert shown["vendor.key"] == (None, True)
+        assert [value for value, sensitive in shown.values() if not sensitive] in (["1000"], ["50000"])
         await context.feed.close()
         await service.stop()
 
