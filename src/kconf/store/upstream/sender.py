@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,6 +76,8 @@ class DryRunSender:
 
     def __init__(self, settings: ClientSettings, identities: Identities | None) -> None:
         self._settings, self._identities = settings, identities
+        self._lock = Lock()
+        self._is_closed = False
         self._idle: list[SyncAdminClient] = []  # one for each call that was in progress at the same time
 
     def validate(self, pending: PendingCommit) -> Refusals:
@@ -101,8 +104,19 @@ class DryRunSender:
         try:
             return client._send(call, remaining(deadline))
         finally:
-            self._idle.append(client)
+            self._release(client)
+
+    def _release(self, client: SyncAdminClient) -> None:
+        with self._lock:
+            if not self._is_closed:
+                self._idle.append(client)
+                return
+        client.close()
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        """Close the idle clients now, and those in use after their calls."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
