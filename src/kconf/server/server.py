@@ -16,9 +16,11 @@ from kconf.configdef.server_settings import (
     DELEGATION_TOKENS,
     POLL_INTERVAL,
     RELAY_TIMEOUT,
+    SCRAM_FILE,
     SCRAM_LOGINS,
     flag_setting,
     int_setting,
+    text_setting,
 )
 from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.errors import ConfigurationError, KconfError
@@ -30,7 +32,6 @@ from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.acl_file import AclFile
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
-from kconf.server.auth.scram_file import ScramFile
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
@@ -50,6 +51,7 @@ from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from kconf.client.settings import ClientSettings
+    from kconf.server.auth.scram_file import ScramFile
     from kconf.server.auth.upstream_credentials import UpstreamCredentials
     from kconf.server.network.broker_listeners import BrokerListeners
     from kconf.server.upstream.authorizer_check import AuthorizerCheck
@@ -140,6 +142,15 @@ def _credentials(options: ServerOptions) -> UpstreamCredentials | None:
     return UpstreamCredentials()
 
 
+def _scram_file(options: ServerOptions) -> ScramFile | None:
+    """The SCRAM credentials of a gateway's own users, in a file."""
+    if not text_setting(options.static, SCRAM_FILE):
+        return None
+    from kconf.server.auth.scram_file import ScramFile
+
+    return ScramFile.of(options.static, is_gateway=options.upstream is not None)
+
+
 def _identities(options: ServerOptions) -> Identities | None:
     """The identities with which a gateway acts as its users, or None if it uses its own principal for all."""
     if options.upstream is None or not flag_setting(options.static, DELEGATION_TOKENS):
@@ -174,7 +185,7 @@ class Server:
         check_static(options.static)
         self._policies = load_policies(options.static, kafka_43())
         self._acl_file = AclFile.of(options.static, is_gateway=options.upstream is not None)
-        self._scram_file = ScramFile.of(options.static, is_gateway=options.upstream is not None)
+        self._scram_file = _scram_file(options)
         self._retention = Retention.of(options.static, options.store)
         self._archive_settings = ArchiveSettings.of(options.static)
         self.archiver: Archiver | None = None

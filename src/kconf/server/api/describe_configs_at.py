@@ -60,8 +60,9 @@ async def handle(
 ) -> DescribeConfigsAtResponse:
     if not may_read_journal(call):
         return DescribeConfigsAtResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    oldest = context.service.store.oldest()
+    oldest = 1
     try:
+        oldest = context.service.store.oldest()
         revision = await _revision(context, request)
         states = await _states(context, _known(request.resources), revision)
     except JournalTrimmed as error:

@@ -345,7 +345,8 @@ class GatewayJournal:
             )
 
     def oldest(self) -> int:
-        return int(self._db.execute(FIRST).fetchone()[0] or 1)
+        with self._errors():
+            return int(self._db.execute(FIRST).fetchone()[0] or 1)
 
     def trim(self, *, before_time: int | None, keep_last: int | None, up_to: int | None) -> int:
         """See Store.trim."""

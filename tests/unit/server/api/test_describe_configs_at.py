@@ -11,13 +11,14 @@ import pytest
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.alter import AlterTarget, plan_alter
 from kconf.engine.topics.create import plan_create_topics
+from kconf.errors import StoreUnavailable
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
 from kconf.server.api.describe_configs_at import handle
-from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.context import UNREADABLE, ApiRequest, ServerContext
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
@@ -120,6 +121,25 @@ def test_values_of_keys_that_kconf_does_not_know_are_hidden(kind: ResourceType) 
         shown = {each.name: (each.value, each.is_sensitive) for each in found.overrides}
         assert shown["vendor.key"] == (None, True)
         assert [value for value, sensitive in shown.values() if not sensitive] in (["1000"], ["50000"])
+        await context.feed.close()
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_journal_that_cannot_be_read_is_an_error_of_the_request() -> None:
+    store = MemoryStore()
+
+    def fail() -> int:
+        raise StoreUnavailable("disk I/O error")
+
+    async def scene() -> None:
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        context = ServerContext.over(service, lambda: 0.0)
+        store.oldest = fail  # type: ignore[method-assign]
+        answer = await handle(context, DescribeConfigsAtRequest(0, -1, []), ApiRequest(0, ADA, "localhost", 9092))
+        assert (answer.error_code, answer.error_message) == UNREADABLE
         await context.feed.close()
         await service.stop()
 

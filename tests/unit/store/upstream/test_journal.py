@@ -18,7 +18,15 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.topics.create import plan_create_topics
 from kconf.engine.topics.delete import TopicDeletion, plan_delete_topics
 from kconf.engine.topics.placement import ClusterDefaults
-from kconf.errors import ConfigurationError, JournalTrimmed, StoreLocked, StoreLost, StoreMismatch, StoreUnavailable
+from kconf.errors import (
+    ConfigurationError,
+    JournalTrimmed,
+    StoreError,
+    StoreLocked,
+    StoreLost,
+    StoreMismatch,
+    StoreUnavailable,
+)
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
 from kconf.model.entry import ValueType
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
@@ -383,5 +391,16 @@ def test_a_journal_does_not_count_as_failing_while_it_is_written(url: str) -> No
     journal.append([revision(5)])
     assert len(watched.seen) > 2
     assert not any(watched.seen)
+    journal._db = db
+    journal.close()
+
+
+def test_a_journal_that_cannot_be_read_is_an_error_of_the_store(url: str) -> None:
+    journal = GatewayJournal(url, "one")
+    db = journal._db
+    journal._db = sqlite3.connect(":memory:")  # without tables
+    with pytest.raises(StoreError):
+        journal.oldest()
+    journal._db.close()
     journal._db = db
     journal.close()
