@@ -144,6 +144,7 @@ def test_the_gateway_returns_the_same_responses_as_the_cluster(
             if any(change.resource.name in (topic, other, user, quota.resource.name) for change in each.changes)
         }
         assert origins == {"kconf"}
+        assert admin.list_changes(-1).is_gateway
         assert user not in direct.describe_user_scram_credentials()
 
 

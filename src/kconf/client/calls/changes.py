@@ -29,7 +29,8 @@ class ChangePage(NamedTuple):
     """Revisions in order. The next page starts after `next_after`; `current` is the newest, `oldest` the first
     retained.
 
-    `epoch` increases when the cluster is copied to another store. 0 if the server does not return it.
+    `epoch` increases when the cluster is copied to another store. 0 if the server does not return it. Revisions of a
+    gateway are not numbered from 1 without gaps.
     """
 
     revisions: Sequence[Revision]
@@ -37,6 +38,7 @@ class ChangePage(NamedTuple):
     current: int
     oldest: int
     epoch: int = 0
+    is_gateway: bool = False
 
 
 class OverridesAt(NamedTuple):
@@ -82,7 +84,7 @@ class ListChanges(ClusterCall[ChangePage]):
                 self._trimmed = JournalTrimmed(body.oldest)
             return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         revisions = tuple(map(_revision, body.revisions))
-        page = ChangePage(revisions, body.next_after, body.current, body.oldest, body.epoch)
+        page = ChangePage(revisions, body.next_after, body.current, body.oldest, body.epoch, body.is_gateway)
         return CallResult({None: page}, body.throttle_time_ms)
 
     def finish(self, outcomes: dict[None, ChangePage | ApiError]) -> ChangePage:

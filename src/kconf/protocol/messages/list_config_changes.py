@@ -64,3 +64,4 @@ class ListConfigChangesResponse:
     next_after: int = f(I64, default=0)
     revisions: Sequence[ListedRevision] = f(Array(ListedRevision), default=())
     epoch: int = f(I64, tag=0, default=0)  # the epoch of the store; older servers do not send it
+    is_gateway: bool = f(BOOL, tag=1, default=False)  # revisions are offsets of a metadata log, or counted by polls

@@ -46,16 +46,18 @@ async def handle(
         return ListConfigChangesResponse(error_code=failure.code, error_message=failure.message)
     if not may_read_journal(call):  # the ACL may have been removed during the long poll
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    return _listed(page, context.service.store.epoch)
+    store = context.service.store
+    return _listed(page, store.epoch, is_gateway=store.brokers_static is not None)
 
 
-def _listed(page: EncodedPage, epoch: int) -> list[bytes]:
+def _listed(page: EncodedPage, epoch: int, *, is_gateway: bool) -> list[bytes]:
     """The encoded body of the response, in parts. Readers share the longest part."""
     places = (page.oldest, page.current, page.next_after)
     empty = encode(ListConfigChangesResponse(0, 0, None, *places), 0, True)
     head, no_revisions = empty[:-2], empty[-2:-1]
     assert no_revisions == uvarint(1)
-    tags = encode(ListConfigChangesResponse(0, 0, None, *places, epoch=epoch), 0, True)[len(empty) - 1 :]
+    tagged = ListConfigChangesResponse(0, 0, None, *places, epoch=epoch, is_gateway=is_gateway)
+    tags = encode(tagged, 0, True)[len(empty) - 1 :]
     return [head + uvarint(len(page.revisions) + 1), page.joined, tags]
 
 

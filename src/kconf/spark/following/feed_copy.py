@@ -8,7 +8,8 @@ A file is published before the position is replaced. After a crash in between, l
 recognizes them by cluster, epoch, revision and line. Files that a finished run has read are deleted.
 
 Several servers of one cluster have the same journal. The first one is copied; the others are on standby, and one of
-them is copied as soon as the first one is unreachable.
+them is copied as soon as the first one is unreachable. Gateways are refused: each has a journal of its own, with the
+same epoch, and its revisions are not counted without gaps.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, pr
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
+    from kconf.client.calls.changes import ChangePage
 
 log = getLogger(__name__)
 
@@ -155,11 +157,21 @@ class FeedCopy:
         return CopiedFiles(self._directory, cluster)
 
     def _position(self, admin: SyncAdminClient, files: CopiedFiles) -> Position:
-        epoch = admin.list_changes(-1, limit=1).epoch
+        newest = admin.list_changes(-1, limit=1)
+        epoch = newest.epoch
+        self._refuse_gateway(newest)
         if not epoch:
             raise LakeError(f"{self.name} does not report the epoch of its journal; pass its archive instead")
         found = files.position()
         return found if found is not None and found.epoch == epoch else Position(epoch)
+
+    def _refuse_gateway(self, page: ChangePage) -> None:
+        if page.is_gateway:
+            raise LakeError(
+                f"{self.name} is a gateway, and the journal of a gateway cannot be copied. If it has controllers, pass"
+                " its archive or that of `kconf follow` with --archive, or the directory of a controller with"
+                " --metadata-log; otherwise pass the cluster with --snapshot"
+            )
 
     def _copy(self, admin: SyncAdminClient, files: CopiedFiles, position: Position) -> Position:
         """Copy new lines; returns the position after them."""
@@ -170,6 +182,7 @@ class FeedCopy:
             self.gaps += 1
             log.warning("%s deleted a part of its journal before it was copied after=%d", self.name, position.after)
             return replace(position, after=gone.oldest - 1)
+        self._refuse_gateway(page)
         if page.epoch != position.epoch:
             return Position(page.epoch)
         cluster, epoch = files.directory.name, position.epoch

@@ -15,6 +15,7 @@ from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from kconf.client.calls.changes import ChangePage
 from kconf.errors import ConnectionFailed, JournalTrimmed
 from kconf.model.cluster import ClusterDescription
+from kconf.model.journal import RequestContext, Revision
 from kconf.spark.following import feed_copy
 from kconf.spark.following.feed_copy import CopiedFiles, FeedCopy, Position
 from tests.support.process import KconfProcess
@@ -99,8 +100,8 @@ def test_without_a_valid_position_the_same_lines_are_copied_again(server: KconfP
 class Fake:
     """A scripted server: returns pages in order, or raises an exception."""
 
-    def __init__(self, pages: list[Any], epoch: int = 1) -> None:
-        self.pages, self.epoch, self.asked = pages, epoch, list[int]()
+    def __init__(self, pages: list[Any], epoch: int = 1, *, is_gateway: bool = False) -> None:
+        self.pages, self.epoch, self.asked, self.is_gateway = pages, epoch, list[int](), is_gateway
 
     def __enter__(self) -> Fake:
         return self
@@ -113,7 +114,7 @@ class Fake:
 
     def list_changes(self, after: int, **_: Any) -> ChangePage:
         if after == -1:
-            return ChangePage((), 7, 7, 1, self.epoch)
+            return ChangePage((), 7, 7, 1, self.epoch, self.is_gateway)
         self.asked.append(after)
         page = self.pages.pop(0) if self.pages else ChangePage((), after, after, 1, self.epoch)
         if isinstance(page, Exception):
@@ -202,8 +203,9 @@ def test_a_copy_is_current_only_when_nothing_is_left_to_copy(tmp_path: Path) -> 
     assert copy.cluster == "c-1"
 
 
-def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -> None:
-    copy = FeedCopy("prod", lambda: Fake([], epoch=0), tmp_path, 0.01)  # type: ignore[arg-type,return-value]
+def refused(fake: Fake, place: Path) -> str | None:
+    """The alarm after the first attempt to copy."""
+    copy = FeedCopy("prod", lambda: fake, place, 0.01)  # type: ignore[arg-type,return-value]
     stopped = Event()
     failed = copy._failed
 
@@ -214,9 +216,39 @@ def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -
     copy._failed = last  # type: ignore[method-assign]
 
     copy.run(stopped)
+    return copy.alarm
 
-    assert copy.alarm == "prod does not report the epoch of its journal; pass its archive instead"
+
+def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -> None:
+    assert refused(Fake([], epoch=0), tmp_path) == (
+        "prod does not report the epoch of its journal; pass its archive instead"
+    )
     assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_a_gateway_is_refused_with_the_supported_ways(tmp_path: Path) -> None:
+    """Its revisions have gaps where nothing is missing, and each gateway of a cluster has attempts of its own."""
+    caller = RequestContext("User:ann")
+    page = ChangePage(
+        (Revision(48_213_000_000_000, 1, caller, ()),), 48_213_000_000_000, 48_213_000_000_000, 1, 1, True
+    )
+
+    alarm = refused(Fake([page], is_gateway=True), tmp_path)
+
+    assert alarm is not None
+    assert alarm.startswith("prod is a gateway, and the journal of a gateway cannot be copied.")
+    for option in ("--archive", "--metadata-log", "--snapshot"):
+        assert option in alarm
+    assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_a_server_that_was_replaced_by_a_gateway_is_not_copied_any_more(tmp_path: Path) -> None:
+    fake = Fake([ChangePage((), 7, 7, 1, 1), ChangePage((), 8, 8, 1, 1, True)])
+
+    alarm = refused(fake, tmp_path)
+
+    assert (alarm or "").startswith("prod is a gateway")
+    assert json.loads((tmp_path / "c-1" / ".feed.json").read_text())["after"] == 7
 
 
 def test_one_of_two_servers_of_a_cluster_is_copied_until_the_other_takes_over(
