@@ -30,6 +30,7 @@ from kconf.protocol.messages.describe_quorum import (
 )
 from kconf.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from kconf.protocol.messages.list_groups import ListGroupsRequest
+from kconf.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kconf.server.api import relay, relay_checks, router
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.connection_context import ConnectionContext
@@ -308,6 +309,19 @@ def test_apis_that_are_always_refused_are_not_advertised_except_those_that_old_c
         answer = await world.ask("DeleteRecords", 2, DeleteRecordsRequest(topics, 1000), caller)
         assert [each.error_code for each in answer.topics[0].partitions] == [ErrorCode.INVALID_REQUEST]
         assert world.brokers.asked == []
+
+    play(scene)
+
+
+def test_produce_is_refused_and_without_acks_the_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(world: World) -> None:
+        monkeypatch.setattr(world.brokers, "versions", all_versions)
+        data = [TopicProduceData("orders", bytes(16), [PartitionProduceData(0, b"records")])]
+        answer = await world.ask("Produce", 9, ProduceRequest(None, 1, 1000, data), connection(1))
+        codes = [each.error_code for each in answer.responses[0].partition_responses]
+        assert codes == [ErrorCode.INVALID_REQUEST]
+        with pytest.raises(RemoteProtocolError, match="acks=0"):
+            await world.ask("Produce", 9, ProduceRequest(None, 0, 1000, data), connection(1))
 
     play(scene)
 
