@@ -29,7 +29,7 @@ from tests.unit.client.fake import CLOSE, KAFKA_43, FakeBroker
 
 NEW, OLD = uuid4(), uuid4()
 UNKNOWN_TOPIC = 3
-CREATE_TOPICS, DESCRIBE_CLUSTER = 19, 60
+METADATA, CREATE_TOPICS, DESCRIBE_CLUSTER = 3, 19, 60
 
 
 @pytest.fixture
@@ -81,6 +81,21 @@ def test_a_new_topic_is_recorded_once_the_broker_shows_it(kind: str, broker: Fak
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_each_config_of_a_new_topic_is_recorded_as_set(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
+    shown(broker, (NEW, 2))
+    configs = [("cleanup.policy", "compact"), ("retention.ms", "5")]
+    with driver(kind, broker.address, journal=ClientJournal(tmp_path)) as admin:
+        admin.create_topics([NewTopic("orders", 2, 1, configs=configs)]).raise_for_failures()
+
+    topic, *lines = read_journal(tmp_path, "fake").changes
+    assert (topic["op"], topic["key"]) == ("create", "")
+    assert [(line["op"], line["key"], line["before"], line["after"]) for line in lines] == [
+        ("set", "cleanup.policy", None, "compact"),
+        ("set", "retention.ms", None, "5"),
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_new_partitions_are_recorded_once_the_broker_shows_them(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
     shown(broker, (NEW, 2), (NEW, 2), (NEW, 3))
 
@@ -125,6 +140,22 @@ def test_a_topic_that_a_broker_never_shows_is_recorded_from_the_create_response(
     assert told("sync", broker, tmp_path, "create") == {"id": encode_id(NEW), "partitions": 2, "replication": 1}
     looks = [each for each in broker.requests if isinstance(each, MetadataRequest) and each.topics]
     assert len(looks) == MAX_READS
+
+
+def test_a_topic_is_recorded_from_the_create_response_if_reading_it_fails(broker: FakeBroker, tmp_path: Path) -> None:
+    """The connection is lost after the topic was created, and the broker no longer has the API that describes it."""
+    shown(broker, (NEW, 2))
+    readable = broker.handlers["Metadata"]
+
+    def metadata(asked: Any, version: int) -> Any:
+        if not asked.topics:
+            return readable(asked, version)
+        broker.versions.pop(METADATA, None)
+        return CLOSE
+
+    broker.handlers["Metadata"] = metadata
+
+    assert told("sync", broker, tmp_path, "create") == {"id": encode_id(NEW), "partitions": 2, "replication": 1}
 
 
 def test_a_topic_of_an_old_broker_that_never_shows_it_has_the_counts_that_were_requested(
