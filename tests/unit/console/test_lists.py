@@ -6,8 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from kconf.console.cluster.snapshot import LakeFacts
+from kconf.console.words import short_time
 from kconf.model.resource import Resource
-from tests.unit.console.world import DAY, JSON, client, snapshot, topics
+from tests.unit.console.world import DAY, JSON, START, client, history, revision, set_key, snapshot, topics
 
 
 @pytest.fixture
@@ -79,6 +80,20 @@ def test_columns_and_order_are_url_parameters(browser: TestClient) -> None:
         ("orders.events", ["60d"]),
         ("payments", ["7d"]),
         ("search", ["7d"]),
+    ]
+
+
+def test_a_topic_shows_the_time_and_the_author_of_its_last_change() -> None:
+    first = revision(1, set_key("orders", "retention.ms", None, "5"), by="User:ana")
+    last = revision(2, set_key("orders", "retention.ms", "5", "6"), by="User:bo")
+    browser = client({"home": snapshot(topics({"orders": {}, "search": {}}), history(first, last))})
+
+    found = browser.get("/home/topics?columns=changed,changed-by", headers=JSON).json()
+
+    assert [each["title"] for each in found["columns"]] == ["Changed", "Changed by"]
+    assert [(each["name"], each["cells"]) for each in found["rows"]] == [
+        ("orders", [short_time(START + 2 * 60_000), "User:bo"]),
+        ("search", ["", ""]),
     ]
 
 

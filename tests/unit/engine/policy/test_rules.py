@@ -99,6 +99,15 @@ def test_an_unset_key_violates_no_condition_and_an_invalid_value_every_one(condi
     assert not holds("min.insync.replicas", condition, "garbage")
 
 
+def test_a_message_distinguishes_an_empty_value_from_one_that_is_not_set() -> None:
+    (empty,) = rule("cleanup.policy", "{contains: compact}").evaluate(subject({"cleanup.policy": ""}))
+    assert empty.text == "cleanup.policy is empty but must be a list with compact (rule r)"
+
+    unknown = subject({"min.insync.replicas": "garbage"}, replication_factor=None)
+    (unset,) = rule("min.insync.replicas", "{at_most: replication_factor}").evaluate(unknown)
+    assert unset.text == "min.insync.replicas is garbage but must be at most replication_factor (not set) (rule r)"
+
+
 def test_required_and_forbidden_check_what_is_set_on_the_resource_itself() -> None:
     value = {"retention.ms": "1"}
     required, forbidden = rule("retention.ms", "{required: true}"), rule("retention.ms", "{forbidden: true}")
