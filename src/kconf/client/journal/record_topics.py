@@ -10,7 +10,7 @@ from kconf.client.calls.base import CallResult
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics, DescribeTopics, TopicName
 from kconf.client.journal.base import CallSequence, ItemChange, PlannedChangesRecorder
 from kconf.client.journal.record_configs import read_entries
-from kconf.errors import ApiError, ErrorCode, KafkaError
+from kconf.errors import ApiError, ErrorCode, KconfError
 from kconf.model.cluster import CreatedTopic, TopicDescription
 from kconf.model.entry import own_source
 from kconf.model.journal import Change, ChangeKind
@@ -127,7 +127,7 @@ def _found(call: DescribeTopics) -> CallSequence[dict[TopicName, TopicDescriptio
     """The topics that can be described."""
     try:
         found: Results[TopicName, TopicDescription] = yield call
-    except KafkaError:
+    except KconfError:
         return {}
     return {name: found[name] for name in found if name not in found.failures}
 

@@ -82,7 +82,7 @@ def record_call(call: Call[Any, Any, T], journal: Journal, settings: ClientSetti
     unknown = [each.change for each in refused if each.failure.code in _UNCERTAIN]
     try:
         made = yield from recorder.after(done, result)
-    except KafkaError:
+    except KconfError:
         made = [each.change for each in done]  # the call succeeded, even if its details cannot be read
     certain = [each for each in refused if each.failure.code not in _UNCERTAIN]
     journal.end(entry, made, certain, unknown, log_end)

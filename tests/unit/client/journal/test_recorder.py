@@ -158,6 +158,16 @@ def test_a_topic_is_recorded_from_the_create_response_if_reading_it_fails(broker
     assert told("sync", broker, tmp_path, "create") == {"id": encode_id(NEW), "partitions": 2, "replication": 1}
 
 
+def test_a_topic_is_recorded_as_created_if_the_response_that_describes_it_is_damaged(
+    broker: FakeBroker, tmp_path: Path
+) -> None:
+    shown(broker, (NEW, 2))
+    readable = broker.handlers["Metadata"]
+    broker.handlers["Metadata"] = lambda asked, version: readable(asked, version) if not asked.topics else b"\xff"
+
+    assert told("sync", broker, tmp_path, "create") == {"id": encode_id(NEW), "partitions": 2, "replication": 1}
+
+
 def test_a_topic_of_an_old_broker_that_never_shows_it_has_the_counts_that_were_requested(
     broker: FakeBroker, tmp_path: Path
 ) -> None:
