@@ -22,6 +22,7 @@ from tests.conformance.test_gateway import gateway
 from tests.real_clients import test_confluent_kafka as librdkafka
 from tests.support.targets import marked, one_of
 
+VERSIONS = "kafka-go versions"
 REFUSED = {"delete records", "reassign", "reassign to nothing", "tokens"}  # never passed on
 
 
@@ -104,6 +105,8 @@ def test_kafkajs_and_go_clients_get_the_same_responses(release: str, request: py
     modules = {"NODE_PATH": str(node_modules("kafkajs", "2.2.4"))}
     for command in (["node", str(HERE / "node" / "admin_steps.js")], [str(go_program(HERE / "go"))]):
         ours, theirs = steps(both, command, modules)
+        if VERSIONS in theirs:
+            theirs[VERSIONS] = theirs[VERSIONS].replace('"AlterPartitionReassignments",', "")  # not advertised
         shown = {step: each.replace(kafka.bootstrap, "SERVER") for step, each in ours.items()}
         assert {step: each for step, each in shown.items() if not is_refused(step)} == {
             step: each for step, each in theirs.items() if not is_refused(step)
