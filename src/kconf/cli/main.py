@@ -162,6 +162,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     whole = parser(first if first in COMMANDS else None)
     if any("\udc80" <= character <= "\udcff" for each in arguments for character in each):
         raise UsageError(whole, "the command line is not UTF-8")
+    if first.startswith("-") and first not in ("-h", "--help", "--version"):
+        command = next((each for each in arguments if each in COMMANDS), "COMMAND")
+        raise UsageError(whole, f"pass options after the command: kconf {command} {first} …")
     options, unparsed = whole.parse_known_args(arguments)
     place = getattr(options, "rest", None)
     if unparsed and (place is None or any(each.startswith("-") for each in unparsed)):

@@ -120,3 +120,10 @@ def test_a_command_name_of_another_tool_suggests_the_kconf_command(word: str, me
     ran = run_in_process(main, [word, "topic:orders"])
 
     assert (ran.status, ran.err.splitlines()[-1]) == (2, f"kconf: unknown command {word!r}; did you mean {meant}?")
+
+
+def test_an_option_before_the_command_is_refused_with_its_place() -> None:
+    ran = run_in_process(main, ["-C", "prod", "topic", "list"])
+
+    expected = "kconf: pass options after the command: kconf topic -C …; see kconf --help"
+    assert (ran.status, ran.err.splitlines()[-1]) == (2, expected)
