@@ -36,7 +36,7 @@ examples:
   kconf scram list
   kconf scram delete --user alice --mechanism SCRAM-SHA-512
   kconf scram set --store sqlite:////var/lib/kconf/kconf.db --user admin            before the server's first start
-  kconf scram credential --user alice --password-file - >> scram-users              for gateway.scram.file
+  kconf scram credential --user alice --password-file /run/secrets/alice            a line for gateway.scram.file
 
 The password is read from --password-file (- for standard input), --password-command, the variable {_VARIABLE},
 or the terminal. With --store, no server may have the store open.
