@@ -85,7 +85,7 @@ def example(uri: str) -> SmallLake:
     lake.add(TOPICS, [{"cluster": CLUSTER, "topic": "orders", "owner": "search", "exists": True}])
     lake.add(VIOLATIONS, [{"cluster": CLUSTER, "rule": "r1", "message": "too short", "severity": "error"}])
     lake.add(FILES, [{"source": "archive", "file": "a.jsonl", "round": 1}])
-    lake.finish(HISTORY, TOPICS, VIOLATIONS)
+    lake.finish(HISTORY, TOPICS, VIOLATIONS, FILES)
     lake.add(HISTORY, [value("later", "retention.ms", "1")])
     lake.add(FILES, [{"source": "archive", "file": "b.jsonl", "round": 2}])
     return lake

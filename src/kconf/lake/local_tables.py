@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from kconf.lake.delta_log import Commit, DeltaLog, LocalLogFiles
 from kconf.lake.parquet_files import as_text, write_parquet
 from kconf.lake.storage.errors import store_error
 from kconf.lake.storage.location import LakeError
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kconf.lake.schemas import Table
 
 Mode = Literal["append", "overwrite"]
-Stamp = tuple[str, int, int]
-"""Identifies the last commit of a table: its file, the file's inode, and its time."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,12 @@ class LocalTables:
 
     def __init__(self, place: str) -> None:
         self._place = place
-        self._last: dict[str, tuple[Stamp, DeltaTable]] = {}
+        self._logs: dict[str, DeltaLog] = {}
+        self._last: dict[str, tuple[Commit, DeltaTable]] = {}
         self._columns: dict[tuple[str, ...], dict[str, pa.Table]] = {}
+
+    def log(self, table: Table) -> DeltaLog:
+        return self._logs.setdefault(table.path, DeltaLog(LocalLogFiles(f"{self._place}/{table.path}")))
 
     def files(self, table: Table, version: int | None = None) -> Files | None:
         """The files of a table; None if they alone do not show its rows, as with deletion vectors."""
@@ -218,13 +220,13 @@ class LocalTables:
         place = f"{self._place}/{table.path}"
         if version is not None:
             return DeltaTable(place, version=version)
-        stamp = _last_commit(f"{place}/_delta_log")
+        commit = self.log(table).last()
         last = self._last.get(table.path)
-        if last is not None and stamp is not None and last[0] == stamp:
+        if last is not None and commit is not None and last[0] == commit:
             return last[1]
         opened = DeltaTable(place)
-        if stamp is not None:
-            self._last[table.path] = stamp, opened
+        if commit is not None:
+            self._last[table.path] = commit, opened
         return opened
 
     @contextmanager
@@ -258,16 +260,6 @@ def _added(table: DeltaTable, partitioned_by: Sequence[str]) -> Iterator[tuple[s
     names = ("path", "size_bytes", *(f"partition.{each}" for each in partitioned_by))
     for path, size, *values in zip(*(found.column(each).to_pylist() for each in names), strict=True):
         yield path, size, {name: as_text(value) for name, value in zip(partitioned_by, values, strict=True)}
-
-
-def _last_commit(log: str) -> Stamp | None:
-    """The last commit of a table; None if it cannot be determined."""
-    try:
-        name = max(each for each in os.listdir(log) if each.endswith(".json") and each[:-5].isdigit())
-        status = os.stat(f"{log}/{name}")
-    except (OSError, ValueError):
-        return None
-    return name, status.st_ino, status.st_mtime_ns
 
 
 def disk_full(uri: str) -> str:

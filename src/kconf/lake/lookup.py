@@ -15,9 +15,10 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kconf.lake.delta_log import LocalLogFiles, StoredLogFiles, note_at
 from kconf.lake.schemas import DRIFT, FILES, HISTORY, RUNS, STATE, VIOLATIONS, Table
 from kconf.lake.storage.errors import store_error
-from kconf.lake.storage.location import LakeError, NoLake, located, storage_options
+from kconf.lake.storage.location import LakeError, NoLake, is_object_store, local_path, located, storage_options
 from kconf.model.resource import Resource
 
 if TYPE_CHECKING:
@@ -112,9 +113,7 @@ class LakeTables:
         return _rows(found, text)
 
     def delta_table(self, table: Table) -> DeltaTable | None:
-        """A table as of the last run; None if there is none. `files` may be newer, because runs do not record its
-        version.
-        """
+        """A table as of the last run; None if there is none. Runs of older versions did not record that of `files`."""
         if table == RUNS:
             return self._runs
         if not self.has(table) and table != FILES:
@@ -145,11 +144,17 @@ class LakeTables:
         return dict(self.run["inputs"] or ()).get(name) != NO_FILES
 
     def note(self, table: Table) -> dict[str, Any]:
-        """The note of the last commit that has one, as of the last run; empty if none of the recent commits has one."""
-        found = self.delta_table(table)
-        commits = found.history(_RECENT) if found is not None else ()
-        notes = (each["userMetadata"] for each in commits if "userMetadata" in each)
-        return dict(json.loads(next(notes, "{}")))
+        """The note of the last commit that has one, as of the last run; empty if none of the recent commits has one.
+
+        The commits are read by their names: `history` of deltalake returns later commits than those of the version.
+        """
+        if not self.has(table):
+            return {}
+        place = f"{self.uri}/{table.path}"
+        if local_path(place) is None and not is_object_store(place):
+            return {}
+        files = StoredLogFiles(place) if is_object_store(place) else LocalLogFiles(place)
+        return dict(json.loads(note_at(files, self._versions[table.name], most=_RECENT) or "{}"))
 
     def clusters(self) -> list[str]:
         """The IDs of all clusters of which the lake has data."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kconf.errors import ConfigurationError
 from kconf.lake.lookup import LakeTables
-from kconf.lake.schemas import FILES, RUNS, TABLES, Table
+from kconf.lake.schemas import RUNS, TABLES, Table
 from kconf.lake.storage.location import spark_uri
 
 
@@ -22,8 +22,8 @@ class Statement(NamedTuple):
 def statements(tables: LakeTables, database: str, *, views: bool) -> Iterator[Statement]:
     """The database, then one statement per table of the last run.
 
-    A table shows its last commit. Views show the versions of the last run, which belong together; `runs` and `files`
-    have no such version.
+    A table shows its last commit. Views show the versions of the last run, which belong together; `runs` has no such
+    version.
     """
     if not re.fullmatch(r"\w+", database):
         raise ConfigurationError(f"a database name consists of letters, digits and _, not {database!r}")
@@ -50,9 +50,7 @@ def _view(name: str, table: Table, tables: LakeTables, place: str, version: int 
     comments = ", ".join(f"`{each.name}` COMMENT {_text(each.about)}" for each in defined)
     columns = ", ".join(f"`{each.name}`" for each in defined)
     source = f"delta.`{place.replace('`', '``')}`" + ("" if version is None else f" VERSION AS OF {version}")
-    run = tables.run
-    where = f" WHERE run <= {run['run']}" if table == RUNS else ""
-    where = f" WHERE round <= {run['round']}" if table == FILES and run["round"] is not None else where
+    where = f" WHERE run <= {tables.run['run']}" if table == RUNS else ""
     about = f" COMMENT {_text(table.about)}"
     return f"CREATE OR REPLACE VIEW {name} ({comments}){about} AS SELECT {columns} FROM {source}{where}"
 

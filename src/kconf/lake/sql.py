@@ -160,16 +160,9 @@ class LakeSql:
             for each in table.columns
             if each.name not in there
         )
-        where = self._condition(table)
+        where = f" WHERE run <= {int(self.tables.run['run'])}" if table == RUNS else ""
         place = f"{table.layer or 'main'}.{table.name}"
         connection.execute(f"CREATE VIEW {place} AS SELECT *{missing} FROM {name}{where}")
-
-    def _condition(self, table: Table) -> str:
-        """A filter on the run number, for the two tables whose versions runs do not record."""
-        run = self.tables.run
-        if table == RUNS:
-            return f" WHERE run <= {int(run['run'])}"
-        return f" WHERE round <= {int(run['round'])}" if table == FILES and run.get("round") is not None else ""
 
 
 def duckdb_type(name: str) -> str:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, SNAPSHOT, TOPICS, Table
+from kconf.lake.schemas import ACTIVITY, ATTEMPTS, FILES, HISTORY, JOURNAL, QUARANTINE, SNAPSHOT, TOPICS, Table
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.transforms.history import RESOURCE
 
@@ -36,7 +36,7 @@ _FILTERED: Final = 1_000
 """Up to this number of resources, a filter lists them. More need a join, which takes an extra job in each query."""
 _LITERAL: Final = 10_000
 """Up to this number of resources, a query contains their names. More are sent to Spark as Arrow data."""
-_NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, ACTIVITY)
+_NOTED: Final = (HISTORY, JOURNAL, ATTEMPTS, SNAPSHOT, QUARANTINE, FILES, ACTIVITY)
 
 
 @dataclass(frozen=True)
@@ -252,8 +252,12 @@ def _before_snapshots(lake: Lake, first: Mapping[str, int], state: Mapping[str, 
 
 def _followed_on(lake: Lake, since: int) -> set[str]:
     """The clusters with new files of a followed log. Files without lines count too, because they cover offsets."""
-    rows = lake.columns(FILES, ("cluster", "round"))
-    return {row["cluster"] for row in rows if row["cluster"] is not None and (row["round"] or 0) > since}
+    few = lake.fresh(FILES, ["cluster"], since)
+    if few is None:
+        found = [row["cluster"] for row in _clusters(lake.read_since(FILES, since))]
+    else:
+        found = pc.unique(few["cluster"]).to_pylist()
+    return {each for each in found if each is not None}
 
 
 def _new_or_gone(part: Part) -> set[str]:

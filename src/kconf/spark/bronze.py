@@ -6,6 +6,7 @@ commit notes record the last line per cluster (`marks`), and older lines are loo
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
-from kconf.lake.storage.location import LakeError
 from kconf.spark import files
 from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake
-from kconf.spark.errors import first_line
+from kconf.spark.errors import SourceUnreachable, first_line
 from kconf.spark.metadata_log import METADATA_LOG, MetadataLog, text_file
 from kconf.spark.snapshot_intake import take_snapshots
 from kconf.spark.transforms import lines, snapshot_lines
@@ -41,17 +41,23 @@ the same offset.
 _ATTEMPT: Final = ("cluster", "epoch", "number")
 _SMALL: Final = 8 * 1024 * 1024
 """Up to this number of bytes, files are read into memory in one job."""
+_IN_PYTHON: Final = "Traceback (most recent call last)"
+"""In Spark's errors of a data source: its Python code failed."""
 _BAD: Final = ("file", "line", "reason")
 
 
 @dataclass
 class Read:
-    """Counts of what a round read."""
+    """Counts of what a round read. `files`: the new files, also those that were skipped or had nothing new.
+    `log_seconds`: how long it took to parse metadata logs.
+    """
 
     journal: int = 0
     attempts: int = 0
     quarantined: int = 0
     facts: int = 0
+    files: int = 0
+    log_seconds: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)  # path → why it was not read
     notes: list[str] = field(default_factory=list)
 
@@ -75,7 +81,9 @@ def read_metadata_log(lake: Lake, directory: str, number: int, result: Read) -> 
     log = MetadataLog(directory)
     if files.is_known(lake, METADATA_LOG, log.listed):
         return
+    began = time.monotonic()
     with log.lines() as text:
+        result.log_seconds += time.monotonic() - began
         _take_lines(lake, text_file(lake, text, log.path), number, result)
     files.record(lake, METADATA_LOG, log.covered(), {}, number)
     result.notes.append(
@@ -91,7 +99,8 @@ def read_snapshots(lake: Lake, uri: str, number: int, result: Read) -> None:
     if wanted:
         read = snapshot_lines.read(files.text_of(lake, wanted)).persist(StorageLevel.DISK_ONLY)
         try:
-            result.quarantined += _quarantine(lake, snapshot_lines.quarantine(read).withColumn("round", F.lit(number)))
+            bad = snapshot_lines.quarantine(read).withColumn("round", F.lit(number))
+            result.quarantined += _quarantine(lake, bad, number)
             taken = take_snapshots(lake, snapshot_lines.taken(read), number)
         finally:
             read.unpersist()
@@ -101,12 +110,14 @@ def read_snapshots(lake: Lake, uri: str, number: int, result: Read) -> None:
 
 
 def _wanted(found: Sequence[files.Listed], result: Read) -> list[files.Listed]:
+    result.files += len(found)
     result.skipped |= {each.path: each.fault for each in found if each.fault is not None}
     return [each for each in found if each.fault is None]
 
 
 def read_cluster(lake: Lake, options: dict[str, str], number: int, result: Read) -> None:
-    """Take a snapshot of a live cluster."""
+    """Take a snapshot of a live cluster. Raises SourceUnreachable if the cluster cannot be read; other errors are the
+    lake's."""
     from kconf.spark.source.data_source import KconfSource, reason
 
     lake.spark.dataSource.register(KconfSource)
@@ -116,8 +127,10 @@ def read_cluster(lake: Lake, options: dict[str, str], number: int, result: Read)
     try:
         result.facts += take_snapshots(lake, seen, number).facts
     except PySparkException as error:
-        cluster = options.get("context") or options.get("bootstrap.servers")
-        raise LakeError(reason(error) or f"The cluster {cluster} cannot be read: {first_line(error)}") from None
+        cluster, why = options.get("context") or options.get("bootstrap.servers"), reason(error)
+        if why is None and _IN_PYTHON not in str(error):
+            raise
+        raise SourceUnreachable(why or f"The cluster {cluster} cannot be read: {first_line(error)}") from None
     finally:
         seen.unpersist()
 
@@ -169,10 +182,10 @@ def _take_all(lake: Lake, read: DataFrame, number: int, counted: Counted, result
             lake.append(ATTEMPTS, fresh, note={"round": number}, few=count <= FEW)
         result.attempts += count
     if any(row["bad"] for row in counted.values()):
-        result.quarantined += _quarantine(lake, lines.quarantine(read))
+        result.quarantined += _quarantine(lake, lines.quarantine(read), number)
 
 
-def _quarantine(lake: Lake, bad: DataFrame) -> int:
+def _quarantine(lake: Lake, bad: DataFrame, number: int) -> int:
     """Store rejected lines, except those found in the same file before; returns their number."""
     known = lake.read(QUARANTINE).select(*_BAD)
     fresh = bad.join(known, [bad[name].eqNullSafe(known[name]) for name in _BAD], "left_anti")
@@ -180,7 +193,7 @@ def _quarantine(lake: Lake, bad: DataFrame) -> int:
     try:
         count = fresh.count()
         if count:
-            lake.append(QUARANTINE, fresh, few=count <= FEW)
+            lake.append(QUARANTINE, fresh, note={"round": number}, few=count <= FEW)
         return count
     finally:
         fresh.unpersist()

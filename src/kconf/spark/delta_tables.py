@@ -10,16 +10,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kconf.lake.delta_log import FOLDER as LOG
+from kconf.lake.delta_log import Commit, DeltaLog, StoredLogFiles, commit_name, commits_of, shorten
 from kconf.lake.local_tables import Files, LocalTables, Mode, Piece
 from kconf.lake.parquet_files import as_text
 from kconf.lake.schemas import Column, Table, ddl
@@ -43,7 +43,9 @@ _ROWS: Final = 2_000_000
 _FILES: Final = 32  # for more paths, Spark starts a job to list them
 _RANGES: Final = "delta.dataSkippingStatsColumns"
 _GONE: Final = "_gone"
-_WRITES: Final = ("WRITE", "MERGE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT")
+_SHORTENED: Final = 256  # commits
+_COMPACTED: Final = 32 * 1024 * 1024
+"""Only files of fewer bytes are merged. Delta's default is 1 GB, with which every compaction rewrites whole tables."""
 
 
 class SchemaDifference(NamedTuple):
@@ -73,6 +75,8 @@ class Lake:
         self._small = 0 if self.local is None else small
         self._is_little = little and self._small > 0
         self._tables = LocalTables(self.uri)
+        self._logs: dict[str, DeltaLog] = {}
+        self._shortened: dict[str, int] = {}
         self.memory: dict[str, Any] = {}
         """Results that a later run of the session may reuse."""
 
@@ -90,35 +94,16 @@ class Lake:
         return f"delta.`{self.path(table)}`"
 
     def exists(self, table: Table) -> bool:
-        return bool(self._commits(table))
+        return self.version(table) is not None
 
-    def _commits(self, table: Table) -> list[str]:
-        """The names of the commit files of a table's log, oldest first; Delta names them by version."""
-        folder = f"{self.path(table)}/_delta_log"
-        names = _local_names(folder) if self.local is not None else [name for name, _ in self._remote(folder)]
-        return sorted(name for name in names if re.fullmatch(r"\d{20}\.json", name))
-
-    def _remote(self, folder: str) -> list[tuple[str, Any]]:
-        """The files of a folder that is not local, through Hadoop: names and paths."""
-        jvm: Any = self.spark._jvm
-        place = jvm.org.apache.hadoop.fs.Path(folder)
-        files = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
-        if not files.exists(place):
-            return []
-        return [(each.getPath().getName(), each.getPath()) for each in files.listStatus(place)]
-
-    def _text(self, table: Table, commit: str) -> str:
-        """The contents of a commit file."""
-        path = f"{self.path(table)}/_delta_log/{commit}"
+    def _log(self, table: Table) -> DeltaLog:
         if self.local is not None:
-            return Path(path).read_text(encoding="utf-8")
-        jvm: Any = self.spark._jvm
-        place = jvm.org.apache.hadoop.fs.Path(path)
-        stream = place.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(place)
-        try:
-            return str(stream.readAllBytes().decode())
-        finally:
-            stream.close()
+            return self._tables.log(table)
+        if table.path not in self._logs:
+            place = f"{self.uri}/{table.path}"
+            files = StoredLogFiles(place) if is_object_store(place) else _HadoopLogFiles(self.spark, place)
+            self._logs[table.path] = DeltaLog(files)
+        return self._logs[table.path]
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -172,25 +157,19 @@ class Lake:
 
     def version(self, table: Table) -> int | None:
         """The version of the last commit; None if the table does not exist."""
-        commits = self._commits(table)
-        return _version(commits[-1]) if commits else None
+        last = self.last_commit(table)
+        return last.version if last is not None else None
+
+    def last_commit(self, table: Table) -> Commit | None:
+        """Like `version`, with what identifies the commit if the table is created anew."""
+        return self._log(table).last()
 
     def note(self, table: Table, *, of_rows: bool = False) -> dict[str, Any]:
         """The note of the last commit that has one: see `append`, `overwrite` and `merge`.
 
         `of_rows`: the note with which the current rows were written; empty if they were written without one.
         """
-        for commit in reversed(self._commits(table)):
-            for line in self._text(table, commit).split("\n"):  # a statistic may contain U+2028
-                if not line.startswith('{"commitInfo"'):
-                    continue
-                info = json.loads(line)["commitInfo"]
-                if "userMetadata" in info:
-                    note: dict[str, Any] = json.loads(info["userMetadata"])
-                    return note
-                if of_rows and info.get("operation") in _WRITES:
-                    return {}
-        return {}
+        return self._log(table).note(of_rows=of_rows)
 
     # -- columns -----------------------------------------------------------------------------------------------------
 
@@ -234,7 +213,8 @@ class Lake:
 
     def _add_columns(self, table: Table, columns: Sequence[Column]) -> list[str]:
         self._check_lock()
-        self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
+        with self._noted(self.note(table, of_rows=True)):
+            self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
         return [each.name for each in columns]
 
     def rewrite(self, table: Table) -> None:
@@ -287,7 +267,7 @@ class Lake:
 
     def _write_arrow(self, table: Table, rows: pa.Table, mode: Mode, note: Mapping[str, Any] | None) -> None:
         self._check_lock()
-        properties = None if self.exists(table) else {_RANGES: self._ranges(table)}
+        properties = None if self.exists(table) else self._properties(table)
         self._tables.write(table, rows, mode, properties=properties, note=note)
 
     def columns(self, table: Table, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -340,9 +320,9 @@ class Lake:
         there = self._small and self.exists(table) and self._tables.files(table) is not None
         return self._tables.matching(table, where) if there else None
 
-    def pieces_of(self, table: Table, paths: Collection[str]) -> Iterator[Piece]:
+    def pieces_of(self, table: Table, paths: Collection[str], names: Sequence[str] | None = None) -> Iterator[Piece]:
         """The rows of some files."""
-        return self._tables.pieces(table, paths=paths)
+        return self._tables.pieces(table, names=names, paths=paths)
 
     def files(self, table: Table, **partition: bool) -> list[str]:
         """The paths of the files of a table, or of one partition; none if only Spark can read it."""
@@ -391,12 +371,8 @@ class Lake:
             self.overwrite(table, fit(kept, table).unionByName(fit(rows, table)), note, few=few)
             return
         writer = self._writer(table, rows, "overwrite", note).option("replaceWhere", where)
-        name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
-        self.spark.conf.set(name, "false")
-        try:
+        with self._with_settings({"spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}):
             writer.save(self.path(table))
-        finally:
-            self.spark.conf.unset(name)
 
     def _check_lock(self) -> None:
         if self._lock is not None:
@@ -405,8 +381,13 @@ class Lake:
     def _writer(self, table: Table, rows: DataFrame, mode: str, note: Mapping[str, Any] | None) -> DataFrameWriter:
         self._check_lock()
         writer = fit(rows, table).write.format("delta").mode(mode).partitionBy(*table.partitioned_by)
-        writer = writer.option(_RANGES, self._ranges(table))
+        writer = writer.options(**self._properties(table))
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
+
+    def _properties(self, table: Table) -> dict[str, str]:
+        """The properties of a new table. Delta would delete commits of the last finished run during the next one."""
+        kept = {"delta.enableExpiredLogCleanup": "false"} if self.local is not None else {}
+        return {_RANGES: self._ranges(table), **kept}
 
     @staticmethod
     def _ranges(table: Table) -> str:
@@ -444,26 +425,47 @@ class Lake:
 
     @contextmanager
     def _noted(self, note: Mapping[str, Any]) -> Iterator[None]:
-        name = "spark.databricks.delta.commitInfo.userMetadata"
-        self.spark.conf.set(name, json.dumps(note))
+        text = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(note)} if note else {}
+        with self._with_settings(text):
+            yield
+
+    @contextmanager
+    def _with_settings(self, settings: Mapping[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
+            self.spark.conf.set(name, value)
         try:
             yield
         finally:
-            self.spark.conf.unset(name)
+            for name in settings:
+                self.spark.conf.unset(name)
 
     def compact(self, table: Table) -> tuple[int, int]:
-        """Merge small files; returns the number of files removed and added."""
+        """Merge small files; returns the number of files removed and added. The note is repeated."""
         if not self.exists(table):
             return 0, 0
         self._check_lock()
-        (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
+        size = {"spark.databricks.delta.optimize.minFileSize": str(_COMPACTED)}
+        with self._noted(self.note(table, of_rows=True)), self._with_settings(size):
+            (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
         return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
 
     def vacuum(self, table: Table, hours: int) -> None:
-        """Delete files that no version of the last hours needs."""
+        """Delete files that no version of the last hours needs. The note is repeated."""
         if self.exists(table):
             self._check_lock()
-            self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
+            with self._noted(self.note(table, of_rows=True)):
+                self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
+
+    def shorten_log(self, table: Table) -> None:
+        """Now and then, delete the commits of a local table that nobody needs. Only between runs: readers read the
+        versions of the last finished run, which must be the current ones."""
+        version = self.version(table)
+        if self.local is None or version is None:
+            return
+        done = self._shortened.get(table.path)
+        if done is None or not 0 <= version - done < _SHORTENED:
+            shorten(self.local / table.path)
+            self._shortened[table.path] = version
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -488,8 +490,34 @@ class Lake:
             os.close(handle)
 
 
-def _version(commit: str) -> int:
-    return int(commit[:20])
+class _HadoopLogFiles:
+    """The commit files of a table on HDFS."""
+
+    def __init__(self, spark: SparkSession, table: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._folder = f"{table}/{LOG}"
+        self._system = self._path(self._folder).getFileSystem(spark._jsc.hadoopConfiguration())
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(name)
+
+    def last(self, since: Commit | None) -> Commit | None:
+        folder = self._path(self._folder)
+        found = {}
+        for each in self._system.listStatus(folder) if self._system.exists(folder) else ():
+            for version in commits_of([each.getPath().getName()]):
+                found[version] = Commit(version, (each.getLen(), each.getModificationTime()))
+        return found[max(found)] if found and (since is None or found.get(since.version) == since) else None
+
+    def text(self, version: int) -> str | None:
+        place = self._path(f"{self._folder}/{commit_name(version)}")
+        if not self._system.exists(place):
+            return None
+        stream = self._system.open(place)
+        try:
+            return str(stream.readAllBytes().decode())
+        finally:
+            stream.close()
 
 
 def _collected(rows: DataFrame | pa.Table, table: Table) -> pa.Table:
@@ -516,13 +544,6 @@ def _value(value: Any, kind: str) -> Any:
 def _zoned(value: Any) -> Any:
     """A time that Spark returned, which is in the local time zone but has no zone."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
-
-
-def _local_names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
 
 
 def fit(rows: DataFrame, table: Table) -> DataFrame:

@@ -1,9 +1,15 @@
-"""The cause of a Spark error, as one line."""
+"""The cause of a Spark error, as one line, and errors of a source."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from kconf.lake.storage.location import LakeError
+
+
+class SourceUnreachable(LakeError):
+    """A live cluster cannot be read. The lake itself can be used."""
 
 
 def first_line(error: Exception) -> str:

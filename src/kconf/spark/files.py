@@ -2,7 +2,7 @@
 
 A file is read if it is not in the ledger, or if its size or modification time has changed. Its age and the characters
 in its name do not matter. The ledger is written after the data: files of a run that died are read again, and lines that
-are already stored are not added twice.
+are already stored are not added twice. The commit notes have the round.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kconf.client.kraft.archive import log_segment
-from kconf.lake.schemas import FILES
+from kconf.lake.delta_log import Commit
+from kconf.lake.schemas import FILES, QUARANTINE
 from kconf.lake.storage.location import LakeError, local_path, located, spark_uri
 from kconf.spark.delta_tables import Lake
 
 _LINES: Final = ".jsonl"
+_STATE: Final = ("source", "file", "size", "modified", "round")
+_LEDGER, _REJECTED = "ledger", "rejected"
 _PLAIN: Final = re.compile(r"[\w.:/=-]+", re.ASCII)
 """A path that needs no escaping in a URI."""
 
@@ -61,15 +64,14 @@ def unread(lake: Lake, source: str, uri: str) -> list[Listed]:
     place = local_path(uri)
     if place is not None and not place.is_dir():
         raise LakeError(f"No such directory to read {source} from: {place}")
-    home = spark_uri(located(uri))
-    found = _on_disk(place) if place is not None else _elsewhere(lake, source, home)
-    known = _known(lake, source, home)
-    return sorted((each for each in found if known.get(each.path) != each), key=lambda each: each.path)
+    found = _on_disk(place) if place is not None else _elsewhere(lake, source, spark_uri(located(uri)))
+    ledger = _ledger(lake)
+    return sorted((each for each in found if not ledger.has(source, each)), key=lambda each: each.path)
 
 
 def is_known(lake: Lake, source: str, file: Listed) -> bool:
     """Whether a file is in the ledger as it is now."""
-    return _known(lake, source, file.path).get(file.path) == file
+    return _ledger(lake).has(source, file)
 
 
 def text_of(lake: Lake, files: Sequence[Listed]) -> DataFrame:
@@ -100,7 +102,7 @@ def record(lake: Lake, source: str, files: Iterable[Listed], skipped: Mapping[st
         for each in files
     ]
     if rows:
-        lake.append_rows(FILES, rows)
+        lake.append_rows(FILES, rows, note={"round": number})
 
 
 _NO_RANGE: Final = LogRange(None, None, None, None)  # type: ignore[arg-type]
@@ -125,15 +127,87 @@ def path_of(file: str) -> str:
     return unquote(urlsplit(file).path) if file.startswith("file:") else file
 
 
-def _known(lake: Lake, source: str, home: str) -> dict[str, Listed]:
-    found: dict[str, tuple[int, Listed]] = {}
-    for row in lake.columns(FILES, ("source", "file", "size", "modified", "round")):
-        if row["source"] == source and row["file"].startswith(home):
-            listed = Listed(row["file"], row["size"], round(row["modified"].timestamp() * 1000))
-            number = row["round"] or 0
-            if number >= found.get(row["file"], (0, listed))[0]:
-                found[row["file"]] = number, listed
-    return {file: listed for file, (_, listed) in found.items()}
+class _Ledger:
+    """The last row of each file. It is kept for the session, and only new rows are read from a local lake."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._commit: Commit | None = None
+        self._read: set[str] = set()
+        self._last: dict[tuple[str, str], tuple[int, tuple[int, int] | None]] = {}
+
+    def has(self, source: str, file: Listed) -> bool:
+        return self._last.get((source, file.path), (0, None))[1] == (file.size, file.modified)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def paths(self) -> list[str]:
+        return [path for _, path in self._last]
+
+    def update(self, lake: Lake) -> None:
+        commit = lake.last_commit(FILES)
+        if commit == self._commit:
+            return
+        pieces = set(lake.files(FILES))
+        if not pieces or not self._read <= pieces:  # Spark reads the table, or its files were replaced
+            self._last, self._read, self.rows = {}, set(), 0
+        if pieces:
+            for piece in lake.pieces_of(FILES, pieces - self._read, _STATE):
+                self._add(piece.rows.to_pylist())
+        else:
+            self._add(lake.columns(FILES, _STATE))
+        self._commit, self._read = commit, pieces
+
+    def _add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows in any order. If the last ones of a file have the same round and differ, none of them is valid: the
+        file is read again."""
+        self.rows += len(rows)
+        for row in rows:
+            place, number = (row["source"], row["file"]), row["round"] or 0
+            state = row["size"], round(row["modified"].timestamp() * 1000)
+            known = self._last.get(place)
+            if known is None or number > known[0]:
+                self._last[place] = number, state
+            elif number == known[0] and state != known[1]:
+                self._last[place] = number, None
+
+
+def _ledger(lake: Lake) -> _Ledger:
+    found: _Ledger = lake.memory.setdefault(_LEDGER, _Ledger())
+    found.update(lake)
+    return found
+
+
+def forget(lake: Lake, copies: Path | None = None) -> int:
+    """Remove the rows of files that were read again later, and of the deleted files below `copies`; returns their
+    number."""
+    ledger = _ledger(lake)
+    home = None if copies is None else f"{local_path(str(copies))}/"
+    gone = [each for each in ledger.paths() if home and each.startswith(home) and not os.path.exists(each)]
+    if not gone and ledger.rows == len(ledger):
+        return 0
+    rows = lake.read(FILES)
+    file, number = ("source", "file"), F.coalesce("round", F.lit(0))
+    last = rows.groupBy(*file).agg(F.max(number).alias("last"))
+    kept = rows.join(last, list(file)).where(number == F.col("last")).drop("last").dropDuplicates()
+    if home and gone:
+        there = [str(each) for each in Path(home).rglob("*") if each.is_file()]
+        kept = kept.where(~F.col("file").startswith(home) | F.col("file").isin(*there))
+    before = ledger.rows
+    lake.overwrite(FILES, kept, lake.note(FILES), few=True)
+    return before - _ledger(lake).rows
+
+
+def rejected(lake: Lake) -> frozenset[str]:
+    """The paths of all files with lines in quarantine."""
+    commit = lake.last_commit(QUARANTINE)
+    known = lake.memory.get(_REJECTED)
+    if known is None or known[0] != commit:
+        found = frozenset(path_of(row["file"]) for row in lake.columns(QUARANTINE, ("file",)))
+        known = lake.memory[_REJECTED] = commit, found
+    paths: frozenset[str] = known[1]
+    return paths
 
 
 def _on_disk(place: Path) -> Iterator[Listed]:

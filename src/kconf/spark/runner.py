@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -36,10 +37,10 @@ from kconf.lake.schemas import (
     Table,
 )
 from kconf.lake.storage.location import LakeBusy, LakeError
-from kconf.spark import bronze, gold, silver
+from kconf.spark import bronze, files, gold, silver
 from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake
-from kconf.spark.errors import first_line
+from kconf.spark.errors import SourceUnreachable, first_line
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.session import planned_for
 from kconf.version import __version__
@@ -78,13 +79,15 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
         migrated = migrate(lake)
         last = last_run(lake)
         summary = Summary(read=read(lake, sources, say, on_unreachable), migrated=migrated)
-        if not any(summary.read.counts.values()) and not migrated and _is_up_to_date(lake, inputs, last):
+        is_new = any(summary.read.counts.values()) or migrated or not _is_up_to_date(lake, inputs, last)
+        if is_new:
+            is_few, is_small = sum(summary.read.counts.values()) <= FEW, all(map(lake.is_small, _LARGEST))
+            with planned_for(lake.spark, is_few=is_few and is_small, is_small=is_small):
+                say("history …")
+                silver.update(lake)
+                gold.write(lake, inputs, say)
+        elif not summary.read.files:
             return summary
-        is_few, is_small = sum(summary.read.counts.values()) <= FEW, all(map(lake.is_small, _LARGEST))
-        with planned_for(lake.spark, is_few=is_few and is_small, is_small=is_small):
-            say("history …")
-            silver.update(lake)
-            gold.write(lake, inputs, say)
         say("recording the run …")
         summary.number = finish(lake, _used(lake, inputs, summary.read), summary.read, started, last)
     return summary
@@ -122,7 +125,7 @@ def read(lake: Lake, sources: Sources, say: Say, on_unreachable: OnUnreachable |
         say(f"taking a snapshot of {options.get('context') or options.get('bootstrap.servers')} …")
         try:
             bronze.read_cluster(lake, options, number, result)
-        except LakeError as error:
+        except SourceUnreachable as error:
             if on_unreachable is None:
                 raise
             on_unreachable(options, error)
@@ -149,13 +152,19 @@ def last_run(lake: Lake) -> dict[str, Any] | None:
 
 def versions(lake: Lake) -> dict[str, int]:
     """The current version of each table."""
-    found = {table.name: lake.version(table) for table in (*BRONZE, HISTORY, STATE, *GOLD)}
+    found = {table.name: lake.version(table) for table in (*BRONZE, FILES, HISTORY, STATE, *GOLD)}
     return {name: version for name, version in found.items() if version is not None}
+
+
+def _are_current(lake: Lake, last: Mapping[str, Any]) -> bool:
+    """Whether the last run wrote the current tables. A later run may have added files in which nothing was new."""
+    then, now = dict(last["versions"]), versions(lake)
+    return all(then.get(name) == now.get(name) for name in {*then, *now} - {FILES.name})
 
 
 def _is_up_to_date(lake: Lake, inputs: Inputs, last: dict[str, Any] | None) -> bool:
     """Whether there is nothing new since the last run: the same inputs, and nothing read by a run that died."""
-    return last is not None and last["inputs"] == inputs.fingerprints and last["versions"] == versions(lake)
+    return last is not None and last["inputs"] == inputs.fingerprints and _are_current(lake, last)
 
 
 def _used(lake: Lake, inputs: Inputs, result: bronze.Read) -> dict[str, str]:
@@ -185,18 +194,30 @@ def finish(
         "versions": versions(lake),
     }
     lake.append_rows(RUNS, [row], note={name: row[name] for name in ("run", "inputs", "versions")})
+    for table in TABLES.values():
+        lake.shorten_log(table)
     return number
 
 
-def compact(lake: Lake, say: Say) -> tuple[int, int]:
-    """Merge small files; returns the number of files removed and added."""
+def compact(lake: Lake, say: Say, copies: Path | None = None) -> tuple[int, int]:
+    """Merge small files; returns the number of files removed and added.
+
+    The ledger loses its superseded rows, and those of deleted files in `copies`.
+    """
     removed = added = 0
     with _settled(lake):
+        files.forget(lake, copies)
         for table in TABLES.values():
             say(f"{table.name} …")
             less, more = lake.compact(table)
             removed, added = removed + less, added + more
     return removed, added
+
+
+def rejected(lake: Lake) -> frozenset[str]:
+    """The paths of all files with rejected lines. `bronze/quarantine` does not have the values in these lines."""
+    with plain_errors(lake):
+        return files.rejected(lake)
 
 
 def vacuum(lake: Lake, hours: int, say: Say) -> None:
@@ -217,7 +238,7 @@ def _settled(lake: Lake) -> Iterator[None]:
     started = datetime.now(UTC)
     with plain_errors(lake), _there(lake, [RUNS]).locked():
         last = last_run(lake)
-        if last is None or last["versions"] != versions(lake):
+        if last is None or not _are_current(lake, last):
             raise LakeError(f"The last run on {lake.uri} did not finish; run the pipeline again first.")
         lake.migrate([RUNS])
         yield

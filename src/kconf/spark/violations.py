@@ -35,6 +35,7 @@ from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
 
 Row = dict[str, Any]
+_NO_RULES: Final[Mapping[str, Any]] = {"rules": []}
 _FIRST: Final = ("cluster", "first_epoch", "first_revision")
 _IDENTITY: Final = (*RESOURCE, "rule")
 _END: Final = (*(name for name in VIOLATIONS.names if name.startswith("until")), "ended", "open")
@@ -50,7 +51,8 @@ def is_light(lake: Lake, inputs: Inputs, parts: Parts) -> bool:
 def update(lake: Lake, inputs: Inputs, parts: Parts | None = None) -> None:
     """Update the table from the history, in one commit."""
     if not inputs.rules.rules:
-        lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={"rules": []})
+        if lake.note(VIOLATIONS, of_rows=True) != _NO_RULES:
+            lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note=_NO_RULES)
         return
     note = _made_from(lake, inputs)
     part = _affected(lake, note, parts or Parts(lake))

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, write_deltalake
 
 from kconf.lake.lookup import LakeTables, LookupFilter, Pair, shown
-from kconf.lake.schemas import HISTORY, TOPICS
+from kconf.lake.schemas import HISTORY, TOPICS, VIOLATIONS
 from tests.support.small_lake import Row, SmallLake, value
 
 
@@ -132,3 +134,25 @@ def test_a_table_that_the_last_run_did_not_write_is_empty(tmp_path: Path) -> Non
     assert tables.names("topic") == ["orders"]
     assert tables.knows(LookupFilter(key="retention.ms"))
     assert not tables.knows(LookupFilter(key="segment.ms"))
+
+
+def test_the_note_of_a_table_is_that_of_the_last_run_while_another_run_writes(tmp_path: Path) -> None:
+    small = SmallLake(str(tmp_path / "lake"))
+    place = tmp_path / "lake" / VIOLATIONS.path
+    rows = pa.table({"cluster": ["c"], "rule": ["r"]})
+
+    def write(*rules: str) -> None:
+        noted = CommitProperties(custom_metadata={"userMetadata": json.dumps({"rules": rules})})
+        write_deltalake(place, rows, mode="append", commit_properties=noted)
+
+    write("a")
+    write("b")
+    small.add(HISTORY, [value("orders", "retention.ms", "1")])
+    small.finish(HISTORY, VIOLATIONS)
+    write_deltalake(place, rows, mode="append")
+    write("c")
+
+    assert LakeTables(small.uri).note(VIOLATIONS) == {"rules": ["b"]}
+    small.finish(HISTORY, VIOLATIONS)
+    assert LakeTables(small.uri).note(VIOLATIONS) == {"rules": ["c"]}
+    assert LakeTables(small.uri).note(TOPICS) == {}

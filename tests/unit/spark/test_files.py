@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
+from kconf.lake.local_tables import Piece
+from kconf.lake.schemas import FILES, QUARANTINE, Table
 from kconf.lake.storage.location import LakeError
-from kconf.spark.files import Listed, LogRange, log_range, unread
+from kconf.spark.delta_tables import Lake
+from kconf.spark.files import Listed, LogRange, is_known, log_range, rejected, unread
+from tests.support.small_lake import Row, SmallLake
 
 
-class NoLake:
-    """A lake without a ledger."""
-
-    def columns(self, *_: object) -> list[dict[str, Any]]:
-        return []
+def session(place: Path) -> Lake:
+    """A lake as in a new session, for what needs no Spark."""
+    no_spark: Any = None
+    return Lake(str(place), no_spark)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +66,7 @@ def test_every_file_that_may_have_lines_is_found_also_behind_a_link(tmp_path: Pa
     found = ("a/1.jsonl", "a/2.jsonl.gz", "3.json", "4.NDJSON", "linked/5.jsonl")
     for name in (*found, "a/.hidden.jsonl", "a/begun-1.json", "client.key", "notes.txt"):
         (home / name).write_text("x")
-    lake: Any = NoLake()
+    lake = session(tmp_path / "lake")
 
     assert [each.path for each in unread(lake, "archive", str(home))] == sorted(str(home / each) for each in found)
 
@@ -77,7 +83,85 @@ def test_a_directory_that_cannot_be_listed_is_an_error(tmp_path: Path, monkeypat
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refused)
-    lake: Any = NoLake()
+    lake = session(tmp_path / "lake")
 
     with pytest.raises(LakeError, match=r"locked cannot be listed: Permission denied$"):
         unread(lake, "archive", str(tmp_path))
+
+
+NAME = "/archive/c/1.jsonl"
+
+
+def row(size: int, number: int | None, file: str = NAME) -> Row:
+    modified = datetime.fromtimestamp(1_700_000_000 + size, UTC)
+    return {"source": "archive", "file": file, "size": size, "modified": modified, "read": True, "round": number}
+
+
+def listed(size: int, file: str = NAME) -> Listed:
+    return Listed(file, size, (1_700_000_000 + size) * 1000)
+
+
+def known(lake: Lake, *sizes: int) -> list[int]:
+    """With which of these sizes the file is known."""
+    return [each for each in sizes if is_known(lake, "archive", listed(each))]
+
+
+def test_the_last_row_of_a_file_is_valid_in_a_running_session_and_in_a_new_one(tmp_path: Path) -> None:
+    small, lake = SmallLake(str(tmp_path)), session(tmp_path)
+    assert known(lake, 1, 2, 3) == []
+
+    for size, number in ((3, 1), (1, 2), (2, 3)):
+        small.add(FILES, [row(size, number)])
+        assert known(lake, 1, 2, 3) == [size]
+
+    assert known(session(tmp_path), 1, 2, 3) == [2]
+    assert not is_known(lake, "snapshots", listed(2))
+
+
+def test_a_file_with_different_rows_of_one_round_is_read_again(tmp_path: Path) -> None:
+    """An older version could write two rows of one round, and nothing shows which one came last."""
+    small, lake = SmallLake(str(tmp_path)), session(tmp_path)
+    small.add(FILES, [row(1, 5)])
+    small.add(FILES, [row(2, 5)])
+    assert known(lake, 1, 2) == known(session(tmp_path), 1, 2) == []
+
+    small.add(FILES, [row(2, 6)])
+    small.add(FILES, [row(2, 6)])
+    assert known(lake, 1, 2) == known(session(tmp_path), 1, 2) == [2]
+
+
+def test_a_ledger_that_was_rewritten_is_read_again(tmp_path: Path) -> None:
+    small, lake = SmallLake(str(tmp_path)), session(tmp_path)
+    small.add(FILES, [row(1, 1), row(1, 1, "/archive/c/2.jsonl")])
+    assert known(lake, 1) == [1]
+
+    write_deltalake(tmp_path / FILES.path, DeltaTable(tmp_path / FILES.path).to_pyarrow_table()[:0], mode="overwrite")
+    assert known(lake, 1) == []
+
+
+def test_only_new_rows_of_the_ledger_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, lake = SmallLake(str(tmp_path)), session(tmp_path)
+    read: list[int] = []
+    pieces_of = lake.pieces_of
+
+    def counted(table: Table, paths: Collection[str], names: Sequence[str]) -> Iterator[Piece]:
+        read.append(len(paths))
+        return pieces_of(table, paths, names)
+
+    monkeypatch.setattr(lake, "pieces_of", counted)
+    for number in range(1, 4):
+        small.add(FILES, [row(number, number)])
+        assert known(lake, 1, 2, 3) == [number]
+        assert known(lake, 1, 2, 3) == [number]
+
+    assert read == [1, 1, 1]
+
+
+def test_files_with_lines_in_quarantine_are_found(tmp_path: Path) -> None:
+    small, lake = SmallLake(str(tmp_path)), session(tmp_path)
+    assert rejected(lake) == frozenset()
+
+    for file in (NAME, "file:///archive/c%20d/2.jsonl", NAME):
+        small.add(QUARANTINE, [{"line": "{}", "reason": "no epoch", "file": file}])
+
+    assert rejected(lake) == {NAME, "/archive/c d/2.jsonl"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from kconf.cli.logs import configure
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from kconf.lake.storage.lock import LakeLock
     from kconf.spark.following.feed_copy import FeedCopy
     from kconf.spark.following.follower import PipelineFollower, Schedule
     from kconf.spark.following.sessions import SparkSessions
@@ -93,11 +94,11 @@ def run_follow(options: argparse.Namespace) -> int:
     from kconf.spark.following.sessions import SparkSessions
 
     with ExitStack() as stack:
-        stack.enter_context(_alone(options.lake))
+        ensure_lock = stack.enter_context(_alone(options.lake))
         if feeds:
             claim(copies, options.lake)
         s3 = any(map(is_s3, places))
-        sessions = SparkSessions(options.lake, options.master, options.log, settings, s3=s3)
+        sessions = SparkSessions(options.lake, options.master, options.log, settings, s3=s3, ensure_lock=ensure_lock)
         stack.callback(sessions.close)
         follower = PipelineFollower(
             sessions, sources, lambda: inputs_of(options), schedule, feeds, copies if feeds else None
@@ -154,15 +155,19 @@ def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
 
 
 @contextmanager
-def _alone(uri: str) -> Iterator[None]:
-    """Allow only one follower on a lake; other commands can run between two rounds."""
+def _alone(uri: str) -> Iterator[Callable[[], None]]:
+    """Allow only one follower on a lake; other commands can run between two rounds. Yields a function that raises an
+    error if the lock was lost to another follower."""
     from kconf.lake.storage.location import LakeError, is_object_store, local_path, located
     from kconf.util.atomic_files import FileLock
 
     local = local_path(uri)
     if local is None:
-        with _lease(located(uri)) if is_object_store(uri) else nullcontext():
-            yield
+        if not is_object_store(uri):
+            yield _nothing
+            return
+        with _lease(located(uri)) as lease:
+            yield lease.ensure
         return
     try:
         local.mkdir(parents=True, exist_ok=True)
@@ -170,12 +175,16 @@ def _alone(uri: str) -> Iterator[None]:
     except OSError as error:
         raise LakeError(f"Cannot write the lake {uri}: {error.strerror}.") from None
     try:
-        yield
+        yield _nothing
     finally:
         lock.release()
 
 
-def _lease(uri: str) -> AbstractContextManager[object]:
+def _nothing() -> None:
+    """A file lock is never lost."""
+
+
+def _lease(uri: str) -> AbstractContextManager[LakeLock]:
     from kconf.lake.storage.lock import FOLLOWERS, LakeLock
 
     return LakeLock(uri, FOLLOWERS).held()

@@ -31,6 +31,7 @@ RUNS: Final = "_lock"
 FOLLOWERS: Final = "_follow"
 """The folder of the lock that `kconf pipeline follow` also holds between its runs."""
 _RENEWALS: Final = 4  # per lease
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # it includes suspended time; nobody sets it
 _OBJECT: Final = re.compile(r"(\d{20})\.json")
 
 
@@ -50,13 +51,13 @@ class LakeLock:
         self._id, self._name = uuid4().hex, f"process {os.getpid()} on {socket.gethostname()}"
         self._opened: ObjectStore | None = None
         self._number = 0
-        self._until = 0.0
+        self._expires = 0.0
         self._lost: str | None = None
 
     def check(self) -> None:
         """Raise LakeBusy if the lock was lost, because then nothing must be written any more."""
-        if self._lost is None and time.time() > self._until:  # also after the machine was suspended
-            self._lost = f"The lock of {self._uri} expired before it could be renewed; this run stops."
+        if self._lost is None and _elapsed() > self._expires:  # also after the machine was suspended
+            self._lost = self._expired
         if self._lost is not None:
             raise LakeBusy(self._lost)
 
@@ -91,15 +92,33 @@ class LakeLock:
             for each in numbers:
                 self._delete(each)
 
+    def ensure(self) -> None:
+        """Take the lock again if it was lost. Raises LakeBusy if another process has it."""
+        try:
+            self.check()
+        except LakeBusy:
+            self.take()
+            self._lost = None
+
     def renew(self) -> None:
-        """Extend the lock, or note that it is lost."""
+        """Extend the lock, or note that it is lost. A lock that expired in the meantime may be taken at any time."""
         with self._plain_errors():
-            until = time.time() + self._lease
-            self._store.put(self._path(self._number), self._contents(until))
-            if max(self._numbers()) > self._number:
-                self._lost = f"Another pipeline run has taken over {self._uri}; this one stops."
-            else:
-                self._until = until
+            expires = _elapsed() + self._lease
+            if self._is_held():
+                self._store.put(self._path(self._number), self._contents(time.time() + self._lease))
+                if self._is_held():
+                    self._expires = expires
+
+    def _is_held(self) -> bool:
+        if max(self._numbers(), default=0) > self._number:
+            self._lost = f"Another pipeline run has taken over {self._uri}; this one stops."
+        elif _elapsed() > self._expires:
+            self._lost = self._expired
+        return self._lost is None
+
+    @property
+    def _expired(self) -> str:
+        return f"The lock of {self._uri} expired before it could be renewed; this run stops."
 
     def release(self) -> None:
         """Release the lock; its number stays, so that it is not reused. If the store is unreachable, it expires."""
@@ -107,13 +126,14 @@ class LakeLock:
             self._store.put(self._path(self._number), self._contents(0.0))
 
     def _renew(self, stopped: threading.Event) -> None:
-        while self._lost is None and not stopped.wait(self._lease / _RENEWALS):
-            with suppress(LakeError):  # the store may respond again in time; `check` knows if it did not
-                self.renew()
+        while not stopped.wait(self._lease / _RENEWALS):
+            if self._lost is None:
+                with suppress(LakeError):  # the store may respond again in time; `check` knows if it did not
+                    self.renew()
 
     def _check_free(self, holder: Holder) -> None:
         left = holder.until - time.time()
-        if left > 0:
+        if left > 0 and holder.id != self._id:
             raise LakeBusy(
                 f"Another pipeline run ({holder.name}) is using {self._uri}. If it was killed, its lock expires in"
                 f" {max(1, round(left))} s."
@@ -149,12 +169,12 @@ class LakeLock:
         """Create the object of our number; False if it exists."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        until = time.time() + self._lease
+        expires = _elapsed() + self._lease
         try:
-            self._store.put(self._path(self._number), self._contents(until), mode="create")
+            self._store.put(self._path(self._number), self._contents(time.time() + self._lease), mode="create")
         except (AlreadyExistsError, PreconditionError, FileExistsError):
             return False
-        self._until = until
+        self._expires = expires
         return True
 
     def _delete(self, number: int) -> None:
@@ -166,3 +186,8 @@ class LakeLock:
 
     def _plain_errors(self) -> AbstractContextManager[None]:
         return plain_errors(f"Cannot lock the lake {self._uri}")
+
+
+def _elapsed() -> float:
+    """Seconds since the machine was started. The object has a time of day, because other machines read it."""
+    return time.clock_gettime(_CLOCK)

@@ -37,6 +37,8 @@ log = getLogger(__name__)
 STALE: Final = 60.0
 """Seconds since the start of the last finished round after which /health reports `stale`."""
 _RETRY, _LONGEST_RETRY = 1.0, 60.0  # seconds
+_LOG_PAUSE: Final = 20
+"""A metadata log is parsed as a whole, so it is read again only after this multiple of the time that this takes."""
 _SOONER: Final = 30.0  # seconds until the next snapshot of a cluster that was unreachable, at most
 
 
@@ -114,6 +116,7 @@ class PipelineFollower:
         self._sessions, self._sources, self._inputs, self._schedule = sessions, sources, inputs, schedule
         self._copies, self._clock = copies, clock
         self._current_at: float | None = None  # until when the lake has everything
+        self._logs, self._logs_read = Timer(0.0, now), now
         self._started = now
         self._snapshots = {cluster_name(each): Timer(schedule.snapshots, now) for each in sources.clusters}
         self._compaction, self._vacuum = (
@@ -217,16 +220,20 @@ class PipelineFollower:
         until = copied_until(self.feeds, self._started)  # before the files are listed
         copied = self._copied()
         archives = [*self._sources.archives, *([str(self._copies)] if self._copies is not None else [])]
-        sources = replace(self._sources, archives=archives, clusters=due)
+        logs = self._sources.metadata_logs if self._logs.is_due(began) else ()
+        sources = replace(self._sources, archives=archives, clusters=due, metadata_logs=logs)
         unreachable: dict[str, str] = {}
         done = runner.run(lake, sources, self._inputs(), log.debug, partial(_note, unreachable))
         for each in due:
             self._taken(cluster_name(each), unreachable, began)
-        skipped = {os.path.realpath(each) for each in done.read.skipped}  # files that were not read must not be deleted
+        # a file that was not read, or whose rejected lines are nowhere else, must not be deleted
+        kept = {os.path.realpath(each) for each in (*done.read.skipped, *runner.rejected(lake))} if copied else set()
         for path in copied:
-            if os.path.realpath(path) not in skipped:
+            if os.path.realpath(path) not in kept:
                 path.unlink(missing_ok=True)
-        self._current_at = began if until is None else min(began, until)
+        self._logs.at = self._clock() + _LOG_PAUSE * done.read.log_seconds if logs else self._logs.at
+        self._logs_read = began if logs or not self._sources.metadata_logs else self._logs_read
+        self._current_at = min(self._logs_read, began if until is None else until)
         self._count(done, began)
 
     def _taken(self, cluster: str, unreachable: Mapping[str, str], began: float) -> None:
@@ -264,7 +271,7 @@ class PipelineFollower:
         if self.last_run is None and runner.last_run(lake) is None:
             return  # there are no tables yet
         if self._compaction.is_due(now):
-            removed, added = runner.compact(lake, log.debug)
+            removed, added = runner.compact(lake, log.debug, self._copies)
             self._compaction.done(now)
             self.counts.compactions += 1
             log.info("compacted files=%d into=%d", removed, added)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from kconf.cli.main import main
 from kconf.errors import ConfigurationError
 from kconf.lake.lookup import LakeTables
+from kconf.lake.storage import lock
 from kconf.lake.storage.location import LakeBusy, LakeError, located, spark_uri, storage_options
 from kconf.lake.storage.lock import LakeLock
 from kconf.lake.storage.object_store import open_store, size_below
@@ -51,6 +53,7 @@ def test_a_lake_on_s3_is_queried_without_showing_credentials(store: dict[str, st
 
 _CONTENDER = """
 import sys
+from kconf.lake.storage import lock
 from kconf.lake.storage.location import LakeBusy
 from kconf.lake.storage.lock import LakeLock
 locks = [LakeLock(f"{sys.argv[1]}-{number}") for number in range(5)]
@@ -87,14 +90,14 @@ def test_one_of_several_processes_that_take_a_lock_at_once_gets_it() -> None:
 def test_the_error_of_a_second_run_names_the_run_that_has_the_lock(store: dict[str, str]) -> None:
     uri = f"{LAKE}-held"
     told = r"Another pipeline run \(process \d+ on .*\) is using s3://"
-    with LakeLock(uri).held() as lock:
-        lock.check()
+    with LakeLock(uri).held() as held:
+        held.check()
         with pytest.raises(LakeBusy, match=told):
             LakeLock(uri).take()
     for _ in range(2):  # a released lock is free
-        with LakeLock(uri).held() as lock:
-            lock.renew()
-            lock.check()
+        with LakeLock(uri).held() as held:
+            held.renew()
+            held.check()
     assert len([name for name in objects(store) if name.startswith("lake-held/_lock/")]) == 1
 
 
@@ -114,6 +117,55 @@ def test_a_lock_that_expired_is_taken_over_and_its_holder_stops() -> None:
     with pytest.raises(LakeBusy, match="Another pipeline run has taken over"):
         again.check()
     other.check()
+
+
+class Clocks:
+    """The clock of a machine, and the time since it was started, which nobody sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.elapsed = 1_000_000.0, 500.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+        monkeypatch.setattr(time, "clock_gettime", lambda _: self.elapsed)
+
+
+def test_a_lock_expires_although_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks, held = Clocks(monkeypatch), LakeLock(f"{LAKE}-set-back")
+    held.take()
+    clocks.now, clocks.elapsed = clocks.now - 3600, clocks.elapsed + lock.LEASE + 1
+
+    with pytest.raises(LakeBusy, match="expired before it could be renewed"):
+        held.check()
+
+
+def test_a_lock_that_expired_is_not_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may have seen that it expired, and be about to take it."""
+    clocks, held = Clocks(monkeypatch), LakeLock(f"{LAKE}-renewed")
+    held.take()
+    clocks.now, clocks.elapsed = clocks.now + lock.LEASE + 1, clocks.elapsed + lock.LEASE + 1
+
+    held.renew()
+
+    with pytest.raises(LakeBusy, match="expired before it could be renewed"):
+        held.check()
+    LakeLock(f"{LAKE}-renewed").take()
+
+
+def test_a_lock_that_was_lost_is_taken_again_unless_another_process_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks, one, other = Clocks(monkeypatch), LakeLock(f"{LAKE}-again"), LakeLock(f"{LAKE}-again")
+    one.take()
+    for _ in range(2):
+        clocks.now, clocks.elapsed = clocks.now + lock.LEASE + 1, clocks.elapsed + lock.LEASE + 1
+        one.ensure()
+        one.check()
+    clocks.now, clocks.elapsed = clocks.now + lock.LEASE + 1, clocks.elapsed + lock.LEASE + 1
+    other.take()
+
+    with pytest.raises(LakeBusy, match=r"Another pipeline run .* is using"):
+        one.ensure()
+
+    other.release()
+    one.ensure()
+    one.check()
 
 
 def test_a_lock_number_that_was_used_and_deleted_cannot_be_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:

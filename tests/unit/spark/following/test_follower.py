@@ -31,10 +31,13 @@ class Steps:
         self.failures: list[Exception] = []
         self.unreachable: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
+        self.rejected: frozenset[str] = frozenset()
+        self.log_seconds = 0.0
         self.number = 0
         monkeypatch.setattr(runner, "run", self._run)
         monkeypatch.setattr(runner, "compact", self._compact)
         monkeypatch.setattr(runner, "vacuum", lambda *_: self.done.append("vacuum"))
+        monkeypatch.setattr(runner, "rejected", lambda _: self.rejected)
 
     def _compact(self, *_: object) -> tuple[int, int]:
         self.done.append("compact")
@@ -55,7 +58,7 @@ class Steps:
                 on_unreachable(each, LakeError(self.unreachable[name]))
         self.number += 1
         self.now += 2.0
-        return Summary(self.number, Read(journal=5, skipped=self.skipped))
+        return Summary(self.number, Read(journal=5, skipped=self.skipped, log_seconds=self.log_seconds))
 
     def follower(self, sources: Sources, schedule: Schedule | None = None, **more: Any) -> PipelineFollower:
         given = schedule or Schedule(compactions=None, vacuums=None)
@@ -100,6 +103,21 @@ def test_snapshots_have_their_own_schedule_and_a_cluster_that_is_unreachable_is_
 
     assert asked == [[PROD, TEST], [], [PROD], [TEST]]
     assert ([each.alarm for each in follower.sources], follower.health()["status"]) == ([None, None], "ok")
+
+
+def test_a_metadata_log_that_takes_long_to_parse_is_read_less_often(steps: Steps) -> None:
+    follower = steps.follower(Sources(["archive"], metadata_logs=["log"]))
+    steps.log_seconds = 3.0
+
+    read, behind = [], []
+    for seconds in (0, 10, 61, 63, 70):
+        steps.now = 1000.0 + seconds
+        assert follower.step()
+        read.append(list(steps.read[-1].metadata_logs))
+        behind.append(follower.behind)
+
+    assert read == [["log"], [], [], ["log"], []]
+    assert behind == [2.0, 12.0, 63.0, 2.0, 9.0], "the log was not read since"
 
 
 def test_a_cluster_without_a_snapshot_for_too_long_is_unhealthy(steps: Steps) -> None:
@@ -246,13 +264,19 @@ def test_a_follower_that_is_stopped_finishes_its_step(steps: Steps) -> None:
     assert (steps.number, follower.counts.runs) == (1, 1)
 
 
-def test_a_copied_file_that_a_run_skips_is_kept(steps: Steps, tmp_path: Path) -> None:
-    read, skipped = (tmp_path / "cluster" / name for name in ("read.jsonl", "skipped.jsonl"))
+def test_a_copied_file_that_a_run_skips_or_with_lines_in_quarantine_is_kept(steps: Steps, tmp_path: Path) -> None:
+    """The quarantine does not have the values of a line."""
+    read, skipped, rejected = (
+        tmp_path / "cluster" / name for name in ("read.jsonl", "skipped.jsonl", "rejected.jsonl")
+    )
     read.parent.mkdir()
-    for each in (read, skipped):
+    for each in (read, skipped, rejected):
         each.write_text("{}")
     steps.skipped[str(skipped)] = "it cannot be read"
+    steps.rejected = frozenset([str(rejected)])
+    follower = steps.follower(Sources(), copies=tmp_path)
 
-    assert steps.follower(Sources(), copies=tmp_path).step()
-
-    assert [each.name for each in read.parent.iterdir()] == ["skipped.jsonl"]
+    for _ in range(2):
+        assert follower.step()
+        assert sorted(each.name for each in read.parent.iterdir()) == ["rejected.jsonl", "skipped.jsonl"]
+        steps.skipped = {str(skipped): "it cannot be read"}
