@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
-from kconf.client.settings import ClientSettings
+from kconf.client.settings import Address, Bootstrap, ClientSettings
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import RequestContext
 from kconf.model.plan import PendingCommit
@@ -43,7 +43,7 @@ class Clients:
 def test_a_client_is_closed_also_if_it_is_in_use(monkeypatch: pytest.MonkeyPatch, is_in_use: bool) -> None:
     clients = Clients()
     monkeypatch.setattr(SyncAdminClient, "_from_settings", clients.create)
-    sender = DryRunSender(ClientSettings((("127.0.0.1", 1),)), None)
+    sender = DryRunSender(ClientSettings(Bootstrap((Address("127.0.0.1", 1),))), None)
     if is_in_use:
         clients.while_sending = sender.close
     assert sender.validate(PENDING) == {}
