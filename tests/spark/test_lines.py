@@ -12,7 +12,7 @@ from kconf.configdef.validate import normalize
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import bronze, silver
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.transforms import values
+from kconf.spark.transforms import lines, values
 from tests.spark.journals import journals
 from tests.support.secrets import assert_nowhere
 
@@ -129,3 +129,50 @@ def test_values_are_normalized_in_spark_as_by_kafka(spark: SparkSession) -> None
     ]
     assert wrong == []
     assert len(told) > 1000
+
+
+def test_a_corrected_line_with_another_value_is_quarantined(lake: Lake, tmp_path: Path) -> None:
+    """The first value counts, as for readers of the archive; the second one is not dropped silently."""
+    (journal,) = journals(1, 0)
+    made = [*journal.create("orders"), *journal.set("topic", "orders", "retention.ms", "1")]
+    place = tmp_path / "archive" / "1.jsonl"
+    place.parent.mkdir()
+    found = []
+    for value, reason in (("1", "ticket 7"), ("2", "ticket 7"), ("2", "ticket  7"), ("1", "ticket   7")):
+        last = {**made[1], "after": value, "reason": reason}
+        place.write_text("".join(f"{json.dumps(each)}\n" for each in (made[0], last)))
+        result = bronze.Read()
+        bronze.read_archive(lake, str(tmp_path / "archive"), silver.next_round(lake), result)
+        found.append((result.journal, result.quarantined))
+
+    assert found == [(2, 0), (0, 1), (0, 1), (0, 0)]
+    rows = lake.read(QUARANTINE).collect()
+    assert {row["reason"] for row in rows} == {lines.OTHER_VALUE}
+    assert all('"after": "[hidden]"' in row["line"] for row in rows)
+    assert [row["after"] for row in lake.read(JOURNAL).where("key = 'retention.ms'").collect()] == ["1"]
+
+
+def test_lines_of_one_number_with_other_values_are_found(spark: SparkSession) -> None:
+    name = ("cluster", "revision")
+    schema = (
+        "cluster string, revision bigint, after string, sensitive boolean, kind string, origin string,"
+        " principal string, reason string, file string, fault string"
+    )
+
+    def line(revision: int, after: str | None, file: str, **more: Any) -> dict[str, Any]:
+        told = {"kind": "config", "origin": "kconf", "sensitive": False, "principal": "User:ann", "file": file}
+        return {"cluster": "c", "revision": revision, "after": after, **told, **more}
+
+    new = [
+        *(line(1, "a", "same"), line(2, "b", "other"), line(3, None, "removed"), line(9, "x", "new")),
+        *(line(4, "b", "second"), line(4, "a", "first"), line(4, "a", "third")),
+        *(line(5, "b", "secret", sensitive=True), line(6, "b", "topic", kind="topic", origin="log")),
+        line(7, "b", "server's topic", kind="topic"),
+    ]
+    stored = [line(revision, "a", "stored") for revision in (1, 2, 3, 5, 6, 7)]
+
+    found = lines.contradicting(local(spark, new, schema), local(spark, stored, schema), name)
+
+    assert {(row["file"], row["fault"]) for row in found.collect()} == {
+        (file, lines.OTHER_VALUE) for file in ("other", "removed", "second", "server's topic")
+    }

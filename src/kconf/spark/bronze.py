@@ -172,6 +172,8 @@ def _take_all(lake: Lake, read: DataFrame, number: int, counted: Counted, result
         if count:
             lake.append(JOURNAL, changes, note=note, few=count <= FEW)
         result.journal += count
+        if count < sum(row["changes"] for row in counted.values()):
+            result.quarantined += _quarantine(lake, _contradicting(lake, lines.changes(read)), number)
         if any(row["named"] for row in counted.values()):
             result.journal += _name_authors(lake, lines.changes(read), note)
     if any(row["attempts"] for row in counted.values()):
@@ -277,6 +279,12 @@ def _unknown(lake: Lake, changes: DataFrame, marks: Marks, counted: Counted) -> 
         known = lake.read(JOURNAL).where(F.col("cluster").isin(behind)).select(*keys).join(suspect, keys, "left_semi")
         changes = changes.join(known, keys, "left_anti")
     return changes, changes.count() if twice or behind else total
+
+
+def _contradicting(lake: Lake, changes: DataFrame) -> DataFrame:
+    """Lines that were dropped although their value differs from the stored one, for the quarantine."""
+    stored = lake.read(JOURNAL).select(*_NAME, "after").join(changes.select(*_NAME), list(_NAME), "left_semi")
+    return lines.quarantine(lines.contradicting(changes, stored, _NAME))
 
 
 def _behind(marks: Marks, counted: Counted) -> list[str]:

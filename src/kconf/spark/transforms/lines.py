@@ -8,9 +8,10 @@ because it may contain one. Other rejected lines are stored without values.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.configdef.broker import BROKER
@@ -92,6 +93,23 @@ def changes(read: DataFrame) -> DataFrame:
 
 def attempts(read: DataFrame) -> DataFrame:
     return read.where(F.col("fault").isNull() & F.col("attempt"))
+
+
+OTHER_VALUE: Final = "it has another value than a line of the same number that was read before, which counts"
+
+
+def contradicting(changes: DataFrame, known: DataFrame, name: Sequence[str]) -> DataFrame:
+    """New lines with another value than the line of the same `name` that is `known`, or that comes first; `fault` says
+    so. Secrets are not compared, nor topics of a log: several programs describe them, each in its own way.
+    """
+    own = changes.select(*changes.columns, F.lit(1).alias("rank"))
+    rows = own.unionByName(known.select(*name, "after", F.lit(0).alias("rank")), allowMissingColumns=True)
+    has_author = F.coalesce((F.col("principal") != "") | F.col("reason").isNotNull(), F.lit(False))
+    same_name = Window.partitionBy(*name).orderBy("rank", F.desc(has_author), "file")
+    rows = rows.withColumn("first", F.first(F.struct("after")).over(same_name)["after"])
+    is_comparable = ~F.col("sensitive") & ((F.col("kind") == "config") | (F.col("origin") == "kconf"))
+    wrong = rows.where((F.col("rank") == 1) & is_comparable & ~F.col("after").eqNullSafe(F.col("first")))
+    return wrong.withColumn("fault", F.lit(OTHER_VALUE)).select(*changes.columns)
 
 
 def quarantine(read: DataFrame) -> DataFrame:
