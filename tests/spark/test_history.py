@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kconf.lake.schemas import HISTORY, JOURNAL
+from kconf.lake.storage.location import LakeError
 from kconf.spark import bronze, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.transforms import lines
@@ -128,3 +129,33 @@ def test_a_cluster_whose_id_begins_with_an_underscore_is_read_too(lake: Lake, tm
 
     assert result.journal == 2
     assert {row["resource_name"] for row in lake.read(JOURNAL).collect()} == {"orders", "payments"}
+
+
+@pytest.mark.parametrize("path", one_of("in memory", ["by Spark"]))
+def test_an_update_of_a_key_with_two_open_values_is_refused(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    journal = Journal("c", Random(1))
+    write(tmp_path / "archive", "1", journal.create("orders", **{"retention.ms": "1"}))
+    bronze.read_archive(lake, str(tmp_path / "archive"), 1, bronze.Read())
+    silver.update(lake)
+    twice = lake.read(HISTORY).where("key = 'retention.ms'").withColumn("revision", F.col("revision") + 1)
+    lake.append(HISTORY, twice)
+    before = rows(lake.read(HISTORY))
+    journal.revision += 2
+    write(tmp_path / "archive", "2", journal.set("topic", "orders", "retention.ms", "2"))
+    bronze.read_archive(lake, str(tmp_path / "archive"), 2, bronze.Read())
+    if path == "by Spark":
+        monkeypatch.setattr(silver, "_merge_few", lambda *_: False)
+
+    with pytest.raises(LakeError) as error:
+        silver.update(lake)
+
+    assert str(error.value) == (
+        "topic:orders of cluster c would have 2 values of retention.ms at once, so the history was not written. Run"
+        " `kconf pipeline rebuild` to rebuild it from bronze."
+    )
+    assert rows(lake.read(HISTORY)) == before
+    silver.rebuild(lake)
+    (last,) = rows(lake.read(HISTORY).where("open AND key = 'retention.ms'"))
+    assert last["value"] == "2"

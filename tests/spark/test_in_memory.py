@@ -26,7 +26,7 @@ from kconf.lake.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark import affected, bronze, gold, silver, violations
+from kconf.spark import affected, bronze, gold, new_rows, silver, violations
 from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms import activity, integrity, lines
@@ -86,11 +86,14 @@ def test_summaries_of_new_lines_in_memory_equal_those_of_spark(spark: SparkSessi
         rows = rows.selectExpr("* EXCEPT (time)", "timestamp_millis(CAST(time AS bigint)) AS time")
         lake.append(JOURNAL, rows.selectExpr("* EXCEPT (round)", f"CAST({number} AS bigint) AS round"))
 
+    (middle,) = lake.read(JOURNAL).selectExpr("percentile(unix_millis(time), 0.5) AS middle").collect()
     for since, clusters in ((0, 4), (2, 2), (4, 0)):
-        journal, snapshot = lake.read_since(JOURNAL, since), lake.read_since(SNAPSHOT, since)
-        summaries = silver._summaries_of_few(lake, since)
-        assert summaries == silver._summaries(silver._lines(journal, snapshot))
-        assert len(summaries) == clusters
+        for soon in (int(middle["middle"]), new_rows.soon_after_now()):
+            journal, snapshot = lake.read_since(JOURNAL, since), lake.read_since(SNAPSHOT, since)
+            summaries = new_rows.summaries_of_few(lake, since, soon)
+            assert summaries == new_rows.summarized(new_rows.lines_of(journal, snapshot, soon))
+            assert len(summaries) == clusters
+            assert any(row["ahead"] for row in summaries.values()) is (bool(summaries) and soon == middle["middle"])
 
 
 def test_a_part_selects_the_same_rows_in_memory_and_in_spark(spark: SparkSession) -> None:

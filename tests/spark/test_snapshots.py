@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
-from kconf.lake.schemas import TABLES, UNEVEN
+from kconf.lake.schemas import SNAPSHOT, TABLES, UNEVEN
 from kconf.spark import runner, silver
-from kconf.spark.delta_tables import Lake
+from kconf.spark.delta_tables import Lake, local
 from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.runner import run
+from kconf.spark.transforms.history import snapshot_events
+from kconf.spark.transforms.topics.shapes import NO_ID
 from tests.spark.journals import Journal
 from tests.spark.oracle import lines_of
 from tests.support.targets import one_of
@@ -32,13 +35,13 @@ def at(minute: int) -> datetime:
     return datetime.utcfromtimestamp((START + minute * MINUTE) / 1000)  # noqa: DTZ004 – a table's times have no zone
 
 
-def topic(name: str, identity: str, partitions: int = 1) -> Row:
+def topic(name: str, identity: str | None, partitions: int = 1, replication: int = 1) -> Row:
     return {
         "kind": "topic",
         "name": name,
         "id": identity,
         "partitions": partitions,
-        "replication": 1,
+        "replication": replication,
         "internal": False,
     }
 
@@ -89,9 +92,9 @@ def test_snapshots_are_converted_to_history(lake: Lake, tmp_path: Path) -> None:
         password,
     ]
     snapshot(looks, 0, [*first, override("gone", "retention.ms", "9")])
-    snapshot(
-        looks, 10, [topic("orders", "A", 3), override("orders", "retention.ms", "2"), *threads, quota(10.0), password]
-    )
+    more = [override("orders", "retention.ms", "2"), *threads, quota(10.0), password]
+    snapshot(looks, 10, [topic("orders", "A", 3), *more])
+    snapshot(looks, 12, [topic("orders", "A", 3, replication=2), *more])
     snapshot(looks, 15, [topic("orders", "A", 3)], cut=1)
     runner.read(lake, Sources(snapshots=[str(looks)]), print)
     silver.update(lake)
@@ -111,7 +114,7 @@ def test_snapshots_are_converted_to_history(lake: Lake, tmp_path: Path) -> None:
         *(("1", "A", "replaced", "snapshot"), ("2", "A", "deleted", "snapshot"), ("2", "C", None, "snapshot"))
     ]
     assert [(row["not_before"], row["seen_at"], row["until"]) for row in kept] == [
-        *((None, at(0), at(10)), (at(0), at(10), at(20)), (at(10), at(20), None))
+        *((None, at(0), at(10)), (at(0), at(10), at(20)), (at(12), at(20), None))
     ]
     (gone,) = rows(lake, "history", "key = 'retention.ms' AND resource_name = 'gone'")
     assert (gone["open"], gone["until"], gone["ended"]) == (False, at(10), "deleted")
@@ -123,7 +126,11 @@ def test_snapshots_are_converted_to_history(lake: Lake, tmp_path: Path) -> None:
     }
     gold = Gold(lake, Inputs())
     topics = gold.topics().where("topic = 'orders'").orderBy("topic_id").collect()
-    assert [row["partitions"] for row in topics] == [3, 1]
+    assert [(row["partitions"], row["replication"]) for row in topics] == [(3, 2), (1, 1)]
+    shapes = sorted(rows(lake, "history", "key = '' AND topic_id = 'A'"), key=lambda row: row["since"])
+    assert [(row["since"], json.loads(row["value"])["replication"], row["ended"]) for row in shapes] == [
+        *((at(0), 1, "replaced"), (at(10), 1, "replaced"), (at(12), 2, "deleted"))
+    ]
     (threads_now,) = gold.effective().where("resource_name = '1' AND key = 'num.io.threads'").collect()
     assert (threads_now["value"], threads_now["source"]) == ("8", "STATIC_BROKER_CONFIG")
     (bad,) = rows(lake, "quarantine")
@@ -132,6 +139,67 @@ def test_snapshots_are_converted_to_history(lake: Lake, tmp_path: Path) -> None:
     before = sorted(map(repr, rows(lake, "history")))
     silver.rebuild(lake)
     assert sorted(map(repr, rows(lake, "history"))) == before
+
+
+@pytest.mark.parametrize("unknown", one_of(None, [NO_ID]), ids=["no id", "zero id"])
+def test_a_topic_whose_id_becomes_known_by_an_upgrade_stays_the_same(
+    lake: Lake, tmp_path: Path, unknown: str | None
+) -> None:
+    """The brokers of a cluster of Kafka 2.7 are upgraded; then the topic is recreated with another ID."""
+    looks = tmp_path / "looks"
+
+    def look(minute: int, *shown: Row) -> None:
+        snapshot(looks, minute, shown)
+        runner.read(lake, Sources(snapshots=[str(looks)]), print)
+        silver.update(lake)
+
+    def ended() -> list[tuple[Any, ...]]:
+        found = sorted(rows(lake, "history"), key=lambda row: (row["key"], row["since"], row["line"]))
+        return [(row["key"], row["value"] or "", row["topic_id"], row["ended"]) for row in found if row["key"]]
+
+    segment = override("orders", "segment.ms", "5")
+    look(0, topic("orders", unknown), override("orders", "retention.ms", "1"), segment)
+    look(10, topic("orders", unknown, 3), override("orders", "retention.ms", "2"), segment)
+    look(20, topic("orders", "A", 3), override("orders", "retention.ms", "2"))
+
+    first, last = ("retention.ms", "1", "A", "replaced"), ("segment.ms", "5", "A", "removed")
+    assert ended() == [first, ("retention.ms", "2", "A", None), last]
+    (orders,) = Gold(lake, Inputs()).topics().collect()
+    assert (orders["topic_id"], orders["partitions"], orders["exists"]) == ("A", 3, True)
+    assert orders["first_seen"] == at(0)
+
+    look(25, topic("orders", unknown, 3), override("orders", "retention.ms", "2"))  # from a broker of the old version
+    look(30, topic("orders", "A", 3), override("orders", "retention.ms", "2"))
+    look(40, topic("orders", "C", 3), override("orders", "retention.ms", "2"))
+    assert ended() == [first, ("retention.ms", "2", "A", "deleted"), ("retention.ms", "2", "C", None), last]
+    topics = Gold(lake, Inputs()).topics().orderBy("topic_id").collect()
+    assert [(row["topic_id"], row["exists"]) for row in topics] == [("A", False), ("C", True)]
+
+    before = sorted(map(repr, rows(lake, "history")))
+    silver.rebuild(lake)
+    assert sorted(map(repr, rows(lake, "history"))) == before
+
+
+def test_the_end_of_an_unknown_topic_id_is_not_an_event_if_the_snapshot_has_the_same_key(spark: SparkSession) -> None:
+    def fact(name: str, key: str, identity: str | None, *, gone: bool) -> dict[str, Any]:
+        kind = "config" if key else "topic"
+        named = {"cluster": "c", "kind": kind, "resource_type": "topic", "resource_name": name, "key": key}
+        return {**named, "topic_id": identity, "gone": gone, "sensitive": False, "taken": "2026-11-01T00:00:00Z"}
+
+    facts = [
+        *(fact("known", "", None, gone=True), fact("known", "", "A", gone=False)),
+        *(fact("known", "retention.ms", None, gone=True), fact("known", "retention.ms", "A", gone=False)),
+        fact("known", "segment.ms", None, gone=True),
+        *(fact("hidden", "", "B", gone=True), fact("hidden", "", None, gone=False)),
+        *(fact("recreated", "", "C", gone=True), fact("recreated", "", "D", gone=False)),
+        fact("deleted", "", None, gone=True),
+    ]
+
+    found = snapshot_events(local(spark, facts, SNAPSHOT.ddl)).where("line < 2").collect()
+
+    assert sorted((row["resource_name"], row["key"]) for row in found) == [
+        *(("deleted", ""), ("known", "segment.ms"), ("recreated", ""))
+    ]
 
 
 def test_snapshots_become_history_even_if_another_cluster_has_client_journals(lake: Lake, tmp_path: Path) -> None:

@@ -108,6 +108,10 @@ class Cluster:
             shape = self.live["topic", name, ""]
             assert isinstance(shape, Shape)
             self._tell([(("topic", name, ""), shape._replace(partitions=(shape.partitions or 0) + 1))], recorded)
+        elif act < 0.48 and not recorded:
+            shape = self.live["topic", name, ""]
+            assert isinstance(shape, Shape)
+            self._tell([(("topic", name, ""), shape._replace(replication=4 - (shape.replication or 0)))], recorded)
         else:
             key = self.random.choice(KEYS)
             self._tell([(("topic", name, key), self.random.choice(("1", "2", "compact, delete", None)))], recorded)
@@ -204,7 +208,7 @@ class Account:
             other = (
                 isinstance(old, Shape)
                 and isinstance(before, Shape)
-                and not old._replace(partitions=None).agrees(before._replace(partitions=None))
+                and not Shape(old.id, None, None).agrees(Shape(before.id, None, None))
             )
             if before is None or after is None or other:
                 self._begin(line["resource_name"])

@@ -80,7 +80,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
         last = last_run(lake)
         summary = Summary(read=read(lake, sources, say, on_unreachable), migrated=migrated)
         is_new = any(summary.read.counts.values()) or migrated or not _is_up_to_date(lake, inputs, last)
-        if is_new:
+        if is_new or silver.has_new_ranges(lake):
             is_few, is_small = sum(summary.read.counts.values()) <= FEW, all(map(lake.is_small, _LARGEST))
             with planned_for(lake.spark, is_few=is_few and is_small, is_small=is_small):
                 say("history …")

@@ -3,34 +3,40 @@
 The commit notes of the history record how far it goes: the reading round, per cluster the last line (`marks`), the
 latest time (`clocks`) and the time of the first line numbered by a server (`began`; later snapshots of such a cluster
 add no events, because the journal is complete). If events arrive late, before a cluster's mark or clock, their
-resources are rebuilt; `late` is the last round with such events. `built` changes with every rebuild, and `fold` with
-every change of the algorithm, which causes a rebuild.
+resources are rebuilt; `late` is the last round with such events. A line with a time in the future, by a wrong clock,
+moves neither mark nor clock, because all later lines would be late: it is noted with its resource (`ahead`). `built`
+changes with every rebuild, and `fold` with every change of the algorithm, which causes a rebuild.
 
 If a cluster has both changes recorded by clients and snapshots (the commit notes `recorded` and `looked` list such
 clusters), snapshots also matter for keys that they show unchanged: see transforms/observations.py. If its metadata log
 is `followed`, the log is matched with the changes that clients recorded: see transforms/followed.py. Resources of such
-clusters are rebuilt whenever new rows may affect them.
+clusters are rebuilt whenever new rows may affect them. The whole cluster is rebuilt if new lines change the positions
+of others (`begins` has the first and last offset of each epoch and origin), if files cover other offsets, and when it
+gets its second record.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial, reduce
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.lake.schemas import FILES, HISTORY, JOURNAL, SNAPSHOT
 from kconf.lake.storage.location import LakeError
-from kconf.spark import files
+from kconf.spark import covered, files
 from kconf.spark.affected import FEW, Part, last_round
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.new_rows import Ahead, Summaries, ahead_of, lines_of, soon_after_now, summaries_of_few, summarized
 from kconf.spark.session import planned_for
 from kconf.spark.snapshot_intake import corrected_rounds
 from kconf.spark.transforms import followed
@@ -38,6 +44,7 @@ from kconf.spark.transforms.history import (
     KEY,
     ORDER,
     RESOURCE,
+    TWO_VALUES,
     folded,
     intervals,
     journal_events,
@@ -46,16 +53,16 @@ from kconf.spark.transforms.history import (
     snapshot_events,
 )
 from kconf.spark.transforms.observations import observation_events
+from kconf.spark.transforms.topics.shapes import topic_id_of
 
-Summaries = dict[str, dict[str, Any]]
-"""What the new bronze rows of each cluster contain: the `first` and `last` event, the `earliest` and `latest` time, the
-last `round`, when a server's journal `began`, whether they include a `snapshot`, a change `recorded` by a client or a
-change from a `followed` log, the first revision of each epoch (`begins`), and the `count` of lines and facts (0 for a
-snapshot without differences). `lines` has the bounds of journal lines only. `looked` is the time of the first
-snapshot."""
-
-_FOLD: Final = 4
+_MOST_AHEAD: Final = 1000
+"""If more resources of a cluster have lines in the future, its clock is wrong: then these lines count like others."""
+_PLACE: Final = "struct<epoch:bigint,revision:bigint,line:int>"
+_FOLD: Final = 5
 """The version of the algorithm. A history that was built by another version is rebuilt."""
+_LOOKED_AT: Final = "ranges"
+_TWO_VALUES: Final = re.compile(rf"\[USER_RAISED_EXCEPTION\] ([^\n]* {TWO_VALUES} [^\n]*? at once)")
+_NOT_WRITTEN: Final = ", so the history was not written. Run `kconf pipeline rebuild` to rebuild it from bronze."
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -66,156 +73,76 @@ def next_round(lake: Lake) -> int:
 
 def update(lake: Lake) -> bool:
     """Merge new bronze rows into the history; rebuild it if its schema changed. False: nothing new."""
+    with _one_value():
+        return _update(lake)
+
+
+def _update(lake: Lake) -> bool:
     state = lake.note(HISTORY)
     if not state or state.get("fold") != _FOLD or lake.difference(HISTORY):
-        return rebuild(lake)
+        return _rebuild(lake)
     journal, snapshot = (lake.read_since(table, state["round"]) for table in (JOURNAL, SNAPSHOT))
-    summaries = _summaries_of_few(lake, state["round"])
+    soon = soon_after_now()
+    summaries = summaries_of_few(lake, state["round"], soon)
     if summaries is None:
-        summaries = _summaries(_lines(journal, snapshot).coalesce(1))  # one partition: nothing to shuffle
-    if not summaries:
+        summaries = summarized(lines_of(journal, snapshot, soon).coalesce(1))  # one partition: nothing to shuffle
+    ranges = _new_ranges(lake, state, summaries)
+    if not summaries and not ranges:
         return False
-    if _were_snapshots_used(lake, state, summaries) or _is_cut(state, summaries):
-        return rebuild(lake)
-    began, note = _merged(state["began"], summaries), _note(summaries, state)
+    if _were_snapshots_used(lake, state, summaries):
+        return _rebuild(lake)
+    began, note = _merged(state["began"], summaries), _note(summaries, state, ahead_of(journal, summaries, soon), soon)
+    note["round"] = max(note["round"], ranges.round)
     if set(note["followed"]) - set(state["followed"]):
-        return rebuild(lake)  # the log may have changes that clients recorded
+        return _rebuild(lake)  # the log may have changes that clients recorded
     both = [each for each in summaries if each in _two_records(note)]
-    corrected = _corrected(lake, state, summaries, began)
-    if not both and not corrected and not any(row["count"] for row in summaries.values()):
+    whole = {*_corrected(lake, state, summaries, began), *_moved(state, summaries)}
+    whole |= _two_records(note) - _two_records(state)  # what was known before counts differently
+    whole |= ranges.clusters & set(note["followed"])
+    if not both and not whole and not ranges and not any(row["count"] for row in summaries.values()):
         return False
-    again = _concerned(lake, journal, snapshot, summaries, both, corrected)
+    again = _concerned(lake, journal, snapshot, summaries, both, sorted(whole))
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
-    if not both and not any(_event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()):
+    if again is None and not any(_event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()):
         lake.append_rows(HISTORY, [], note=note)
-        return True  # there are only snapshots that add no events
+        return True  # there are only files that add no events
     observed = any(_adds_events(row, began.get(cluster)) for cluster, row in summaries.items() if cluster not in both)
     events = _events(journal, snapshot, began) if observed else journal_events(journal)
     count = sum(row["count"] for row in summaries.values())
     late = _late(events, state, {cluster: row for cluster, row in summaries.items() if cluster not in both}, began)
-    in_time, few = late is None and again is None, count <= FEW
-    if in_time and few and not observed and _merge_few(lake, events, state["round"], note):
-        return True
-    with _kept(events) as new:
-        if in_time:
-            with planned_for(lake.spark, is_few=few):
-                lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=few)
-        else:
-            anew = [each for each in (late, again) if each is not None]
-            note["late"] = note["round"]
+    is_nameless = observed or _has_recorded_topics(lake, state["round"], summaries)
+    identified = _identified(lake, events) if is_nameless else None
+    anew = [each for each in (late, again, identified) if each is not None]
+    few = count <= FEW
+    if anew:
+        note["late"] = note["round"]
+        with _kept(events) as new:
             _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note, few=few)
+    elif observed or not few or not _merge_few(lake, events, state["round"], note):
+        with _kept(events) as new, planned_for(lake.spark, is_few=few):
+            lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=few)
     return True
 
 
 def rebuild(lake: Lake) -> bool:
     """Rebuild the whole history from bronze, in one commit."""
+    with _one_value():
+        return _rebuild(lake)
+
+
+def _rebuild(lake: Lake) -> bool:
     journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
-    summaries = _summaries(_lines(journal, snapshot))
+    soon = soon_after_now()
+    summaries = summarized(lines_of(journal, snapshot, soon))
     if not summaries:
         return False
-    note = _note(summaries, {"built": lake.version(HISTORY)})
+    note = _note(summaries, {"built": lake.version(HISTORY)}, ahead_of(journal, summaries, soon), soon)
+    note["round"] = max(note["round"], covered.last_round(lake.columns(FILES, covered.COLUMNS)))
     observed = any(row["snapshot"] or row["followed"] for row in summaries.values())
     events = all_events(lake, note)
     lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
     return True
-
-
-def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """The order, time and kind of bronze rows."""
-    snapshots = snapshot.select(
-        "cluster",
-        F.lit(0).cast("bigint").alias("epoch"),
-        F.unix_micros("taken").alias("revision"),
-        F.lit(0).alias("line"),
-        F.col("taken").alias("time"),
-        "round",
-        F.lit(True).alias("snapshot"),
-        (F.col("kind") == "snapshot").alias("bare"),
-        F.lit(False).alias("followed"),
-    )
-    no = F.lit(False)
-    is_followed = followed.is_of_log().alias("followed")
-    lines = journal.select("cluster", *ORDER, "time", "round", no.alias("snapshot"), no.alias("bare"), is_followed)
-    return lines.unionByName(snapshots)
-
-
-def _summaries_of_few(lake: Lake, since: int) -> Summaries | None:
-    """The summaries of a few journal lines after a round, without Spark; None: there are more rows."""
-    names = ("cluster", *ORDER, "time", "round", "origin", "log_begin")
-    facts, lines = lake.fresh(SNAPSHOT, ("round",), since), lake.fresh(JOURNAL, names, since)
-    if lines is None or facts is None or facts.num_rows:
-        return None
-    micros, is_log = lines["time"].cast(pa.timestamp("us")).cast(pa.int64()), followed.are_of_log(lines)
-    lines = lines.append_column("micros", micros).append_column("followed", is_log)
-    both = [(name, how) for name in ("revision", "line", "micros") for how in ("min", "max")]
-    rows = lines.group_by(["cluster", "epoch"])
-    found = rows.aggregate([*both, ("round", "max"), ("followed", "any"), ("line", "count")])
-    epochs: dict[str, list[Mapping[str, Any]]] = {}
-    for row in sorted(found.to_pylist(), key=lambda row: int(row["epoch"])):
-        bounds = {
-            f"{place}_{name}": row[f"{name}_{how}"]
-            for name in ("revision", "line")
-            for place, how in (("first", "min"), ("last", "max"))
-        }
-        summary = {
-            "epoch": row["epoch"],
-            "earliest": row["micros_min"] // 1000,
-            "latest": row["micros_max"] // 1000,
-            "round": row["round_max"],
-            "followed": row["followed_any"],
-            "recorded": row["epoch"] == 0,
-            "snapshot": False,
-            "count": row["line_count"],
-        }
-        epochs.setdefault(row["cluster"], []).append({**bounds, **summary})
-    return {cluster: _together(rows) for cluster, rows in epochs.items()}
-
-
-def _summaries(lines: DataFrame) -> Summaries:
-    """Summarize lines by cluster, in one pass.
-
-    Plain minima and maxima need no sort. They give only bounds for the line number: the minimum or maximum within the
-    epoch. An event may be considered late because of that; the result is the same.
-    """
-    rows = lines.groupBy("cluster", "epoch", "snapshot")
-    aggregated = rows.agg(
-        *(F.min(name).alias(f"first_{name}") for name in ("revision", "line")),
-        *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
-        F.unix_millis(F.min("time")).alias("earliest"),
-        F.unix_millis(F.max("time")).alias("latest"),
-        *(F.max(name).alias(name) for name in ("round", "followed")),
-        F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
-        F.count_if(~F.col("bare")).alias("count"),
-    )
-    epochs: dict[str, list[Mapping[str, Any]]] = {}
-    for row in sorted(aggregated.collect(), key=lambda row: int(row["epoch"])):
-        epochs.setdefault(row["cluster"], []).append(row.asDict())
-    return {cluster: _together(rows) for cluster, rows in epochs.items()}
-
-
-def _together(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combine the epochs of one cluster."""
-    lines = [row for row in epochs if not row["snapshot"]]
-    return {
-        **_bounds(epochs),
-        "lines": _bounds(lines) if lines else None,
-        "looked": min((row["earliest"] for row in epochs if row["snapshot"]), default=None),
-        "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
-        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded", "followed")},
-        "begins": [(row["epoch"], row["first_revision"]) for row in epochs if row["followed"]],
-        "count": sum(row["count"] for row in epochs),
-    }
-
-
-def _bounds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The first and last position in the order, and the earliest and latest time."""
-    return {
-        "first": min([row["epoch"], row["first_revision"], row["first_line"]] for row in rows),
-        "last": max([row["epoch"], row["last_revision"], row["last_line"]] for row in rows),
-        "earliest": min(row["earliest"] for row in rows),
-        "latest": max(row["latest"] for row in rows),
-    }
 
 
 def _adds_events(row: dict[str, Any], began: int | None) -> bool:
@@ -253,14 +180,67 @@ def _two_records(note: dict[str, Any]) -> set[str]:
     return set(note["followed"]) | (set(note["recorded"]) & set(note["looked"]))
 
 
-def _is_cut(state: dict[str, Any], summaries: Summaries) -> bool:
-    """Whether a followed log shows that a later leader truncated lines that were read before."""
-    known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in summaries}
+def _moved(state: dict[str, Any], summaries: Summaries) -> set[str]:
+    """The followed clusters in which new lines change others: a later leader truncated them, a gateway's lines get
+    another epoch, or a gap begins later.
+    """
+    return {cluster for cluster in state["followed"] if cluster in summaries and _is_moved(state, cluster, summaries)}
+
+
+def _is_moved(state: dict[str, Any], cluster: str, summaries: Summaries) -> bool:
+    known, new = state["begins"].get(cluster, []), summaries[cluster]["begins"]
+    begins = {(epoch, origin): begin for epoch, origin, begin, _ in known}
+    last = max((end for *_, end in known), default=-1)
+    gap = max((end for _, origin, _, end in known if origin == "snapshot"), default=-1)
     return any(
-        epoch > mark[0] and begin <= mark[1]
-        for cluster, mark in known.items()
-        for epoch, begin in summaries[cluster]["begins"]
+        begin <= gap or (begin <= last and begin < begins.get((epoch, origin), last + 1))
+        for epoch, origin, begin, _ in new
     )
+
+
+class _Ranges(NamedTuple):
+    """The clusters in which files cover other offsets, and the last round with such files."""
+
+    clusters: frozenset[str] = frozenset()
+    round: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.clusters)
+
+
+def has_new_ranges(lake: Lake) -> bool:
+    """Whether files without lines, of runs since the last update, change what is known about a followed cluster."""
+    state = lake.note(HISTORY)
+    return bool(state) and bool(_new_ranges(lake, state, {}))
+
+
+def _new_ranges(lake: Lake, state: dict[str, Any], summaries: Summaries) -> _Ranges:
+    """If the files only extend the last part of a log, requests that were sent later may be refuted by them."""
+    few = lake.fresh(FILES, ("end_offset",), state["round"])
+    if few is not None and few["end_offset"].null_count == few.num_rows:
+        return _Ranges()
+    place = lake.version(FILES), state["round"]
+    if not summaries and lake.memory.get(_LOOKED_AT) == place:
+        return _Ranges()
+    found = covered.news(lake.columns(FILES, covered.COLUMNS), state["round"])
+    longer = {each: end for each, end in found.longer.items() if not summaries.get(each, {}).get("followed")}
+    clusters = found.rearranged | _with_requests(lake, longer)
+    if not summaries and not clusters:
+        lake.memory[_LOOKED_AT] = place
+    return _Ranges(clusters, found.round) if clusters else _Ranges()
+
+
+def _with_requests(lake: Lake, ends: Mapping[str, int]) -> set[str]:
+    """The clusters with requests after an offset."""
+    if not ends:
+        return set()
+    known = local(
+        lake.spark, [{"cluster": each, "end": end} for each, end in ends.items()], "cluster string, end bigint"
+    )
+    own = F.when(F.col("origin") == "kconf", F.col("revision") + 1)
+    is_later = ~F.col("origin").isin(*followed.FOLLOWED) & (F.coalesce(own, "log_end") > F.col("end"))
+    requests = lake.read(JOURNAL).join(F.broadcast(known), "cluster").where(is_later)
+    return {row["cluster"] for row in requests.select("cluster").distinct().collect()}
 
 
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
@@ -307,19 +287,20 @@ def _concerned(
     snapshot: DataFrame,
     summaries: Summaries,
     both: list[str],
-    corrected: list[str],
+    whole: list[str],
 ) -> DataFrame | None:
     """The resources whose history is computed again; None if there are none.
 
-    These are all resources of clusters with `corrected` snapshots and, in clusters with both recorded changes and
-    snapshots, those that new rows may affect.
+    These are all resources of the `whole` clusters and, in other clusters with both recorded changes and snapshots,
+    those that new rows may affect.
 
     A snapshot, or new lines of a followed log, may confirm or refute a recorded change of any resource.
     """
-    if corrected:
-        all_of_it = lake.read(HISTORY).where(F.col("cluster").isin(corrected)).select(*RESOURCE).distinct()
-        others = _concerned(lake, journal, snapshot, summaries, both, [])
-        return all_of_it if others is None else all_of_it.union(others).distinct()
+    if whole:
+        known = [lake.read(table).where(F.col("cluster").isin(whole)) for table in (HISTORY, JOURNAL, SNAPSHOT)]
+        names = [each.where("resource_type IS NOT NULL").select(*RESOURCE).distinct() for each in known]
+        others = _concerned(lake, journal, snapshot, summaries, [each for each in both if each not in whole], [])
+        return reduce(DataFrame.union, [*names, *([others] if others is not None else [])]).distinct()
     if not both:
         return None
     observed = [each for each in both if summaries[each]["snapshot"] or summaries[each]["followed"]]
@@ -393,14 +374,25 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
+@contextmanager
+def _one_value() -> Iterator[None]:
+    """Refuses, in plain words, to write a history in which a key has two values: see `intervals`."""
+    try:
+        yield
+    except PySparkException as error:
+        found = _TWO_VALUES.search(str(error))
+        if found is None:
+            raise
+        raise LakeError(f"{found[1]}{_NOT_WRITTEN}") from None
+
+
 def check_open(rows: DataFrame) -> None:
     """Refuse to write a history in which a key has two values at the same time."""
     twice = rows.groupBy(*KEY).count().where("count > 1").limit(1).collect()
     for row in twice:
         raise LakeError(
             f"{row['resource_type']}:{row['resource_name']} of cluster {row['cluster']} would have {row['count']}"
-            f" values of {row['key'] or 'the topic itself'} at once, so the history was not written. Run `kconf"
-            " pipeline rebuild` to rebuild it from bronze."
+            f" values of {row['key'] or 'the topic itself'} at once{_NOT_WRITTEN}"
         )
 
 
@@ -411,27 +403,68 @@ def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: boo
 
 
 def _late(new: DataFrame, state: dict[str, Any], summaries: Summaries, began: dict[str, int]) -> DataFrame | None:
-    """Resources with events before the mark or clock of their cluster; None if there are none."""
-    marks, clocks = state["marks"], state["clocks"]
+    """Resources with events before the mark or clock of their cluster, or before their own event in the future; None if
+    there are none."""
+    marks, clocks, ahead = state["marks"], state["clocks"], state["ahead"]
     bounds = {cluster: _event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()}
     behind = [
         {"cluster": cluster, "clock": clocks[cluster], "mark": dict(zip(ORDER, marks[cluster], strict=True))}
         for cluster, row in bounds.items()
         if row is not None
         and cluster in marks
-        and (row["first"] <= marks[cluster] or row["earliest"] < clocks[cluster])
+        and (row["first"] <= marks[cluster] or row["earliest"] < clocks[cluster] or cluster in ahead)
     ]
     if not behind:
         return None
-    schema = "cluster string, clock bigint, mark struct<epoch:bigint,revision:bigint,line:int>"
-    known = F.broadcast(local(new.sparkSession, behind, schema))
+    known = F.broadcast(local(new.sparkSession, behind, f"cluster string, clock bigint, mark {_PLACE}"))
     is_late = (order() <= F.col("mark")) | (F.unix_millis("since") < F.col("clock"))
-    return new.join(known, "cluster").where(is_late).select(*RESOURCE).distinct()
+    rows = new.join(known, "cluster")
+    if ahead:
+        later = [
+            {
+                **dict(zip(RESOURCE, (cluster, *name), strict=True)),
+                "then": then,
+                "last": dict(zip(ORDER, last, strict=True)),
+            }
+            for cluster, resources in ahead.items()
+            for *name, then, last in resources
+        ]
+        schema = f"cluster string, resource_type string, resource_name string, then bigint, last {_PLACE}"
+        rows = rows.join(F.broadcast(local(new.sparkSession, later, schema)), list(RESOURCE), "left")
+        own = (order() <= F.col("last")) | (F.unix_millis("since") < F.col("then"))
+        is_late = is_late | F.coalesce(own, F.lit(False))
+    return rows.where(is_late).select(*RESOURCE).distinct()
 
 
-def _note(summaries: Summaries, state: dict[str, Any]) -> dict[str, Any]:
+def _has_recorded_topics(lake: Lake, since: int, summaries: Summaries) -> bool:
+    """Whether clients recorded changes of topics, whose IDs they may not know; True also if that is unknown."""
+    if not any(row["recorded"] for row in summaries.values()):
+        return False
+    lines = lake.fresh(JOURNAL, ("kind", "epoch"), since)
+    return lines is None or bool(pc.any(pc.and_(pc.equal(lines["kind"], "topic"), pc.equal(lines["epoch"], 0))).as_py())
+
+
+def _identified(lake: Lake, new: DataFrame) -> DataFrame | None:
+    """The topics whose unknown ID becomes known: it is also that of their closed intervals. None: there are none."""
+    topic = F.col("kind") == "topic"
+    known = new.where(topic & topic_id_of("value").isNotNull()).select(*RESOURCE)
+    nameless = lake.read(HISTORY).where(F.col("open") & topic & F.col("topic_id").isNull()).select(*RESOURCE)
+    found = nameless.join(known, list(RESOURCE), "left_semi").distinct()
+    return None if found.isEmpty() else found
+
+
+def _note(summaries: Summaries, state: dict[str, Any], new: Ahead, soon: int) -> dict[str, Any]:
     """The commit note after these rows."""
     marks, clocks = dict(state.get("marks", {})), dict(state.get("clocks", {}))
+    ahead: Ahead = {}
+    for cluster in {*state.get("ahead", {}), *new}:
+        resources = [*state.get("ahead", {}).get(cluster, ()), *new.get(cluster, ())]
+        kept = [each for each in resources if each[2] > soon] if len(resources) <= _MOST_AHEAD else []
+        if kept:
+            ahead[cluster] = kept
+        for *_, then, last in (each for each in resources if each not in kept):  # not in the future any more
+            marks[cluster] = max(last, marks.get(cluster, last))
+            clocks[cluster] = max(then, clocks.get(cluster, then))
     began = _merged(state.get("began", {}), summaries)
     for cluster, row in summaries.items():
         bounds = _event_bounds(row, began.get(cluster))
@@ -443,8 +476,22 @@ def _note(summaries: Summaries, state: dict[str, Any]) -> dict[str, Any]:
         name: sorted({*state.get(name, ()), *(cluster for cluster, row in summaries.items() if row[word])})
         for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
-    reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}
-    return {**reached, **known, "late": state.get("late", 0), "built": state.get("built"), "fold": _FOLD}
+    reached = {"round": last, "marks": marks, "clocks": clocks, "began": began, "ahead": ahead}
+    begins = {**state.get("begins", {})}
+    for cluster, row in summaries.items():
+        if row["begins"]:
+            begins[cluster] = _joined([*begins.get(cluster, []), *row["begins"]])
+    built = {"late": state.get("late", 0), "built": state.get("built"), "fold": _FOLD}
+    return {**reached, **known, "begins": begins, **built}
+
+
+def _joined(begins: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The first and last offset of each epoch and origin, once."""
+    found: dict[tuple[int, str], tuple[int, int]] = {}
+    for epoch, origin, begin, end in begins:
+        first, last = found.get((epoch, origin), (begin, end))
+        found[epoch, origin] = min(begin, first), max(end, last)
+    return [[*place, *ends] for place, ends in sorted(found.items())]
 
 
 def state_rows(note: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -454,7 +501,7 @@ def state_rows(note: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "cluster": cluster,
             **dict(zip(ORDER, mark, strict=True)),
-            "time": _iso(clocks.get(cluster)),
+            "time": _iso(clocks.get(cluster) or None),  # 0: all lines are in the future
             "began": _iso(began.get(cluster)),
             **{name: cluster in note.get(name, ()) for name in ("recorded", "looked", "followed")},
             "round": note["round"],

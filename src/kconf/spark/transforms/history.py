@@ -16,7 +16,14 @@ from pyspark.sql import functions as F
 from kconf.lake.schemas import HISTORY
 from kconf.model.lines.fields import CALLER, CALLER_NAMES
 from kconf.spark.transforms.topics.incarnations import began_of, ended_by, id_of, incarnation_of, incarnations_of
-from kconf.spark.transforms.topics.shapes import meaning, partitions_of, replication_of, same_shape, topic_id_of
+from kconf.spark.transforms.topics.shapes import (
+    NO_ID,
+    meaning,
+    partitions_of,
+    replication_of,
+    same_shape,
+    topic_id_of,
+)
 
 RESOURCE: Final = ("cluster", "resource_type", "resource_name")
 KEY: Final = (*RESOURCE, "key")
@@ -60,6 +67,7 @@ def journal_events(journal: DataFrame) -> DataFrame:
 
 def snapshot_events(snapshot: DataFrame) -> DataFrame:
     """Successive snapshots of a cluster as events at the time of the snapshot; the author is unknown."""
+    snapshot = _without_unknown_ids(snapshot.where(F.col("kind") != "snapshot"))
     own = F.coalesce(*(F.when(F.col("resource_type") == kind, F.lit(level)) for kind, level in _OWN_LEVEL.items()))
     default = (F.col("resource_type") == "broker") & (F.col("resource_name") == "")
     own = F.when(default, "DYNAMIC_DEFAULT_BROKER_CONFIG").otherwise(own)
@@ -67,7 +75,7 @@ def snapshot_events(snapshot: DataFrame) -> DataFrame:
     # Within a snapshot: deletions come before additions, and a topic before its configuration.
     topic = F.col("kind") == "topic"
     place = F.when(F.col("gone"), F.when(topic, 1).otherwise(0)).otherwise(F.when(topic, 2).otherwise(3))
-    return snapshot.where(F.col("kind") != "snapshot").select(
+    return snapshot.select(
         *KEY,
         F.lit(0).cast("bigint").alias("epoch"),
         F.unix_micros("taken").alias("revision"),
@@ -87,6 +95,21 @@ def snapshot_events(snapshot: DataFrame) -> DataFrame:
         F.col("taken").alias("seen_at"),
         F.lit(None).cast("boolean").alias("returned"),
     )
+
+
+def _without_unknown_ids(facts: DataFrame) -> DataFrame:
+    """Drop the end of a fact of a topic whose ID became known or unknown, if the snapshot shows it with the other ID.
+
+    An unknown ID contradicts nothing: after an upgrade from a Kafka before 2.8, the topic is the same one.
+    """
+    moment = Window.partitionBy(*KEY, "taken")
+    identity = F.nullif("topic_id", F.lit(NO_ID))
+    shown = [
+        F.max(~F.col("gone") & (F.col("resource_type") == "topic") & condition).over(moment)
+        for condition in (identity.isNull(), identity.isNotNull())
+    ]
+    is_same = F.col("gone") & F.when(identity.isNull(), shown[1]).otherwise(shown[0])
+    return facts.withColumn("is_same", F.coalesce(is_same, F.lit(False))).where("NOT is_same").drop("is_same")
 
 
 def open_events(history: DataFrame) -> DataFrame:
@@ -120,6 +143,8 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
         *(F.lead(name).over(ordered).alias(f"next_{name}") for name in (*_ENDING, "before", "is_set")),
         *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ORDER),
         F.lag(F.when(F.col("is_set"), F.col("before"))).over(ordered).alias("last_before"),
+        # Only an open interval, which is an event here, has a known `returned`.
+        (F.col("returned").isNotNull() & F.lag("returned").over(ordered).isNotNull()).alias("is_second"),
     ).where("is_set")
     rows = _within_topics(rows, topic_incarnations(placed) if incarnations is None else incarnations)
     ended = F.col("end_epoch").isNotNull()
@@ -139,8 +164,21 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
         F.coalesce(
             "returned", (F.col("last_before") == F.col("value")) & (F.col("op") != "rewrite"), F.lit(False)
         ).alias("returned"),
-        (~ended).alias("open"),
+        F.when(F.col("is_second") | (~ended & F.col("next_epoch").isNotNull()), _refused())
+        .otherwise(~ended)
+        .alias("open"),
     )
+
+
+TWO_VALUES: Final = "would have 2 values of"
+
+
+def _refused() -> Column:
+    """An error instead of a history in which a key has two values at once. It costs nothing if there is none."""
+    key = F.coalesce(F.nullif("key", F.lit("")), F.lit("the topic itself"))
+    resource = F.concat_ws(":", "resource_type", "resource_name")
+    text = F.concat(resource, F.lit(" of cluster "), "cluster", F.lit(f" {TWO_VALUES} "), key, F.lit(" at once"))
+    return F.raise_error(text).cast("boolean")
 
 
 def _is_found() -> Column:
