@@ -354,6 +354,20 @@ def test_what_if_counts_affected_topics(place: Path) -> None:
     }
     static = items(place, "what-if", "--set", "broker:default", "log.segment.bytes=2000000", "--cluster", ONE)
     assert [(each["before"], each["moved"], each["brokers"]) for each in static] == [("1000000", 2, [])]
+    assert not any(each["assumed"] for each in [*counted, *static])
+
+
+def test_what_if_names_a_default_that_is_assumed_without_a_snapshot(place: Path) -> None:
+    proposed = ("log.segment.bytes=2000000", "log.retention.ms=5000")
+    words = ("what-if", *(word for each in proposed for word in ("--set", "broker:default", each)))
+    found = items(place, *words, "--cluster", OTHER)
+    said = ask(place, *words, "--cluster", OTHER)
+
+    assert {(each["key"], each["before"], each["assumed"]) for each in found} == {
+        ("segment.bytes", "1073741824", True),
+        ("retention.ms", "99000", False),
+    }
+    assert f"assumed Kafka's defaults for cluster {OTHER}: the lake has no snapshot of it" in said.out + said.err
 
 
 def test_what_if_skips_brokers_with_their_own_value_and_knows_the_file_value_under_an_override(

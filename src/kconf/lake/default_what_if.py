@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from kconf.configdef.catalog import kafka_43
 from kconf.configdef.dynamic import CLUSTER_WIDE, PER_BROKER
@@ -18,15 +18,24 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.lake.lookup import LakeTables, LookupFilter, Row
 from kconf.lake.schemas import SNAPSHOT
+from kconf.model.entry import Source
 
 _IN_FILES: Final = ("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
+
+
+class _Move(NamedTuple):
+    key: str
+    before: str | None
+    after: str | None
+    is_assumed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
     """A topic key of a cluster whose inherited value would change, and the affected topics.
 
-    `brokers` are those on which it would change, if not all: a value set on a broker takes precedence there.
+    `brokers` are those on which it would change, if not all: a value set on a broker takes precedence there. With
+    `is_assumed`, `before` is Kafka's default, because the lake has no snapshot that shows server.properties.
     """
 
     cluster: str
@@ -36,6 +45,7 @@ class Shift:
     moved: Sequence[str]  # the topics that inherit it
     kept: int  # how many have a value of their own
     brokers: Sequence[str] = ()
+    is_assumed: bool = False
 
 
 def check_proposed(proposed: Mapping[str, str]) -> None:
@@ -67,25 +77,30 @@ def shifts(tables: LakeTables, clusters: Sequence[str], proposed: Mapping[str, s
         everywhere = set_at.pop("", {})
         files = _files(tables, cluster)
         brokers = sorted({*set_at, *files}, key=lambda each: (len(each), each)) or [""]
-        moved: dict[tuple[str, str | None, str | None], list[str]] = {}
+        moved: dict[_Move, list[str]] = {}
         for broker in brokers:
             before = ConfigResolver(kafka_43(), files.get(broker, {}), everywhere, set_at.get(broker, {}))
             after = before.with_level({**everywhere, **proposed}, everywhere=True)
             for key, entry in before.inherited.items():
                 if entry.value != after.inherited[key].value:
-                    moved.setdefault((key, entry.value, after.inherited[key].value), []).append(broker)
+                    is_assumed = not files and entry.source is Source.DEFAULT
+                    move = _Move(key, entry.value, after.inherited[key].value, is_assumed)
+                    moved.setdefault(move, []).append(broker)
         yield from _shifts(cluster, rows, moved, len(brokers))
 
 
-def _shifts(
-    cluster: str, rows: Sequence[Row], moved: Mapping[tuple[str, str | None, str | None], Sequence[str]], count: int
-) -> Iterator[Shift]:
+def without_files(tables: LakeTables, clusters: Sequence[str]) -> list[str]:
+    """The clusters of which no snapshot shows server.properties."""
+    return [cluster for cluster in clusters if not _files(tables, cluster)]
+
+
+def _shifts(cluster: str, rows: Sequence[Row], moved: Mapping[_Move, Sequence[str]], count: int) -> Iterator[Shift]:
     topics = {row["resource_name"] for row in rows if row["kind"] == "topic"}
     own = {(row["resource_name"], row["key"]) for row in rows if row["resource_type"] == "topic"}
-    for (key, old, new), brokers in moved.items():
+    for (key, old, new, is_assumed), brokers in moved.items():
         inheriting = sorted(name for name in topics if (name, key) not in own)
         some = tuple(brokers) if len(brokers) < count else ()
-        yield Shift(cluster, key, old, new, inheriting, len(topics) - len(inheriting), some)
+        yield Shift(cluster, key, old, new, inheriting, len(topics) - len(inheriting), some, is_assumed)
 
 
 def _files(tables: LakeTables, cluster: str) -> dict[str, dict[str, str]]:
