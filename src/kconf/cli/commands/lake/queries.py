@@ -155,7 +155,7 @@ def compare(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.lake.default_what_if import check_proposed, shifts
+    from kconf.lake.default_what_if import check_proposed, shifts, without_files
 
     proposed = dict(_proposed(*each) for each in options.proposed)
     check_proposed(proposed)
@@ -171,13 +171,18 @@ def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
         answer.hidden = frozenset({"brokers"})
     for shift in found:
         common: Item = {"cluster": shift.cluster, "key": shift.key, "before": shift.before, "after": shift.after}
-        common["brokers"] = list(shift.brokers)
+        common |= {"brokers": list(shift.brokers), "assumed": shift.is_assumed}
         if options.list:
             for name in shift.moved:
                 answer.add(resource=str(Resource.topic(name)), **common)
         else:
             answer.add(**common, moved=len(shift.moved), kept=shift.kept)
     _end(answer, "no topic would be affected")
+    for cluster in without_files(tables, chosen):
+        answer.notes.append(
+            f"assumed Kafka's defaults for cluster {cluster}: the lake has no snapshot of it with the values in"
+            " server.properties"
+        )
 
 
 # -- rows as result items ----------------------------------------------------------------------------------------------
