@@ -22,6 +22,7 @@ from bench import machine
 from bench.pipeline_follow import Archive
 from kconf.lake.schemas import RUNS, TABLES, Table
 from kconf.spark import files, runner, session
+from kconf.spark.bronze import Read
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs, Sources
 
@@ -97,7 +98,7 @@ def main() -> None:
         for table in TABLES.values():
             age(lake, table, commits)
         if commits:
-            runner.finish(lake, INPUTS.fingerprints, runner.bronze.Read(), datetime.now(UTC), runner.last_run(lake))
+            runner.finish(lake, INPUTS.fingerprints, Read(), datetime.now(UTC), runner.last_run(lake))
         change()
         working = [timed(change) for _ in range(_ROUNDS)]
         idle = [timed(work) for _ in range(_ROUNDS)]

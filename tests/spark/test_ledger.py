@@ -164,13 +164,13 @@ def test_an_error_of_the_lake_is_not_one_of_the_cluster(
     world: World, monkeypatch: pytest.MonkeyPatch, error: LakeError
 ) -> None:
     with pytest.raises(type(error), match=str(error)):
-        runner.read(world.lake, clusters(monkeypatch, error), lambda _: None, pytest.fail)
+        runner.read(world.lake, clusters(monkeypatch, error), lambda _: None, unexpected)
 
 
 def test_a_disk_that_is_full_is_not_an_unreachable_cluster(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     full = PySparkException("Job aborted: java.io.IOException: No space left on device")
     with pytest.raises(LakeError, match="disk is full"), runner.plain_errors(world.lake):
-        runner.read(world.lake, clusters(monkeypatch, full), lambda _: None, pytest.fail)
+        runner.read(world.lake, clusters(monkeypatch, full), lambda _: None, unexpected)
 
 
 def test_a_cluster_that_cannot_be_read_does_not_end_the_round(world: World) -> None:
@@ -183,6 +183,10 @@ def test_a_cluster_that_cannot_be_read_does_not_end_the_round(world: World) -> N
     runner.read(world.lake, Sources(clusters=[unreachable]), lambda _: None, note)
 
     assert [options for options, _ in found] == [unreachable]
+
+
+def unexpected(_: object, error: LakeError) -> None:
+    pytest.fail(f"not an unreachable cluster: {error}")
 
 
 def clusters(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Sources:

@@ -7,12 +7,7 @@ file without a single line (see transforms/followed.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
-
-from kconf.spark.files import LogRange
-
-COLUMNS: Final = ("source", "file", "read", "round", *LogRange._fields)
-"""The columns of the ledger that `news` needs."""
+from typing import Any, NamedTuple
 
 
 class Covered(NamedTuple):

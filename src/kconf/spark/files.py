@@ -26,7 +26,6 @@ from kconf.lake.storage.location import LakeError, local_path, located, spark_ur
 from kconf.spark.delta_tables import Lake
 
 _LINES: Final = ".jsonl"
-_STATE: Final = ("source", "file", "size", "modified", "round")
 _LEDGER, _REJECTED = "ledger", "rejected"
 _PLAIN: Final = re.compile(r"[\w.:/=-]+", re.ASCII)
 """A path that needs no escaping in a URI."""
@@ -39,6 +38,9 @@ class LogRange(NamedTuple):
     first_offset: int
     end_offset: int
     gap: bool
+
+
+_STATE: Final = ("source", "file", "read", "size", "modified", "round", *LogRange._fields)
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class _Ledger:
 
     def __init__(self) -> None:
         self.rows = 0
+        self.covering: list[Mapping[str, Any]] = []
         self._commit: Commit | None = None
         self._read: set[str] = set()
         self._last: dict[tuple[str, str], tuple[int, tuple[int, int] | None]] = {}
@@ -151,7 +154,7 @@ class _Ledger:
             return
         pieces = set(lake.files(FILES))
         if not pieces or not self._read <= pieces:  # Spark reads the table, or its files were replaced
-            self._last, self._read, self.rows = {}, set(), 0
+            self._last, self._read, self.rows, self.covering = {}, set(), 0, []
         if pieces:
             for piece in lake.pieces_of(FILES, pieces - self._read, _STATE):
                 self._add(piece.rows.to_pylist())
@@ -163,6 +166,7 @@ class _Ledger:
         """Add rows in any order. If the last ones of a file have the same round and differ, none of them is valid: the
         file is read again."""
         self.rows += len(rows)
+        self.covering += [row for row in rows if row["end_offset"] is not None]
         for row in rows:
             place, number = (row["source"], row["file"]), row["round"] or 0
             state = row["size"], round(row["modified"].timestamp() * 1000)
@@ -177,6 +181,11 @@ def _ledger(lake: Lake) -> _Ledger:
     found: _Ledger = lake.memory.setdefault(_LEDGER, _Ledger())
     found.update(lake)
     return found
+
+
+def covering(lake: Lake) -> Sequence[Mapping[str, Any]]:
+    """The rows of files of followed logs, which cover offsets."""
+    return _ledger(lake).covering
 
 
 def forget(lake: Lake, copies: Path | None = None) -> int:

@@ -138,7 +138,7 @@ def _rebuild(lake: Lake) -> bool:
     if not summaries:
         return False
     note = _note(summaries, {"built": lake.version(HISTORY)}, ahead_of(journal, summaries, soon), soon)
-    note["round"] = max(note["round"], covered.last_round(lake.columns(FILES, covered.COLUMNS)))
+    note["round"] = max(note["round"], covered.last_round(files.covering(lake)))
     observed = any(row["snapshot"] or row["followed"] for row in summaries.values())
     events = all_events(lake, note)
     lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
@@ -222,7 +222,7 @@ def _new_ranges(lake: Lake, state: dict[str, Any], summaries: Summaries) -> _Ran
     place = lake.version(FILES), state["round"]
     if not summaries and lake.memory.get(_LOOKED_AT) == place:
         return _Ranges()
-    found = covered.news(lake.columns(FILES, covered.COLUMNS), state["round"])
+    found = covered.news(files.covering(lake), state["round"])
     longer = {each: end for each, end in found.longer.items() if not summaries.get(each, {}).get("followed")}
     clusters = found.rearranged | _with_requests(lake, longer)
     if not summaries and not clusters:

@@ -15,7 +15,7 @@ from kconf.lake.local_tables import Piece
 from kconf.lake.schemas import FILES, QUARANTINE, Table
 from kconf.lake.storage.location import LakeError
 from kconf.spark.delta_tables import Lake
-from kconf.spark.files import Listed, LogRange, is_known, log_range, rejected, unread
+from kconf.spark.files import Listed, LogRange, covering, is_known, log_range, rejected, unread
 from tests.support.small_lake import Row, SmallLake
 
 
@@ -94,7 +94,8 @@ NAME = "/archive/c/1.jsonl"
 
 def row(size: int, number: int | None, file: str = NAME) -> Row:
     modified = datetime.fromtimestamp(1_700_000_000 + size, UTC)
-    return {"source": "archive", "file": file, "size": size, "modified": modified, "read": True, "round": number}
+    state = {"source": "archive", "file": file, "size": size, "modified": modified, "read": True, "round": number}
+    return {**state, **dict.fromkeys(LogRange._fields)}
 
 
 def listed(size: int, file: str = NAME) -> Listed:
@@ -165,3 +166,11 @@ def test_files_with_lines_in_quarantine_are_found(tmp_path: Path) -> None:
         small.add(QUARANTINE, [{"line": "{}", "reason": "no epoch", "file": file}])
 
     assert rejected(lake) == {NAME, "/archive/c d/2.jsonl"}
+
+
+def test_the_rows_of_followed_logs_are_kept_in_the_session(tmp_path: Path) -> None:
+    small, lake = SmallLake(str(tmp_path)), session(tmp_path)
+    for number in (1, 2):
+        log = {"cluster": "c", "first_offset": 0, "end_offset": 10 * number, "gap": False}
+        small.add(FILES, [row(number, number), {**row(number, number, f"/archive/c/log-{number}.jsonl"), **log}])
+        assert [each["end_offset"] for each in covering(lake)] == [10, 20][:number]
