@@ -14,7 +14,15 @@ import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.errors import OutcomeUnknown, RevisionConflict, StaleState, StoreReadOnly, TooManyChanges
+from kconf.errors import (
+    ConfigurationError,
+    OutcomeUnknown,
+    RevisionConflict,
+    StaleState,
+    StoreReadOnly,
+    StoreUnavailable,
+    TooManyChanges,
+)
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan, Refusals
@@ -554,6 +562,24 @@ def passed_on(value: str) -> Planner[str]:
     """Like `setting`, with an operation for the cluster."""
     operation = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, "k", value)])
     return lambda state, hooks: replace(setting(value)(state, hooks), operations=[operation])
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(ConfigurationError("the ID is in use"), ConfigurationError), (KeyError("a bug"), StoreUnavailable)],
+)
+def test_an_error_in_the_configuration_of_a_store_is_not_reported_as_a_failure_of_the_store(
+    raised: Exception, expected: type[Exception]
+) -> None:
+    def fail(_: Store) -> None:
+        raise raised
+
+    async def scene() -> None:
+        async with running() as service:
+            with pytest.raises(expected):
+                await service.in_store(fail)
+
+    asyncio.run(scene())
 
 
 def test_a_change_does_not_wait_for_dry_runs_and_a_principal_has_few_of_them_at_a_time() -> None:
