@@ -220,5 +220,5 @@ class Service:
         return self._clock.now()
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
-        """Call the store in its own thread, between two commits. Errors other than ConfigurationError become StoreError."""
+        """Call the store in its own thread, between commits. Errors become StoreError, except ConfigurationError."""
         return await self._thread.run_checked(work, ConfigurationError)
