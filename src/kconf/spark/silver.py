@@ -407,16 +407,20 @@ def _late(new: DataFrame, state: dict[str, Any], summaries: Summaries, began: di
     there are none."""
     marks, clocks, ahead = state["marks"], state["clocks"], state["ahead"]
     bounds = {cluster: _event_bounds(row, began.get(cluster)) for cluster, row in summaries.items()}
-    behind = [
-        {"cluster": cluster, "clock": clocks[cluster], "mark": dict(zip(ORDER, marks[cluster], strict=True))}
+    behind = {
+        cluster
         for cluster, row in bounds.items()
         if row is not None
         and cluster in marks
-        and (row["first"] <= marks[cluster] or row["earliest"] < clocks[cluster] or cluster in ahead)
+        and (row["first"] <= marks[cluster] or row["earliest"] < clocks[cluster])
+    }
+    limits = [
+        {"cluster": cluster, "clock": clocks[cluster], "mark": dict(zip(ORDER, marks[cluster], strict=True))}
+        for cluster in sorted({*behind, *(each for each, row in bounds.items() if row is not None and each in ahead)})
     ]
-    if not behind:
+    if not limits:
         return None
-    known = F.broadcast(local(new.sparkSession, behind, f"cluster string, clock bigint, mark {_PLACE}"))
+    known = F.broadcast(local(new.sparkSession, limits, f"cluster string, clock bigint, mark {_PLACE}"))
     is_late = (order() <= F.col("mark")) | (F.unix_millis("since") < F.col("clock"))
     rows = new.join(known, "cluster")
     if ahead:
@@ -433,7 +437,8 @@ def _late(new: DataFrame, state: dict[str, Any], summaries: Summaries, began: di
         rows = rows.join(F.broadcast(local(new.sparkSession, later, schema)), list(RESOURCE), "left")
         own = (order() <= F.col("last")) | (F.unix_millis("since") < F.col("then"))
         is_late = is_late | F.coalesce(own, F.lit(False))
-    return rows.where(is_late).select(*RESOURCE).distinct()
+    found = rows.where(is_late).select(*RESOURCE).distinct()
+    return None if not behind and found.isEmpty() else found
 
 
 def _has_recorded_topics(lake: Lake, since: int, summaries: Summaries) -> bool:
