@@ -53,8 +53,8 @@ topics:
 
 
 class World:
-    def __init__(self, spark: SparkSession, place: Path) -> None:
-        self.lake, self.place = Lake(str(place / "lake"), spark, little=True), place
+    def __init__(self, spark: SparkSession, place: Path, **kind: Any) -> None:
+        self.lake, self.place = Lake(str(place / "lake"), spark, **(kind or {"little": True})), place
         for name, text in (("rules.yaml", RULES), ("owners.csv", "t1,search\n*,shop\n"), ("declared.yaml", DECLARED)):
             (place / name).write_text(text)
         self.inputs = Inputs([place / "declared.yaml"], place / "rules.yaml", place / "owners.csv")
