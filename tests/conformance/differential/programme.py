@@ -128,16 +128,12 @@ def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Versio
 
 
 def common_versions(duel: Duel, without: Collection[str] = ()) -> dict[str, range]:
-    """The versions that both servers advertise, for APIs that both have."""
-    one, other = _served(duel.kafka), _served(duel.kconf)
-    return {
-        name: range(
-            max(one[BY_NAME[name].key][0], other[BY_NAME[name].key][0]),
-            min(one[BY_NAME[name].key][1], other[BY_NAME[name].key][1]) + 1,
-        )
-        for name in SERVED
-        if name not in without
-    }
+    """The versions that both servers have. A gateway also answers APIs that it does not advertise, because it refuses
+    them."""
+    kafka = _served(duel.kafka)
+    kconf = {BY_NAME[name].key: (BY_NAME[name].min, BY_NAME[name].max) for name in SERVED} | _served(duel.kconf)
+    both = {name: (kafka[BY_NAME[name].key], kconf[BY_NAME[name].key]) for name in SERVED if name not in without}
+    return {name: range(max(one[0], other[0]), min(one[1], other[1]) + 1) for name, (one, other) in both.items()}
 
 
 def _served(side: Side) -> dict[int, tuple[int, int]]:
