@@ -320,13 +320,15 @@ def test_tables_of_medium_size_are_updated_file_by_file(
     rounds = Rounds(spark, tmp_path)
     lake, (one, other) = rounds.world.lake, rounds.made.values()
     rows, prepare = Lake.rows, gold.Gold.prepare
-    recent, since = [], evaluated_since(monkeypatch)
+    recent, single, since = [], [], evaluated_since(monkeypatch)
 
     def small_rows(self: Lake, table: Table, names: Sequence[str] | None = None) -> pa.Table | None:
         return None if table in large else rows(self, table, names)
 
     def noted(self: gold.Gold, tables: Collection[Table]) -> None:
         recent.append(self._recent is not None)
+        changed = self._changed_keys
+        single.append(None if changed is None else sorted(changed.single["resource_name"].to_pylist()))
         prepare(self, tables)
 
     monkeypatch.setattr(Lake, "rows", small_rows)
@@ -348,6 +350,8 @@ def test_tables_of_medium_size_are_updated_file_by_file(
     rounds.run(*late, *one.set("topic", "t3", "retention.ms", "5"))
     rounds.world.check()
     assert recent == [large == (HISTORY,)] * 4 + [False]
+    if any(recent):
+        assert single == [["t1", "t2"], ["t1"], ["t1", "t2"], ["t1", "t3"], None], "all keys of a new topic"
     assert since[:4] == recent[:4]
     assert not any(since[4:]), "of most topics, late lines do not come to an update of few"
     kinds = {(row["kind"], row["count"]) for row in lake.read(ACTIVITY).where("resource_name = 't1'").collect()}

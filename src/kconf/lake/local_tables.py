@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from kconf.lake.delta_log import Commit, DeltaLog, LocalLogFiles
 from kconf.lake.parquet_files import as_text, write_parquet
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kconf.lake.schemas import Table
 
 Mode = Literal["append", "overwrite"]
+_KEPT: Final = 100_000
+"""Up to this number of rows that meet a condition are kept; a row takes 160 to 300 bytes in memory."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class LocalTables:
         self._logs: dict[str, DeltaLog] = {}
         self._last: dict[str, tuple[Commit, DeltaTable]] = {}
         self._columns: dict[tuple[str, ...], dict[str, pa.Table]] = {}
+        self._matching: dict[tuple[str, str], dict[str, pa.Table]] = {}
 
     def log(self, table: Table) -> DeltaLog:
         return self._logs.setdefault(table.path, DeltaLog(LocalLogFiles(f"{self._place}/{table.path}")))
@@ -128,21 +131,29 @@ class LocalTables:
                     columns = list(names or table.names)
                     yield Piece(fragment.path, fragment.to_table(schema=whole.schema, columns=columns))
 
-    def matching(self, table: Table, where: Expression) -> pa.Table:
-        """The rows that meet a condition. From files without such rows, only few columns are read."""
+    def matching(self, table: Table, where: Expression, some: Expression | None = None) -> pa.Table:
+        """The rows that meet `where`, and of those `some`. From files without such rows, only one column is read.
+
+        The rows that meet `where` are kept for the next call if they are few, because files never change.
+        """
         import pyarrow as pa
 
         with self._checked():
             whole = self._open(table).to_pyarrow_dataset()
-            one = table.names[:1]
-            found = [
-                each
-                for each in whole.get_fragments()
-                if each.to_table(schema=whole.schema, columns=one, filter=where).num_rows
-            ]
-            rows = (each.to_table(schema=whole.schema, columns=table.names, filter=where) for each in found)
-            empty = whole.schema.empty_table().select(table.names)
-            return pa.concat_tables([empty, *rows])
+            none = whole.schema.empty_table().select(table.names)
+            known, kept = self._matching.get((table.path, str(where)), {}), {}
+            found, count = [none], 0
+            for each in whole.get_fragments():
+                rows = known.get(each.path)
+                if rows is None:
+                    has_any = each.to_table(schema=whole.schema, columns=table.names[:1], filter=where).num_rows
+                    rows = each.to_table(schema=whole.schema, columns=table.names, filter=where) if has_any else none
+                count += rows.num_rows
+                if count <= _KEPT:
+                    kept[each.path] = rows
+                found.append(rows if some is None else rows.filter(some))
+            self._matching[table.path, str(where)] = kept
+            return pa.concat_tables(found)
 
     def replace(
         self,

@@ -92,17 +92,18 @@ class Part:
 
     def within(self, rows: pa.Table) -> pa.Table:
         """Like `of`, for an Arrow table: the rows that belong to the part."""
-        return rows.filter(self._has(rows))
+        return rows.filter(self.has(rows))
 
     def rest(self, rows: pa.Table, *, of: str | None = None, name: str = "resource_name") -> pa.Table:
         """Like `others`, for an Arrow table. `of`: the type of all resources; `name`: the column with the name."""
-        return rows.filter(pc.invert(self._has(rows, of, name)))
+        return rows.filter(pc.invert(self.has(rows, of, name)))
 
     def replaced(self, last: pa.Table, new: pa.Table) -> pa.Table:
         """All rows of an Arrow table, with `new` in place of the rows of the part."""
         return pa.concat_tables([self.rest(last), new])
 
-    def _has(self, rows: pa.Table, of: str | None = None, name: str = "resource_name") -> pa.ChunkedArray:
+    def has(self, rows: pa.Table, of: str | None = None, name: str = "resource_name") -> pa.ChunkedArray:
+        """Whether each row of an Arrow table belongs to the part."""
         if self.is_most:
             return in_clusters(rows, self.touched)
         last = pa.array(sorted({each for _, _, each in self.names}), pa.string())

@@ -315,10 +315,13 @@ class Lake:
             return None
         return self._tables.pieces(table, names=names, partition=partition)
 
-    def matching(self, table: Table, where: pc.Expression) -> pa.Table | None:
-        """The rows of a table that meet a condition. They must be few; None: only Spark can read the table."""
+    def matching(self, table: Table, where: pc.Expression, some: pc.Expression | None = None) -> pa.Table | None:
+        """The rows of a table that meet `where`, and of those `some`; the session keeps what meets `where`.
+
+        They must be few. None: only Spark can read the table.
+        """
         there = self._small and self.exists(table) and self._tables.files(table) is not None
-        return self._tables.matching(table, where) if there else None
+        return self._tables.matching(table, where, some) if there else None
 
     def pieces_of(self, table: Table, paths: Collection[str], names: Sequence[str] | None = None) -> Iterator[Piece]:
         """The rows of some files."""
@@ -361,6 +364,10 @@ class Lake:
         """Whether the table exists and is read and written without Spark jobs."""
         found = self._tables.files(table) if self._small and self.exists(table) else None
         return found is not None and found.size <= self._small
+
+    def is_medium(self, table: Table) -> bool:
+        """Whether the table is updated in memory: small, or file by file."""
+        return self.is_small(table) or self.pieces(table) is not None
 
     def replace(
         self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None, *, few: bool = False

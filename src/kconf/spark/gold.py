@@ -41,9 +41,10 @@ from kconf.lake.schemas import (
 from kconf.lake.storage.location import LakeError
 from kconf.spark import files, violations
 from kconf.spark.affected import Part, Parts, in_clusters, reached_round
+from kconf.spark.changed_keys import ChangedKeys
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import USAGE, Inputs
-from kconf.spark.recent import Inherited, Recent, recent, remember_closed
+from kconf.spark.recent import REMEMBERED, Inherited, Recent, recent, remember_closed
 from kconf.spark.session import planned_for
 from kconf.spark.silver import all_events, whole_journal
 from kconf.spark.transforms import activity, drift, effective, followed, integrity, quotas, snapshots
@@ -55,8 +56,6 @@ from kconf.version import __version__
 _LATER: Final = (DRIFT, EFFECTIVE_QUOTA)  # derived from other gold tables
 _BY_LINES: Final = (ACTIVITY, INTEGRITY, TOPICS)  # their rows about a resource do not depend on inherited values
 _AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
-_REMEMBERED: Final = 100
-"""Up to this number of clusters, inherited values are kept between runs; of more, they are computed in each run."""
 _INHERITED, _COUNTS = "inherited", "counts"
 _INPUTS: Final = {TOPICS: ["owners"], EFFECTIVE_QUOTA: ["usage"], DRIFT: ["declared"]}
 """The inputs that the rows of a table depend on; for violations see violations.py."""
@@ -171,7 +170,11 @@ class Gold:
     def is_in_memory(self, table: Table) -> bool:
         """Whether only a few rows of a table change, so that it can be updated in memory."""
         part = self.part
-        return part is not None and (part.is_few or (table in _BY_LINES and self._recent is not None))
+        if part is None:
+            return False
+        if table is EFFECTIVE_CONFIG and self._changed_keys is not None:
+            return True
+        return part.is_few or (table in _BY_LINES and self._recent is not None)
 
     def affects(self, table: Table) -> bool:
         """Whether rows of the table may differ; if not, a commit without rows records the round."""
@@ -230,6 +233,8 @@ class Gold:
             return last.filter(pc.invert(in_clusters(last, {*part.touched, *part.callers})))
         if table is UNEVEN:
             return last.filter(pc.invert(in_clusters(last, part.clusters)))
+        if table is EFFECTIVE_CONFIG and self._changed_keys is not None:
+            return self._changed_keys.rest(last)
         if table is TOPICS:
             return part.of_topics.rest(last, of="topic", name="topic")
         if table is INTEGRITY:
@@ -253,7 +258,8 @@ class Gold:
             self.keys,
             self.usage,
         )
-        if {EFFECTIVE_CONFIG, UNEVEN} & {table for table in tables if self.affects(table)}:
+        needed = {EFFECTIVE_CONFIG, UNEVEN} & {table for table in tables if self.affects(table)}
+        if needed and self.inherited.is_cached:
             self.inherited.count()
 
     def forget(self) -> None:
@@ -286,6 +292,13 @@ class Gold:
         return recent(self.lake, self.part) if self.part is not None and self._here is None else None
 
     @cached_property
+    def _changed_keys(self) -> ChangedKeys | None:
+        """The keys whose effective values new lines change; None: all keys of the part, or Spark updates the table."""
+        if self.part is None or self._recent is None or not self.lake.is_medium(EFFECTIVE_CONFIG):
+            return None
+        return ChangedKeys.of(self.part, self._recent)
+
+    @cached_property
     def _followed(self) -> list[str]:
         """The clusters of the part whose lines are all counted again."""
         followed = self.lake.note(HISTORY).get("followed", ())
@@ -315,7 +328,7 @@ class Gold:
         if part is None or self._here is not None or self._recent is None:
             return self._history(part)
         names = sorted({name for _, _, name in part.names})
-        rows = self.lake.matching(HISTORY, (pc.field("kind") == "topic") & pc.field("resource_name").isin(names))
+        rows = self.lake.matching(HISTORY, pc.field("kind") == "topic", pc.field("resource_name").isin(names))
         return self._history(part) if rows is None else self.lake.in_spark(HISTORY, part.within(rows))
 
     def _history(self, part: Part | None) -> DataFrame:
@@ -387,7 +400,7 @@ class Gold:
         """The inherited values. Few new rows seldom change them, so they are kept for the next run of the session."""
         part = self.part
         near = set() if part is None else {*part.touched, *part.callers}
-        if part is None or not part.is_few or not self.lake.in_memory or len(near) > _REMEMBERED:
+        if part is None or not part.is_medium or not self.lake.in_memory or len(near) > REMEMBERED:
             return self._keep(self._inherited())
         then, now = (self._made_from(number) for number in (part.since, reached_round(self.lake)))
         known: Inherited | None = self.lake.memory.get(_INHERITED)
@@ -427,7 +440,13 @@ class Gold:
         return topics(self._history_of_topics, snapshots, self.inputs.owner_map)
 
     def effective(self) -> DataFrame:
-        return self._mine(effective.effective(self.current, self.inherited))
+        changed = self._changed_keys
+        if changed is None:
+            return self._mine(effective.effective(self.current, self.inherited))
+        wanted = changed.wanted(keys(self.inputs.catalog))
+        if not wanted.num_rows:
+            return local(self.lake.spark, [], EFFECTIVE_CONFIG.ddl)
+        return effective.of_keys(self.lake.spark.createDataFrame(wanted), self.inherited)
 
     def uneven(self) -> DataFrame:
         whole = self.inherited if self.part is None else self.inherited.where(self.part.is_whole())

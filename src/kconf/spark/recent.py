@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from kconf.lake.schemas import ACTIVITY, HISTORY, INTEGRITY, JOURNAL
 from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake
-from kconf.spark.transforms.history import ORDER
+from kconf.spark.transforms.history import KEY, ORDER
 
+REMEMBERED: Final = 100
+"""Up to this number of clusters, inherited values are kept between runs; of more, they are computed in each run."""
 _CLOSED: Final = "closed"
 _RECENT: Final = "recent"
 
@@ -50,6 +52,8 @@ class Recent:
     begun: pa.Table
     first: Mapping[str, tuple[int, int]]
     """The epoch and revision of the first new line of each cluster."""
+    keys: pa.Table
+    """The keys that new lines set or removed, each once."""
 
 
 def remember_closed(lake: Lake, number: int) -> None:
@@ -74,7 +78,7 @@ def _recent(lake: Lake, part: Part) -> Recent | None:
     if known is None or known.round != part.since or part.clusters or not part.is_medium or not lake.in_memory:
         return None
     closed, pieces = frozenset(lake.files(HISTORY, open=False)), lake.pieces(HISTORY, open=True)
-    lines = lake.fresh(JOURNAL, ("cluster", *ORDER), part.since)
+    lines = lake.fresh(JOURNAL, (*KEY, *ORDER, "kind"), part.since)
     is_late = lake.note(HISTORY).get("late", 0) > part.since
     if is_late or known.files - closed or pieces is None or lines is None:
         return None
@@ -84,12 +88,13 @@ def _recent(lake: Lake, part: Part) -> Recent | None:
     now, ended = (_together(part.within(each.rows) for each in found) for found in (pieces, added))
     whole = pa.concat_tables([now, ended])
     is_begun = pc.is_in(_places(whole), value_set=_places(lines))
-    return Recent(now, ended, whole.filter(pc.and_(whole["returned"], is_begun)), _first(lines))
+    keys = lines.filter(pc.equal(lines["kind"], "config")).group_by(list(KEY)).aggregate([])
+    return Recent(now, ended, whole.filter(pc.and_(whole["returned"], is_begun)), _first(lines), keys)
 
 
 def _first(lines: pa.Table) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
-    for line in lines.to_pylist():
+    for line in lines.select(["cluster", *ORDER]).to_pylist():
         place = line["epoch"], line["revision"]
         found[line["cluster"]] = min(place, found.get(line["cluster"], place))
     return found

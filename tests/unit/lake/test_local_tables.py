@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow.compute import field
 
+from kconf.lake import local_tables
 from kconf.lake.local_tables import LocalTables
 from kconf.lake.schemas import Column, Table
 from kconf.lake.storage.location import LakeError
@@ -203,3 +204,29 @@ def test_rows_that_meet_a_condition_are_found(tables: LocalTables) -> None:
     assert sorted(tables.matching(TABLE, field("size") == 2)["name"].to_pylist()) == ["b", "d"]
     assert tables.matching(TABLE, field("name").isin(["c"])).to_pylist() == [{"name": "c", "size": None}]
     assert tables.matching(TABLE, field("size") == 7).num_rows == 0
+
+
+def test_a_file_is_opened_once_for_the_same_condition(tables: LocalTables, tmp_path: Path) -> None:
+    tables.write(ROUNDS, round_of(1, "a"), "append")
+    assert tables.matching(ROUNDS, field("round") > 0)["name"].to_pylist() == ["a"]
+    (first,) = (tmp_path / ROUNDS.path).glob("*.parquet")
+    first.rename(first.with_suffix(".gone"))
+    tables.write(ROUNDS, round_of(2, "b"), "append")
+
+    assert sorted(tables.matching(ROUNDS, field("round") > 0)["name"].to_pylist()) == ["a", "b"]
+    assert tables.matching(ROUNDS, field("round") > 0, field("name") == "b")["name"].to_pylist() == ["b"]
+    with pytest.raises(LakeError, match="cannot be used"):
+        tables.matching(ROUNDS, field("round") < 9)
+
+
+def test_many_rows_that_meet_a_condition_are_not_kept(
+    tables: LocalTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_tables, "_KEPT", 0)
+    tables.write(ROUNDS, round_of(1, "a"), "append")
+    tables.matching(ROUNDS, field("round") > 0)
+    (first,) = (tmp_path / ROUNDS.path).glob("*.parquet")
+    first.unlink()
+
+    with pytest.raises(LakeError, match="cannot be used"):
+        tables.matching(ROUNDS, field("round") > 0)

@@ -119,20 +119,33 @@ def effective(current: DataFrame, inherited: DataFrame) -> DataFrame:
     resources = own.unionByName(bare)
     of_others = inherited.where("resource_type <> 'broker'")
     rows = resources.join(F.broadcast(of_others), ["cluster", "resource_type"])
-    rows = rows.withColumn("own", F.element_at("overrides", F.col("key")))
+    of_resources = _with_own(rows.withColumn("own", F.element_at("overrides", F.col("key"))))
+    return of_resources.unionByName(_of_brokers(inherited)).unionByName(_of_all_brokers(current))
+
+
+def of_keys(wanted: DataFrame, inherited: DataFrame) -> DataFrame:
+    """Only some keys of resources other than brokers: `wanted` has for each key whether it `is_set` on the resource
+    itself, and then `own_value` and `own_sensitive`."""
+    of_others = inherited.where("resource_type <> 'broker'")
+    rows = wanted.join(F.broadcast(of_others), ["cluster", "resource_type", "key"])
+    own = F.struct(F.col("own_value").alias("value"), F.col("own_sensitive").alias("sensitive"))
+    return _with_own(rows.withColumn("own", F.when(F.col("is_set"), own)))
+
+
+def _with_own(rows: DataFrame) -> DataFrame:
+    """The effective values of keys with inherited values, of which some have an `own` value on the resource."""
     level = F.coalesce(*(F.when(F.col("resource_type") == kind, F.lit(name)) for kind, name in OWN.items()))
     text = normalised(F.col("own.value"), F.col("type"), F.col("distinct"))
     rows = rows.withColumn("mine", F.when(~F.col("own.sensitive"), text))
     top = F.array(F.struct(F.col("key").alias("name"), F.col("mine").alias("value"), level.alias("source"))).cast(_RUNG)
     is_set = F.col("own").isNotNull()
-    of_resources = rows.select(
+    return rows.select(
         *("cluster", "resource_type", "resource_name", "key"),
         F.when(is_set, F.col("mine")).otherwise(F.col("value")).alias("value"),
         F.when(is_set, level).otherwise(F.col("source")).alias("source"),
         F.coalesce("own.sensitive", F.col("sensitive")).alias("sensitive"),
         F.when(is_set, F.concat(top, F.col("ladder"))).otherwise(F.col("ladder")).alias("ladder"),
     )
-    return of_resources.unionByName(_of_brokers(inherited)).unionByName(_of_all_brokers(current))
 
 
 def _of_brokers(inherited: DataFrame) -> DataFrame:
