@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -25,11 +25,11 @@ from kconf.lake.schemas import HISTORY, SNAPSHOT, VIOLATIONS, Column
 from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import Inputs
-from kconf.spark.recent import Recent, recent
+from kconf.spark.recent import REMEMBERED, Recent, recent
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy import backtest
 from kconf.spark.transforms.policy.rules import keys_of_rules
-from kconf.spark.transforms.policy.states import Past
+from kconf.spark.transforms.policy.states import Below, Past
 from kconf.spark.transforms.topics.table import owner_of
 from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
@@ -39,7 +39,18 @@ _NO_RULES: Final[Mapping[str, Any]] = {"rules": []}
 _FIRST: Final = ("cluster", "first_epoch", "first_revision")
 _IDENTITY: Final = (*RESOURCE, "rule")
 _END: Final = (*(name for name in VIOLATIONS.names if name.startswith("until")), "ended", "open")
+_BELOW: Final = "below"
 _CONTINUED: Final = replace(VIOLATIONS, columns=(*VIOLATIONS.columns, Column("continued", "boolean", "")))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What resources of some clusters inherit, and from which round, build and other inputs it was computed."""
+
+    made_from: tuple[object, ...]
+    clusters: frozenset[str]
+    inherited: pa.Table
+    versions: pa.Table | None
 
 
 def is_light(lake: Lake, inputs: Inputs, parts: Parts) -> bool:
@@ -102,13 +113,19 @@ def _clusters(lake: Lake, names: Iterable[str]) -> DataFrame:
     return local(lake.spark, [{"cluster": each} for each in names], "cluster string")
 
 
-def _breaches(lake: Lake, inputs: Inputs, past: Past, first: DataFrame | None = None) -> DataFrame:
-    wanted = set(keys_of_rules(inputs.rules))
-    definitions = local(lake.spark, (row for row in keys(inputs.catalog) if row["key"] in wanted), KEYS)
-    states = backtest.evaluated(past, definitions, inputs.rules, first)
+def _breaches(
+    lake: Lake, inputs: Inputs, past: Past, first: DataFrame | None = None, below: Below | None = None
+) -> DataFrame:
+    states = backtest.evaluated(past, _definitions(lake, inputs), inputs.rules, first, below)
     is_topic = F.col("resource_type") == "topic"
     owner = F.when(is_topic, owner_of(F.col("resource_name"), inputs.owner_map))
     return backtest.breaches(states).withColumn("owner", owner)
+
+
+def _definitions(lake: Lake, inputs: Inputs) -> DataFrame:
+    """The keys that rules use."""
+    wanted = set(keys_of_rules(inputs.rules))
+    return local(lake.spark, (row for row in keys(inputs.catalog) if row["key"] in wanted), KEYS)
 
 
 def _update_few(
@@ -124,7 +141,7 @@ def _update_few(
     last = pa.concat_tables(whole) if whole else lake.none_of(VIOLATIONS)
     new: DataFrame | pa.Table | None = None
     if changed is not None:
-        new = _continued(lake, inputs, part, changed, part.within(last).filter(pc.field("open")))
+        new = _continued(lake, inputs, part, changed, part.within(last).filter(pc.field("open")), note)
     kept = part.rest if new is None else partial(_closed_or_others, part)
     if new is None:
         new = evaluated(lake, inputs, part)
@@ -138,7 +155,9 @@ def _closed_or_others(part: Part, rows: pa.Table) -> pa.Table:
     return pa.concat_tables([part.rest(rows), part.within(rows).filter(~pc.field("open"))])
 
 
-def _continued(lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa.Table) -> pa.Table | None:
+def _continued(
+    lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa.Table, note: Mapping[str, Any]
+) -> pa.Table | None:
     """The open rows of a part (`last`) after new lines, and the rows that begin with new lines. None: unknown.
 
     Only the states since the first new line are evaluated, and the state before it, to which the open rows belong.
@@ -157,9 +176,26 @@ def _continued(lake: Lake, inputs: Inputs, part: Part, changed: Recent, last: pa
     )
     firsts = [dict(zip(_FIRST, (cluster, *place), strict=True)) for cluster, place in changed.first.items()]
     first = local(lake.spark, firsts, "cluster string, first_epoch bigint, first_revision bigint")
-    new = fit(_breaches(lake, inputs, past, first), _CONTINUED).toArrow()
+    below = _below(lake, inputs, part, past, note)
+    new = fit(_breaches(lake, inputs, past, first, below), _CONTINUED).toArrow()
     rows = begun_as(last.to_pylist(), new.to_pylist())
     return None if rows is None else pa.Table.from_pylist(rows, lake.none_of(VIOLATIONS).schema)
+
+
+def _below(lake: Lake, inputs: Inputs, part: Part, past: Past, note: Mapping[str, Any]) -> Below:
+    """What resources inherit. Lines that change it affect whole clusters, so it is kept for the next run of the
+    session until then."""
+    then, now = ((number, note["built"], note["given"]) for number in (part.since, note["round"]))
+    near, known = frozenset(part.touched), lake.memory.get(_BELOW)
+    if known is None or known.made_from not in (then, now) or near - known.clusters:
+        found = Below.of(past, _definitions(lake, inputs), inputs.rules)
+        rows = found.inherited.toArrow()
+        if len(near) > REMEMBERED or not rows.num_rows:
+            return found
+        known = _Known(now, near, rows, None if found.versions is None else found.versions.toArrow())
+    lake.memory[_BELOW] = replace(known, made_from=now)
+    arrow = lake.spark.createDataFrame
+    return Below(arrow(known.inherited), None if known.versions is None else arrow(known.versions))
 
 
 def begun_as(last: Iterable[Row], new: Iterable[Row]) -> list[Row] | None:

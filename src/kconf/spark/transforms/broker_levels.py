@@ -142,7 +142,8 @@ def by_version(
     everyone = moments.withColumn("cluster", _named())
     there = brokers.join(F.broadcast(moments), "cluster").withColumn("cluster", _named())
     ladders = inherited(everyone, then, there, keys)
-    own = [F.when(F.col("key") == name, F.struct("value", "source")) for name in names]
+    value = F.struct("value", "source").cast("struct<value:string,source:string>")  # both nullable, as in Arrow
+    own = [F.when(F.col("key") == name, value) for name in names]
     values = [F.max(each).alias(f"inherited_{number}") for number, each in enumerate(own)]
     by_seat = ladders.groupBy("cluster", "resource_type", "broker").agg(F.count("*"), *values)
     by_seat = by_seat.select(

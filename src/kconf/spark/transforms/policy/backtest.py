@@ -16,21 +16,23 @@ from kconf.engine.policy.rules import Rules
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy.rules import broken
-from kconf.spark.transforms.policy.states import PLACE, Past, states
+from kconf.spark.transforms.policy.states import PLACE, Below, Past, states
 
 _FINDING: Final = ("severity", "key", "value", "condition", "message")
 _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")
 
 
-def evaluated(past: Past, keys: DataFrame, rules: Rules, first: DataFrame | None = None) -> DataFrame:
+def evaluated(
+    past: Past, keys: DataFrame, rules: Rules, first: DataFrame | None = None, below: Below | None = None
+) -> DataFrame:
     """One row per state and violated rule, with what ended the state as `next`.
 
     With `first`, the position of the first new change of each cluster: only the states since then (`is_new`) and the
-    last one before.
+    last one before. `below` has the inherited values, if they are known.
     """
     ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE)
     is_broken = F.col("found").isNotNull()
-    every = states(past, keys, rules)
+    every = states(past, keys, rules, below)
     chosen = every.withColumn("is_new", F.lit(True)) if first is None else _since(every, first, ordered)
     rows = broken(chosen, rules).select(
         *("spot", *RESOURCE, *PLACE, "time", *WHO, "exists", "topic_id", "own", "altered", "reshaped", "found"),

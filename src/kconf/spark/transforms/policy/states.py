@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import Final
 
@@ -52,6 +52,10 @@ class Past:
     seen: Some | None
     """Selects the brokers to evaluate from those that snapshots show; None: no broker."""
 
+    @cached_property
+    def brokers(self) -> DataFrame:
+        return _small(broker_levels.brokers(self.of_brokers, self.snapshot))
+
     @classmethod
     def whole(cls, history: DataFrame, snapshot: DataFrame, some: Some | None = None) -> Past:
         """The whole past of all resources, or of some."""
@@ -61,28 +65,49 @@ class Past:
         )
 
 
-def states(past: Past, keys: DataFrame, rules: Rules) -> DataFrame:
-    """The states of the resources that rules may select."""
-    names, snapshot = keys_of_rules(rules), past.snapshot
-    kinds = sorted({kind.word for rule in rules.rules for kind in rule.types})
-    brokers = _small(broker_levels.brokers(past.of_brokers, snapshot))
-    found = broker_levels.levels(past.of_brokers, snapshot, brokers, past.changes)
-    levels = _small(_relevant(found, brokers, keys, names, kinds))
-    versions = broker_levels.versions(levels)
-    wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
-    inherited = _small(broker_levels.by_version(past.clusters, levels, versions, brokers, wanted, names))
+@dataclass(frozen=True)
+class Below:
+    """The values that resources inherit: `inherited` by version, and the times at which the `versions` began (None:
+    there is only one version)."""
 
-    own = changes(past.own, wanted, rules, kinds)
+    inherited: DataFrame
+    versions: DataFrame | None
+
+    @classmethod
+    def of(cls, past: Past, keys: DataFrame, rules: Rules) -> Below:
+        names, kinds = keys_of_rules(rules), kinds_of_rules(rules)
+        brokers = past.brokers
+        found = broker_levels.levels(past.of_brokers, past.snapshot, brokers, past.changes)
+        levels = _small(_relevant(found, brokers, keys, names, kinds))
+        versions, wanted = broker_levels.versions(levels), _wanted(keys, names, kinds)
+        inherited = _small(broker_levels.by_version(past.clusters, levels, versions, brokers, wanted, names))
+        return cls(inherited, None if versions.isEmpty() else versions)
+
+
+def states(past: Past, keys: DataFrame, rules: Rules, below: Below | None = None) -> DataFrame:
+    """The states of the resources that rules may select."""
+    names, kinds = keys_of_rules(rules), kinds_of_rules(rules)
+    below = below or Below.of(past, keys, rules)
+    own = changes(past.own, _wanted(keys, names, kinds), rules, kinds)
     if "broker" in kinds and past.seen is not None:
-        seen = _seen_brokers(brokers, snapshot, past.changes)
+        seen = _seen_brokers(past.brokers, past.snapshot, past.changes)
         own = own.unionByName(past.seen(seen), allowMissingColumns=True)
     everything = own.withColumn("own", F.lit(True)).withColumn("version", F.lit(None).cast("int"))
-    if not versions.isEmpty():  # most clusters never change their defaults: skip the search for affected resources
+    if below.versions is not None:  # most clusters never change their defaults: skip the search for affected resources
         resources = own.where("NOT (resource_type = 'broker' AND resource_name = '')").select(*RESOURCE).distinct()
-        moved = resources.join(F.broadcast(versions), "cluster").select("*", "place.*").drop("place")
+        moved = resources.join(F.broadcast(below.versions), "cluster").select("*", "place.*").drop("place")
         moved = moved.withColumns({"line": F.lit(0), "own": F.lit(False)})
         everything = everything.unionByName(moved, allowMissingColumns=True)
-    return _with_values(_with_facts(_folded(everything, names), names), F.broadcast(inherited), names)
+    return _with_values(_with_facts(_folded(everything, names), names), F.broadcast(below.inherited), names)
+
+
+def kinds_of_rules(rules: Rules) -> list[str]:
+    """The resource types that rules may select."""
+    return sorted({kind.word for rule in rules.rules for kind in rule.types})
+
+
+def _wanted(keys: DataFrame, names: list[str], kinds: list[str]) -> DataFrame:
+    return keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
 
 
 def _small(rows: DataFrame) -> DataFrame:
@@ -149,8 +174,7 @@ def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -
 
 def _relevant(levels: DataFrame, brokers: DataFrame, keys: DataFrame, names: list[str], kinds: list[str]) -> DataFrame:
     """The sources from which values used by rules may come."""
-    wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
-    rungs = wanted.select(F.explode("rungs.name").alias("name")).distinct()
+    rungs = _wanted(keys, names, kinds).select(F.explode("rungs.name").alias("name")).distinct()
     found = levels.join(F.broadcast(rungs), "name", "left_semi")
     if "broker" in kinds:
         return found
