@@ -81,7 +81,7 @@ def unusual_lines(origin: str, epoch: int) -> list[Line]:
         for number, value in enumerate(VALUES):
             place = {"epoch": epoch, "revision": START * 1000 + len(made), "sequence": len(made), "origin": origin}
             line = {**good_line(f"of-{origin}"), **place, **others[number % 3], field.name: value}
-            made += [line, {**line, **others[(number + 1) % 3], "revision": line["revision"] + 1, field.name: value}]
+            made += [line, {**line, **others[(number + 1) % 3], "revision": place["revision"] + 1, field.name: value}]
     return made
 
 
