@@ -79,9 +79,10 @@ def unusual_lines(origin: str, epoch: int) -> list[Line]:
     made: list[Line] = []
     for field in (each for each in CHANGE_LINE if each.name != "cluster"):
         for number, value in enumerate(VALUES):
-            place = {"epoch": epoch, "revision": START * 1000 + len(made), "sequence": len(made), "origin": origin}
+            revision = START * 1000 + len(made)
+            place = {"epoch": epoch, "revision": revision, "sequence": len(made), "origin": origin}
             line = {**good_line(f"of-{origin}"), **place, **others[number % 3], field.name: value}
-            made += [line, {**line, **others[(number + 1) % 3], "revision": place["revision"] + 1, field.name: value}]
+            made += [line, {**line, **others[(number + 1) % 3], "revision": revision + 1, field.name: value}]
     return made
 
 

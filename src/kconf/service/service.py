@@ -24,7 +24,7 @@ from kconf.configdef.catalog import Catalog
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.engine.policy.plan_check import PlanCheck, Policy
-from kconf.errors import ConfigurationError, StaleState, StoreReadOnly, StoreUnavailable
+from kconf.errors import ConfigurationError, StaleState, StoreError, StoreReadOnly, StoreUnavailable
 from kconf.model.journal import RequestContext
 from kconf.model.resource import Overrides, Resource
 from kconf.service.batch import is_committed
@@ -221,4 +221,4 @@ class Service:
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
         """Call the store in its own thread, between commits. Errors become StoreError, except ConfigurationError."""
-        return await self._thread.run_checked(work, ConfigurationError)
+        return await self._thread.run_checked(work, (StoreError, ConfigurationError))

@@ -29,11 +29,11 @@ class StoreThread:
         """Call the store. The future gets its result or exception."""
         return self._thread.run(lambda: work(self.store))
 
-    async def run_checked(self, work: Callable[[Store], T], *expected: type[Exception]) -> T:
+    async def run_checked(self, work: Callable[[Store], T], expected: tuple[type[Exception], ...] = (StoreError,)) -> T:
         """Call the store. Unexpected exceptions, which are bugs, become StoreError."""
         try:
             return await self.run(work)
-        except (StoreError, *expected):
+        except expected:
             raise
         except Exception:
             log.exception("the store failed unexpectedly")
