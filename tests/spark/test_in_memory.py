@@ -26,9 +26,10 @@ from kconf.lake.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark import affected, bronze, gold, new_rows, silver, violations
-from kconf.spark.affected import Part
+from kconf.spark import bronze, gold, silver, violations
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.incremental import affected, new_rows
+from kconf.spark.incremental.affected import Part
 from kconf.spark.transforms import activity, integrity, lines
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.violations import Row, begun_as

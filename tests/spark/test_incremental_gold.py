@@ -35,8 +35,9 @@ from kconf.lake.schemas import (
 from kconf.model.journal import AuditEntry, RequestContext
 from kconf.model.lines.journal import attempt_line
 from kconf.model.resource import Resource
-from kconf.spark import affected, gold, runner, silver, violations
+from kconf.spark import gold, runner, silver, violations
 from kconf.spark.delta_tables import Lake, fit
+from kconf.spark.incremental import affected
 from kconf.spark.inputs import Inputs, Sources
 from tests.spark.journals import START, Journal, journals
 from tests.spark.oracle import Line, lines_of

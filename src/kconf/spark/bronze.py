@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import files
-from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake
 from kconf.spark.errors import SourceUnreachable, first_line
+from kconf.spark.incremental.affected import FEW
 from kconf.spark.metadata_log import METADATA_LOG, MetadataLog, text_file
 from kconf.spark.snapshot_intake import take_snapshots
 from kconf.spark.transforms import lines, snapshot_lines

@@ -2,7 +2,8 @@
 
 A table's commit note records what its rows were made from: the round of reading, the build of the history, and a
 fingerprint of what else they depend on (`given`). If only the round differs, the rows of affected resources and
-clusters are computed again (affected.py), and all others are kept. A table that nothing affects is not written.
+clusters are computed again (incremental/affected.py), and all others are kept. A table that nothing affects is not
+written.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from kconf.lake.schemas import (
 )
 from kconf.lake.storage.location import LakeError
 from kconf.spark import files, violations
-from kconf.spark.affected import Part, Parts, in_clusters, reached_round
-from kconf.spark.changed_keys import ChangedKeys
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.incremental.affected import Part, Parts, in_clusters, reached_round
+from kconf.spark.incremental.changed_keys import ChangedKeys
+from kconf.spark.incremental.recent import REMEMBERED, Inherited, Recent, recent, remember_closed
 from kconf.spark.inputs import USAGE, Inputs
-from kconf.spark.recent import REMEMBERED, Inherited, Recent, recent, remember_closed
 from kconf.spark.session import planned_for
 from kconf.spark.silver import all_events, whole_journal
 from kconf.spark.transforms import activity, drift, effective, followed, integrity, quotas, snapshots

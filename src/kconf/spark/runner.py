@@ -38,9 +38,9 @@ from kconf.lake.schemas import (
 )
 from kconf.lake.storage.location import LakeBusy, LakeError
 from kconf.spark import bronze, files, gold, silver
-from kconf.spark.affected import FEW
 from kconf.spark.delta_tables import Lake
 from kconf.spark.errors import SourceUnreachable, first_line
+from kconf.spark.incremental.affected import FEW
 from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.session import planned_for
 from kconf.version import __version__

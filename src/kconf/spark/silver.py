@@ -33,10 +33,19 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import FILES, HISTORY, JOURNAL, SNAPSHOT
 from kconf.lake.storage.location import LakeError
-from kconf.spark import covered, files
-from kconf.spark.affected import FEW, Part, last_round
+from kconf.spark import files
 from kconf.spark.delta_tables import Lake, fit, local
-from kconf.spark.new_rows import Ahead, Summaries, ahead_of, lines_of, soon_after_now, summaries_of_few, summarized
+from kconf.spark.incremental import covered
+from kconf.spark.incremental.affected import FEW, Part, last_round
+from kconf.spark.incremental.new_rows import (
+    Ahead,
+    Summaries,
+    ahead_of,
+    lines_of,
+    soon_after_now,
+    summaries_of_few,
+    summarized,
+)
 from kconf.spark.session import planned_for
 from kconf.spark.snapshot_intake import corrected_rounds
 from kconf.spark.transforms import followed

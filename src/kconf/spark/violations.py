@@ -2,8 +2,8 @@
 
 The commit notes record the inputs: the round and build of the history, the IDs of the `rules`, and a fingerprint of
 rules, owners, keys, columns and kconf's version. If anything except the round differs, the whole past is evaluated
-again. Otherwise a resource is evaluated again if new bronze rows affect it (affected.py). If few rows are new and they
-arrived in order, only the states since the first of them are evaluated, because closed rows cannot change.
+again. Otherwise a resource is evaluated again if new bronze rows affect it (incremental/affected.py). If few rows are
+new and they arrived in order, only the states since the first of them are evaluated, because closed rows cannot change.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pyspark.sql import functions as F
 
 from kconf.lake.local_tables import Piece
 from kconf.lake.schemas import HISTORY, SNAPSHOT, VIOLATIONS, Column
-from kconf.spark.affected import Part, Parts, in_clusters, reached_round
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.incremental.affected import Part, Parts, in_clusters, reached_round
+from kconf.spark.incremental.recent import REMEMBERED, Recent, recent
 from kconf.spark.inputs import Inputs
-from kconf.spark.recent import REMEMBERED, Recent, recent
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.policy import backtest
 from kconf.spark.transforms.policy.rules import keys_of_rules
@@ -44,7 +44,7 @@ _CONTINUED: Final = replace(VIOLATIONS, columns=(*VIOLATIONS.columns, Column("co
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownInheritance:
     """What resources of some clusters inherit, and from which round, build and other inputs it was computed."""
 
     made_from: tuple[object, ...]
@@ -192,7 +192,7 @@ def _below(lake: Lake, inputs: Inputs, part: Part, past: Past, note: Mapping[str
         rows = found.inherited.toArrow()
         if len(near) > REMEMBERED or not rows.num_rows:
             return found
-        known = _Known(now, near, rows, None if found.versions is None else found.versions.toArrow())
+        known = _KnownInheritance(now, near, rows, None if found.versions is None else found.versions.toArrow())
     lake.memory[_BELOW] = replace(known, made_from=now)
     arrow = lake.spark.createDataFrame
     return Below(arrow(known.inherited), None if known.versions is None else arrow(known.versions))

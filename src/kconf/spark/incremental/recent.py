@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconf.lake.schemas import ACTIVITY, HISTORY, INTEGRITY, JOURNAL
-from kconf.spark.affected import Part
 from kconf.spark.delta_tables import Lake
+from kconf.spark.incremental.affected import Part
 from kconf.spark.transforms.history import KEY, ORDER
 
 REMEMBERED: Final = 100

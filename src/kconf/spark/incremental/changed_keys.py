@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kconf.spark.affected import Part
-from kconf.spark.recent import Recent
+from kconf.spark.incremental.affected import Part
+from kconf.spark.incremental.recent import Recent
 from kconf.spark.transforms.effective import OWN
 from kconf.spark.transforms.history import KEY, RESOURCE
 

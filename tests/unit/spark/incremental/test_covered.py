@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconf.spark.covered import news
+from kconf.spark.incremental.covered import news
 
 Row = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kconf.spark.affected import Part
-from kconf.spark.changed_keys import ChangedKeys
 from kconf.spark.delta_tables import Lake
-from kconf.spark.recent import Recent
+from kconf.spark.incremental.affected import Part
+from kconf.spark.incremental.changed_keys import ChangedKeys
+from kconf.spark.incremental.recent import Recent
 from kconf.spark.transforms.history import KEY
 
 CATALOG = [{"resource_type": "topic", "key": each} for each in ("a", "b")] + [{"resource_type": "group", "key": "g"}]
