@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from kconf.console.chrome import chrome_of, state_of
+from kconf.console.chrome import changes_seen, chrome_of, state_of
 from kconf.console.console import Console, LoginRequired, LookOnly, NotFound
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
 from kconf.console.pages import MODULES
@@ -124,13 +124,15 @@ async def _answer(console: Console, request: Request, route: PageRoute) -> Respo
 
 def _dispatch(route: PageRoute, request: PageRequest) -> tuple[Page | Redirect, Response]:
     """The only place that catches unexpected errors: they are logged, and the browser gets a page without details."""
+    seen = 0
     try:
+        seen = changes_seen(request)  # before the view: the browser is notified of later changes
         result = _viewed(route, request)
-        return result, _response(request, result)
+        return result, _response(request, result, seen)
     except Exception:
         log.exception("the page %s failed", route.path)
         failed = error_page(500, "This page failed. See the log of the console for the cause.")
-        return failed, _response(request, failed)
+        return failed, _response(request, failed, seen)
 
 
 def _viewed(route: PageRoute, request: PageRequest) -> Page | Redirect:
@@ -149,7 +151,7 @@ def _viewed(route: PageRoute, request: PageRequest) -> Page | Redirect:
         return error_page(_STATUS.get(type(error), 502), str(error))
 
 
-def _response(request: PageRequest, result: Page | Redirect) -> Response:
+def _response(request: PageRequest, result: Page | Redirect, seen: int) -> Response:
     if isinstance(result, Redirect):
         return RedirectResponse(result.to, status_code=303)
     state = state_of(request)
@@ -157,7 +159,8 @@ def _response(request: PageRequest, result: Page | Redirect) -> Response:
     if request.wants_json:
         content = render_json(result, state)
         return Response(content, result.status, vary, media_type="application/json")
-    return Response(render_html(result, chrome_of(request, result, state)), result.status, vary, media_type="text/html")
+    text = render_html(result, chrome_of(request, result, state, seen))
+    return Response(text, result.status, vary, media_type="text/html")
 
 
 async def _form(request: Request) -> QueryParams:
@@ -200,6 +203,6 @@ def _http_error(console: Console) -> Callable[[Request, Exception], Awaitable[Re
         text = "There is no such page." if error.status_code == 404 else error.detail
         session = Session(b"\0" * 32, 0.0, 0.0)
         asked = PageRequest(console, session, request.url.path, wants_json=_wants_json(request))
-        return _response(asked, error_page(error.status_code, text))
+        return _response(asked, error_page(error.status_code, text), seen=0)
 
     return handle

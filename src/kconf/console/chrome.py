@@ -40,10 +40,17 @@ def state_of(request: PageRequest) -> dict[str, Any] | None:
     }
 
 
-def chrome_of(request: PageRequest, page: Page, state: Mapping[str, Any] | None) -> dict[str, Any]:
+def changes_seen(request: PageRequest) -> int:
+    """The number of changes of the cluster that a page with its present state shows."""
+    cluster = _cluster(request)
+    return 0 if cluster is None else cluster.monitor.snapshot.changes
+
+
+def chrome_of(request: PageRequest, page: Page, state: Mapping[str, Any] | None, seen: int) -> dict[str, Any]:
     cluster, settings = _cluster(request), request.console.settings
     return {
         "state": state,
+        "seen": seen,
         "contexts": request.console.contexts,
         "context": None if cluster is None else cluster.name,
         "user": _user(request) if cluster is None else cluster.user,

@@ -95,9 +95,10 @@ class ClusterMonitor:
         self._publish(replace(failed, is_refused=is_refused))
 
     def _publish(self, snapshot: ClusterSnapshot, entries: Sequence[HistoryEntry] = ()) -> None:
-        self.snapshot = snapshot
+        changes = self.snapshot.changes + len(entries)
+        self.snapshot = snapshot if snapshot.changes == changes else replace(snapshot, changes=changes)
         self._answered.set()
-        self.subscribers.publish(ClusterEvent(tuple(entries), snapshot))
+        self.subscribers.publish(ClusterEvent(tuple(entries), self.snapshot))
 
     async def _serve(self) -> None:
         async with self.target.open_async() as admin:

@@ -56,7 +56,8 @@ class LakeFacts:
 class ClusterSnapshot:
     """`taken` is when the cluster was last read, `failed_since` when that first failed afterwards (milliseconds).
 
-    `history` is None until it has been read; `history_error` is the reason if it cannot be read.
+    `history` is None until it has been read; `history_error` is the reason if it cannot be read. `changes` is the
+    number of changes that the monitor has seen since it was started.
     """
 
     status: Status = Status.CONNECTING
@@ -77,6 +78,7 @@ class ClusterSnapshot:
     is_refused: bool = False  # the cluster did not accept the login
     failed_since: int | None = None
     interval: float = 30.0  # seconds
+    changes: int = 0
 
     @property
     def is_read(self) -> bool:
