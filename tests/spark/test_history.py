@@ -146,7 +146,7 @@ def test_an_update_of_a_key_with_two_open_values_is_refused(
     write(tmp_path / "archive", "2", journal.set("topic", "orders", "retention.ms", "2"))
     bronze.read_archive(lake, str(tmp_path / "archive"), 2, bronze.Read())
     if path == "by Spark":
-        monkeypatch.setattr(silver, "_merge_few", lambda *_: False)
+        monkeypatch.setattr(silver, "_merged_in_memory", lambda *_, few: False)
 
     with pytest.raises(LakeError) as error:
         silver.update(lake)

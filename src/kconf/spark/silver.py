@@ -36,7 +36,7 @@ from kconf.lake.storage.location import LakeError
 from kconf.spark import files
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.incremental import covered
-from kconf.spark.incremental.affected import FEW, Part, last_round
+from kconf.spark.incremental.affected import FEW, MEDIUM, Part, last_round
 from kconf.spark.incremental.new_rows import (
     Ahead,
     Summaries,
@@ -72,6 +72,8 @@ _FOLD: Final = 5
 _LOOKED_AT: Final = "ranges"
 _TWO_VALUES: Final = re.compile(rf"\[USER_RAISED_EXCEPTION\] ([^\n]* {TWO_VALUES} [^\n]*? at once)")
 _NOT_WRITTEN: Final = ", so the history was not written. Run `kconf pipeline rebuild` to rebuild it from bronze."
+_MOST_OPEN: Final = 500_000
+"""Up to this number of open rows of changed resources pass through the memory of this process."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -128,7 +130,7 @@ def _update(lake: Lake) -> bool:
         note["late"] = note["round"]
         with _kept(events) as new:
             _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note, few=few)
-    elif observed or not few or not _merge_few(lake, events, state["round"], note):
+    elif observed or count > MEDIUM or not _merged_in_memory(lake, events, state["round"], note, few=few):
         with _kept(events) as new, planned_for(lake.spark, is_few=few):
             lake.replace(HISTORY, "open", _fold(lake, new, observed), note, few=few)
     return True
@@ -320,15 +322,17 @@ def _concerned(
     return shown.union(changed).union(recorded).distinct()
 
 
-def _merge_few(lake: Lake, new: DataFrame, since: int, note: dict[str, Any]) -> bool:
-    """Merge the events of a few new lines: Spark processes only the rows of their resources. False: not possible."""
+def _merged_in_memory(lake: Lake, new: DataFrame, since: int, note: dict[str, Any], *, few: bool) -> bool:
+    """Merge the events of new lines: Spark processes only the rows of their resources. False: not possible."""
     lines, pieces = lake.fresh(JOURNAL, RESOURCE, since), lake.pieces(HISTORY, open=True)
     if lines is None or pieces is None:
         return False
     part = Part(lake, set(zip(*(lines[name].to_pylist() for name in RESOURCE), strict=True)), ())
     now = list(pieces)
     there = pa.concat_tables([part.within(each.rows) for each in now]) if now else lake.none_of(HISTORY)
-    with planned_for(lake.spark, is_few=True, is_small=True):
+    if there.num_rows > _MOST_OPEN:
+        return False
+    with planned_for(lake.spark, is_few=few, is_small=few):
         rows = intervals(open_events(lake.in_spark(HISTORY, there)).unionByName(new))
         whole = lake.rows(HISTORY)
         if whole is None:
