@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -240,9 +241,11 @@ def test_compare_and_set_sees_changes_made_outside(kafka_431: KafkaBroker, topic
 
 
 def wait_for(admin: SyncAdminClient, resource: Resource, value: str) -> None:
-    for _ in range(200):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         if admin.describe_configs([resource])[resource][KEY].value == value:
             return
+        time.sleep(0.01)
     raise AssertionError(f"{resource} did not become {value}")
 
 
