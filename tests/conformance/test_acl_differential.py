@@ -126,7 +126,7 @@ def test_kafka_and_kconf_decide_alike(sides: tuple[Side, Side]) -> None:
         _replace(admin, [])
         admin.close()
     assert not differences, "\n".join(map(str, differences))
-    assert [each.why for each in ACCEPTED if not used[each.why]] == [], "a line that nothing needs any more"
+    assert [each.why for each in ACCEPTED if not used[each.why]] == [], "a line that nothing needs anymore"
     assert asked.total() >= 1000
 
 

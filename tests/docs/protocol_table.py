@@ -24,7 +24,7 @@ def apis() -> str:
 def _row(api: Api) -> str:
     versions = f"{api.min}" if api.min == api.max else f"{api.min}–{api.max}"
     flexible = "never" if api.flexible == NEVER else str(api.flexible)
-    return f"| {api.key} | {api.name} | {versions} | {flexible} | {'yes' if api.key in HANDLERS else 'not yet'} |"
+    return f"| {api.key} | {api.name} | {versions} | {flexible} | {'yes' if api.key in HANDLERS else 'no'} |"
 
 
 def accepted() -> str:

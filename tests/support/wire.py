@@ -1,6 +1,6 @@
 """A raw client: sends any message in any version on a plain socket, with kconf's own codec.
 
-For requests that no client library sends any more: the lowest versions, and invalid requests.
+For requests that no client library sends anymore: the lowest versions, and invalid requests.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class ConnectionCheck(Protocol):
 
     @property
     def has_failed(self) -> bool:
-        """Whether open connections must not be used any more either."""
+        """Whether open connections must not be used anymore either."""
         ...
 
     def requests(self, client_id: str, versions: Mapping[int, tuple[int, int]]) -> Generator[bytes, bytes, None]:
@@ -132,7 +132,7 @@ class ClientSettings(NamedTuple):
 
     @property
     def has_failed_check(self) -> bool:
-        """Whether no connection must be used any more."""
+        """Whether no connection must be used anymore."""
         return self.check is not None and self.check.has_failed
 
     def validate(self) -> None:

@@ -129,7 +129,7 @@ _ROWS: Final = (
     ServerSetting(_key(ACL_FILE, STRING, None, None, HIGH, "For a gateway: YAML file with its own ACLs, which apply instead of the ACLs of the cluster; reloaded when it changes. Required if the cluster has an authorizer other than Kafka's own.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
     ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store keeps its levels."), "--feature", in_file=False),
-    ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
+    ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve only reads; refuse changes."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
     ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "Minimum level of messages that are logged."), "--log-level", in_file=False),

@@ -97,7 +97,7 @@ def topic_risks(key: str, old: str | None, new: str | None, replicas: int | None
     if key in _POLICIES and "compact" in _items(new) - _items(old):
         return [Risk(RiskName.COMPACTION, "records without a key are rejected")]
     if key in _MESSAGE_SIZES and _limit(new) < _limit(old, unknown=inf):
-        why = f"batches of more than {shown_value(key, new)} are rejected{_until(key, old)}"
+        why = f"batches larger than {shown_value(key, new)} are rejected{_until(key, old)}"
         return [Risk(RiskName.MESSAGE_SIZE, why)]
     if key in _TIMESTAMPS and _limit(new) < _limit(old, unknown=inf):
         bound = _TIMESTAMPS[key].format(shown_value(key, new))

@@ -1,7 +1,7 @@
 """The log of a Delta table: its last commit, and the notes of its commits.
 
 Delta numbers the commits of a table, so the next one is found by its name. The log is listed only if the last known
-commit is not there any more, because the table was created anew or the log was shortened: it has a file for every
+commit is not there anymore, because the table was created anew or the log was shortened: it has a file for every
 commit of the last days, and a follower commits every second.
 """
 
@@ -39,7 +39,7 @@ class LogFiles(Protocol):
     """The commit files of one table."""
 
     def last(self, since: Commit | None) -> Commit | None:
-        """The last commit. With `since`, only later ones are looked for; None if `since` is not there any more."""
+        """The last commit. With `since`, only later ones are looked for; None if `since` is not there anymore."""
         ...
 
     def text(self, version: int) -> str | None:
@@ -192,7 +192,7 @@ def names(folder: str) -> list[str]:
 
 
 def shorten(table: Path, now: Callable[[], float] = time.time) -> int:
-    """Delete commits that nobody needs any more; returns the number of deleted files. No other process may write.
+    """Delete commits that nobody needs anymore; returns the number of deleted files. No other process may write.
 
     The versions that were current in the last day can still be read, and those of the last week among the last 1,000;
     also all from the last commit with a note.

@@ -62,7 +62,7 @@ class Plan(Generic[T]):
 class PendingCommit(NamedTuple):
     """A plan that is ready to be committed.
 
-    After `deadline`, in monotonic seconds, it is not sent to another cluster any more.
+    After `deadline`, in monotonic seconds, it is not sent to another cluster anymore.
     """
 
     caller: RequestContext

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Outdated(Enum):
-    """The result of a job whose early plan cannot be committed any more, because of concurrent changes."""
+    """The result of a job whose early plan cannot be committed anymore, because of concurrent changes."""
 
     OUTDATED = auto()
 

@@ -100,7 +100,7 @@ class Writer:
         return job.done
 
     def _expire(self, job: Job[Any]) -> None:
-        """Fail a job before its client gives up. It is not sent any more, unless it is in flight."""
+        """Fail a job before its client gives up. It is not sent anymore, unless it is in flight."""
         if job.is_waiting:
             job.fail(StaleState(_LATE))
         elif monotonic() > job.deadline + _GRACE / 2:

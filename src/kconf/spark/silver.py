@@ -480,7 +480,7 @@ def _note(summaries: Summaries, state: dict[str, Any], new: Ahead, soon: int) ->
         kept = [each for each in resources if each[2] > soon] if len(resources) <= _MOST_AHEAD else []
         if kept:
             ahead[cluster] = kept
-        for *_, then, last in (each for each in resources if each not in kept):  # not in the future any more
+        for *_, then, last in (each for each in resources if each not in kept):  # not in the future anymore
             marks[cluster] = max(last, marks.get(cluster, last))
             clocks[cluster] = max(then, clocks.get(cluster, then))
     began = _merged(state.get("began", {}), summaries)

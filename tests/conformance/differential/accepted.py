@@ -168,7 +168,7 @@ ACCEPTED: tuple[Accepted, ...] = (
     Accepted(
         "no log directories",
         "Kafka describes its log directories. kconf has none, and returns a directory without a name and with error "
-        "57, because Java's client interprets an empty list as a missing right.",
+        "57, because Java's client reports CLUSTER_AUTHORIZATION_FAILED for an empty list.",
         _log_dirs,
     ),
     Accepted(

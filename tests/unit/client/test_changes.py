@@ -171,7 +171,7 @@ def test_a_watch_continues_after_a_cancelled_call(own_server: KconfProcess) -> N
     asyncio.run(scenario())
 
 
-def test_reading_trimmed_revisions_is_an_error_with_the_oldest_one(kind: str, own_server: KconfProcess) -> None:
+def test_reading_trimmed_revisions_is_an_error_that_names_the_oldest_one(kind: str, own_server: KconfProcess) -> None:
     with driver(kind, own_server.bootstrap) as admin:
         admin.create_topics([NewTopic("t", 1, 1)]).raise_for_failures()
         for value in range(5, 15):

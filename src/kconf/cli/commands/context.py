@@ -55,7 +55,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_output(show)
     show.set_defaults(run=command("context show", show_context))
     about = "Test which operations a cluster allows: yes, refused, unsupported or unreachable. Nothing is changed."
-    test = add_verb(verbs, "test", "test the connection, and which operations its user may perform", about, EXAMPLES)
+    test = add_verb(verbs, "test", "test the connection, and show which operations are allowed", about, EXAMPLES)
     test.add_argument("name", metavar="NAME", nargs="?", help="the context, same as -C")
     add_target(test, several=True)
     test.set_defaults(run=command("context test", _test))

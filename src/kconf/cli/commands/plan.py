@@ -147,7 +147,9 @@ def _wait(result: CommandResult, cluster: Target, made: Sequence[Difference], se
 
     unread = wait_until_visible(cluster, made, seconds, progress_bar)
     if unread:
-        result.notes.append(f"whether the cluster shows the changes is unknown: {', '.join(unread)} cannot be read")
+        result.notes.append(
+            f"cannot determine whether the cluster shows the changes: {', '.join(unread)} cannot be read"
+        )
 
 
 def _read_plan(path: str, cluster: Target, result: CommandResult) -> DifferencePlan:

@@ -95,7 +95,7 @@ def run_test(options: argparse.Namespace, result: CommandResult) -> None:
 def _evaluate(
     result: CommandResult, context: str, admin: SyncAdminClient, rules: Rules, counts: dict[str, int]
 ) -> None:
-    """Add the findings for one cluster to the result; returns their number."""
+    """Add the findings for one cluster to the result, and count them in `counts`."""
     from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 

@@ -69,7 +69,7 @@ def add_output(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--csv-guard",
         action="store_true",
-        help="in CSV, prefix cells that a spreadsheet would evaluate as formulas with '",
+        help="in CSV, put ' before cells that a spreadsheet would evaluate as formulas",
     )
 
 

@@ -41,7 +41,7 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
         self.repeatable = validate_only
         if any(not each.assignment and -1 in (each.partitions, each.replication_factor) for each in given):
             self.min_version = 4
-            self.hint = "before Kafka 2.4, partitions and replication factor must be given"
+            self.hint = "pass partitions and replication factor: before Kafka 2.4 they have no default"
         elif validate_only:
             self.min_version = 1
 

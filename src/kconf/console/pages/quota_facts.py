@@ -138,7 +138,7 @@ def _used(snapshot: ClusterSnapshot, entity: QuotaEntity, key: str, winner: Quot
 def _together(
     stored: Stored, used: Mapping[tuple[str, str, str], float], key: str, source: QuotaSource, wanted: Bucket
 ) -> list[float]:
-    """The sum of the rates of all clients with this quota."""
+    """The rates of all clients that share this quota."""
     quotas, found = StoredQuotas(stored), []
     for (user, client_id, other), rate in used.items():
         if other == key and bucket(source, user, client_id) == wanted:

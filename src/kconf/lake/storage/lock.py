@@ -3,7 +3,7 @@
 The object with the highest number names the holder and the time when its lock expires. The next holder creates the next
 number, by a conditional write (`If-None-Match: *`), so that only one of several processes succeeds, and deletes the
 lower ones. The holder renews its lock in a thread; the lock of a process that died expires. A process that loses its
-lock, because it was suspended or could not reach the store, must not write any more: `check` then raises an error.
+lock, because it was suspended or could not reach the store, must not write anymore: `check` then raises an error.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LakeLock:
         self._lost: str | None = None
 
     def check(self) -> None:
-        """Raise LakeBusy if the lock was lost, because then nothing must be written any more."""
+        """Raise LakeBusy if the lock was lost, because then nothing must be written anymore."""
         if self._lost is None and _elapsed() > self._expires:  # also after the machine was suspended
             self._lost = self._expired
         if self._lost is not None:

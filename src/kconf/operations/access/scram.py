@@ -24,7 +24,7 @@ Alterations = Sequence[UserScramCredentialUpsertion | UserScramCredentialDeletio
 
 
 class CredentialAdmin(Protocol):
-    """The two calls of an admin client for credentials. `scram_store` implements them for a store."""
+    """The two methods of an admin client for credentials. `scram_store` implements them for a store."""
 
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None

@@ -49,7 +49,7 @@ def read_plan(path: str) -> DifferencePlan:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise ConfigurationError(f"{path} is not a plan: not JSON") from None
+        raise ConfigurationError(f"{path} is not a plan: it is not JSON; create one with `kconf plan --out`") from None
     if not isinstance(whole, dict) or whole.get("kind") != "plan":
         raise ConfigurationError(f"{path} is not a plan; create one with `kconf plan --out`")
     if whole.get("format") != FORMAT:

@@ -63,7 +63,7 @@ _NAMED = (ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
 def moved_since_plan(found: Sequence[Difference], reading: ClusterState) -> list[Difference]:
-    """The differences whose `before` is not the current value any more."""
+    """The differences whose `before` is not the current value anymore."""
     state = set_values(reading)
     return [each for each in found if _has_moved(each, state)]
 

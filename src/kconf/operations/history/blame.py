@@ -24,7 +24,7 @@ _GONE = (Fit.CHANGED_OUTSIDE, Fit.UNKNOWN_OUTCOME, Fit.NOT_YET_VISIBLE)
 
 
 class BlameEntry(NamedTuple):
-    """A value that is set, or that was recorded and is not set any more (`is_set` is False), and its author."""
+    """A value that is set, or that was recorded and is not set anymore (`is_set` is False), and its author."""
 
     change: Change
     value: str | None

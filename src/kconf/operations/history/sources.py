@@ -191,7 +191,7 @@ def _one_record(
 
 
 def _follower_notes(directory: str, cluster: str) -> list[str]:
-    """A note if the cluster is not followed any more: later changes by other tools are not recorded."""
+    """A note if the cluster is not followed anymore: later changes by other tools are not recorded."""
     from time import time
 
     from kconf.client.kraft.archive import IDLE_CHECKPOINT, followed_until

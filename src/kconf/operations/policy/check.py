@@ -71,7 +71,7 @@ def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -
 
 
 def _check_risks(rules: Rules, plan: ChangePlan) -> ChangePlan:
-    """The plan with failures for resources whose risk a rule forbids. A risk that a rule allows needs no option."""
+    """The plan with failures for resources whose risk a rule forbids. An allowed risk needs no `--allow-…`."""
     if not rules.risk_rules:
         return plan
     from kconf.engine.policy.risk_rules import is_allowed

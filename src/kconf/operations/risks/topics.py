@@ -109,7 +109,7 @@ class TopicRisks:
             return []
         topics = self._topics_inheriting(key)
         if topics is None:
-            return [risk._replace(why=f"{risk.why}; which topics inherit it is unknown") for risk in found]
+            return [risk._replace(why=f"{risk.why}; the topics that inherit it are unknown") for risk in found]
         if not topics:
             found = [risk for risk in found if risk.name in _ALWAYS]
         names = tuple(each.name for each in topics)

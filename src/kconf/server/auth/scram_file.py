@@ -23,7 +23,7 @@ _CHECK_INTERVAL: Final = 1.0  # seconds
 
 
 class ScramFile:
-    """`credentials` are the current ones. The constructor reads the file and raises its errors."""
+    """The file with the SCRAM credentials of a gateway's own users. The constructor raises its errors."""
 
     def __init__(self, path: str) -> None:
         self.credentials = UpstreamCredentials()

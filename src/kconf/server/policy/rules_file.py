@@ -25,7 +25,7 @@ _CHECK_INTERVAL = 1.0  # seconds
 
 
 class RulesFile:
-    """`rules` are the current rules. The constructor reads the file and raises its errors."""
+    """The policy file of a server, and its current `rules`. The constructor raises the errors of the file."""
 
     def __init__(self, path: str, catalog: Catalog, *, now: Callable[[], float] = monotonic) -> None:
         self.path = path

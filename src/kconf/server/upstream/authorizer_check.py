@@ -2,7 +2,7 @@
 
 The node would authorize the gateway's account, so every client of the gateway would have its rights. A node gets an
 authorizer only by a restart, which closes its connections, so no request reaches it before this check. After the first
-such node is found, no connection is used any more.
+such node is found, no connection is used anymore.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _REFUSAL: Final = (
 
 
 class AuthorizerCheck:
-    """Used for brokers and controllers, from any thread. Refuses nothing before `enforce`."""
+    """Checks new connections to brokers and controllers, from any thread. Refuses none before `enforce`."""
 
     def __init__(self) -> None:
         self.has_found = False  # a node with an authorizer
         self._on_found: Callable[[], None] | None = None
 
     def enforce(self, on_found: Callable[[], None]) -> None:
-        """Use no connection any more if a node has an authorizer, and call `on_found`, from any thread."""
+        """Use no connection anymore if a node has an authorizer, and call `on_found`, from any thread."""
         self._on_found = on_found
 
     @property

@@ -160,7 +160,7 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
         .alias("ended"),
         slipped.alias("slipped"),
         F.when(slipped, F.col("next_before")).alias("found"),
-        # An open interval has it: earlier events are not available any more.
+        # An open interval has it: earlier events are not available anymore.
         F.coalesce(
             "returned", (F.col("last_before") == F.col("value")) & (F.col("op") != "rewrite"), F.lit(False)
         ).alias("returned"),

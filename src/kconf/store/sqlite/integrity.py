@@ -72,7 +72,7 @@ def inspect(db: sqlite3.Connection) -> Verification:
     if not state.problems and not journal.problems:
         parts.append(StorePart("agreement", "state and journal", _problems(lambda: disagreements(db))))
     if not any(each.problems for each in parts):
-        parts.append(StorePart("pages", "of the file", _problems(lambda: _pages(db, "PRAGMA integrity_check(5)"))))
+        parts.append(StorePart("pages", "the whole file", _problems(lambda: _pages(db, "PRAGMA integrity_check(5)"))))
     return Verification(tuple(parts))
 
 
@@ -157,7 +157,7 @@ def _records(db: sqlite3.Connection) -> Iterator[str]:
             yield str(error)
             continue
         if time < last_time and number not in steps:
-            yield f"revision {number} has an earlier time than the previous one, which clock_steps does not contain"
+            yield f"revision {number} has an earlier time than the previous one, and clock_steps does not list it"
         last_time = time
 
 

@@ -1,4 +1,4 @@
-"""The deadline of a change, in monotonic seconds. After it, nothing is sent to the cluster any more."""
+"""The deadline of a change, in monotonic seconds. After it, nothing is sent to the cluster anymore."""
 
 from __future__ import annotations
 

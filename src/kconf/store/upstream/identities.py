@@ -3,7 +3,7 @@
 The gateway creates a token for each user, with its own principal. It is also the renewer of the token, because Kafka
 lets only the owner and the renewers renew and remove it. So the cluster's authorizer sees the user, and its logs
 contain the user. Tokens are held in memory only, renewed before they expire, and removed from the cluster when they are
-not needed any more. Connections stay open for the users that were active last.
+not needed anymore. Connections stay open for the users that were active last.
 
 Changes of several users wait for each other's responses, so a user without a token must not use up their time: creating
 a token and logging in with it ends at the deadline of the change, and after at most `_OPEN`. If it fails, the user's
@@ -140,7 +140,7 @@ class _Removal:
                 if isinstance(error, ConnectionFailed | RequestTimedOut):
                     break
                 if getattr(error, "code", None) != ErrorCode.DELEGATION_TOKEN_NOT_FOUND:
-                    log.info("could not remove a delegation token: %s", error)
+                    log.info("could not remove a delegation token, which expires later: %s", error)
                     return
                 if time.monotonic() >= known_at:
                     return

@@ -243,7 +243,7 @@ class GatewayJournal:
         """Add new revisions and close intents in one transaction. Returns what was written.
 
         What cannot be written is kept for the next call, because it is not read again. If that is too much, it is
-        dropped, and nothing is written any more, so that the journal has no gap after the next start.
+        dropped, and nothing is written anymore, so that the journal has no gap after the next start.
         """
         if self.has_gap:
             raise StoreUnavailable(_HAS_GAP)

@@ -114,7 +114,7 @@ class StateSource(Protocol):
         ...
 
     def end_requests(self) -> None:
-        """No request is in flight any more."""
+        """No request is in flight anymore."""
         ...
 
     def wait_for(self, expected: ExpectedChanges, timeout: float) -> Shown:

@@ -145,7 +145,7 @@ def test_the_region_comes_from_the_msk_host_name_or_the_environment(monkeypatch:
     assert msk_region("localhost") == "eu-north-1"
 
 
-def test_msk_logs_in_with_the_token_of_its_signer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_logs_in_to_msk_with_the_token_of_its_signer(monkeypatch: pytest.MonkeyPatch) -> None:
     class Signer:
         def generate_auth_token(self, region: str) -> tuple[str, int]:
             return f"default@{region}", 1

@@ -12,7 +12,7 @@ from kconf.security.scram_file import read_credentials
 
 
 @pytest.mark.parametrize("mechanism", [Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512])
-def test_a_user_can_log_in_with_the_password_of_the_lines(mechanism: Mechanism) -> None:
+def test_a_user_can_log_in_with_the_password_from_which_the_lines_were_computed(mechanism: Mechanism) -> None:
     lines = credential_lines(NewPassword("alice", "hunter2"))
     assert [each.partition("=")[0] for each in lines] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
     assert "hunter2" not in "".join(lines)

@@ -58,8 +58,8 @@ def plan(**more: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("", "it is not JSON; create one with `kconf plan --out`"),
+        ("[" * 100_000, "it is not JSON; create one with `kconf plan --out`"),
         ("[]", "create one with `kconf plan --out`"),
         ('{"kind": "snapshot"}', "create one with `kconf plan --out`"),
         (plan(format=2), "this version reads format 1 only"),

@@ -129,7 +129,7 @@ def test_topics_that_cannot_be_read_are_not_reported_as_missing() -> None:
     cluster.refused = {ResourceType.TOPIC}
 
     (found,) = risks(cluster, change(Resource.brokers(), "log.cleanup.policy", "delete", "compact"))
-    assert found == ("compaction", "records without a key are rejected; which topics inherit it is unknown")
+    assert found == ("compaction", "records without a key are rejected; the topics that inherit it are unknown")
 
 
 def test_unclean_elections_by_default_are_a_risk_for_future_topics() -> None:

@@ -1,4 +1,4 @@
-"""Versions that Kafka 4.x does not support any more, byte by byte as sent by a real 3.9.2.
+"""Versions that Kafka 4.x does not support anymore, byte by byte as sent by a real 3.9.2.
 
 Recorded by tests/conformance/golden/record.py, because kio does not have these versions.
 """

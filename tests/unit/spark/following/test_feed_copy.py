@@ -226,7 +226,7 @@ def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-def test_a_gateway_is_refused_with_the_supported_ways(tmp_path: Path) -> None:
+def test_a_gateway_is_refused_and_the_supported_options_are_listed(tmp_path: Path) -> None:
     """Its revisions have gaps where nothing is missing, and each gateway of a cluster has attempts of its own."""
     caller = RequestContext("User:ann")
     page = ChangePage(

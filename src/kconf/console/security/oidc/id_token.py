@@ -69,15 +69,15 @@ def check_access_hash(claims: Mapping[str, Any], algorithm: str, access_token: s
 def _check_party(claims: Mapping[str, Any], client_id: str) -> None:
     audiences, party = claims.get("aud"), claims.get("azp")
     if isinstance(audiences, list) and len(audiences) > 1 and party is None:
-        raise InvalidToken("it is for several audiences and has no claim azp")
+        raise InvalidToken("it is for several audiences and has no azp claim")
     if party is not None and party != client_id:
-        raise InvalidToken("its claim azp is another client")
+        raise InvalidToken("its azp claim names another client")
 
 
 def _check_times(claims: Mapping[str, Any], now: float) -> None:
     expires, issued = _time(claims, "exp"), _time(claims, "iat")
     if expires is None or issued is None:
-        raise InvalidToken("its claim exp or iat is missing")
+        raise InvalidToken("its exp or iat claim is missing")
     if expires + LEEWAY <= now:
         raise InvalidToken("it has expired")
     if issued - LEEWAY > now:
@@ -94,14 +94,14 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise InvalidToken(f"its claim {name} is not a time")
+        raise InvalidToken(f"its {name} claim is not a time")
     return float(value)
 
 
 def _name(claims: Mapping[str, Any], claim: str) -> str:
     value = claims.get(claim)
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_NAME:
-        raise InvalidToken(f"it has no claim {claim} with a name")
+        raise InvalidToken(f"it has no {claim} claim with a name")
     return value.strip()
 
 

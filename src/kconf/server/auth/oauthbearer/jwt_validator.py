@@ -126,7 +126,7 @@ def _decode(token: str, settings: OAuthSettings, key: Any, algorithm: str) -> Ma
     import jwt
 
     is_signed = algorithm != "none"
-    # As in Kafka, a signed token with audiences is refused if none is configured.
+    # As in Kafka, a signed token with an audience is refused if no audience is configured.
     checks_audience = is_signed or bool(settings.audiences)
     try:
         return jwt.decode(
@@ -153,7 +153,7 @@ def _decode(token: str, settings: OAuthSettings, key: Any, algorithm: str) -> Ma
     except jwt.InvalidAudienceError:
         raise InvalidToken("it is for another audience") from None
     except jwt.MissingRequiredClaimError as error:
-        raise InvalidToken(f"it has no claim {error.claim}") from None
+        raise InvalidToken(f"it has no {error.claim} claim") from None
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
         raise InvalidToken("it cannot be read") from None
 
@@ -162,7 +162,7 @@ def _read(claims: Mapping[str, Any], settings: OAuthSettings, now: float, *, req
     skew = settings.clock_skew
     expires, issued, begins = (_time(claims, name) for name in ("exp", "iat", "nbf"))
     if expires is None or (requires_issued_at and issued is None):
-        raise InvalidToken("its claim exp or iat is missing")
+        raise InvalidToken("its exp or iat claim is missing")
     if expires < max(issued or 0, begins or 0):
         raise InvalidToken("it expires before it is issued or valid")
     if expires + skew <= now:
@@ -171,7 +171,7 @@ def _read(claims: Mapping[str, Any], settings: OAuthSettings, now: float, *, req
         raise InvalidToken("it is not valid yet")
     principal = claims.get(settings.principal_claim)
     if not isinstance(principal, str) or not principal.strip():
-        raise InvalidToken(f"its claim {settings.principal_claim} is not a name")
+        raise InvalidToken(f"its {settings.principal_claim} claim is not a name")
     return BearerToken(principal.strip(), expires, _scopes(claims.get(settings.scope_claim)))
 
 
@@ -180,7 +180,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise InvalidToken(f"its claim {name} is not a time")
+        raise InvalidToken(f"its {name} claim is not a time")
     return float(value)
 
 

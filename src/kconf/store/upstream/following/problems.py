@@ -1,4 +1,4 @@
-"""Why the metadata log cannot be followed any more: what the gateway has found, and what to do."""
+"""Why the metadata log cannot be followed anymore: what the gateway has found, and what to do."""
 
 from __future__ import annotations
 

@@ -92,13 +92,13 @@ WRONG: dict[str, tuple[Callable[[], str], str]] = {
     "ended before it was issued": (lambda: SIGNER.token(exp=NOW - 91), "expires before it is issued"),
     "ended before it is valid": (lambda: SIGNER.token(exp=NOW + 5, nbf=NOW + 20), "expires before it is issued"),
     "not valid yet": (lambda: SIGNER.token(nbf=NOW + 60), "not valid yet"),
-    "without an end": (lambda: SIGNER.token(exp=None), "exp or iat is missing"),
-    "without a beginning": (lambda: SIGNER.token(iat=None), "exp or iat is missing"),
+    "without an end": (lambda: SIGNER.token(exp=None), "exp or iat claim is missing"),
+    "without a beginning": (lambda: SIGNER.token(iat=None), "exp or iat claim is missing"),
     "with a text as its end": (lambda: SIGNER.token(exp="never"), "not a time"),
     "of another issuer": (lambda: SIGNER.token(iss="https://other.test"), "issuer"),
-    "of no issuer": (lambda: SIGNER.token(iss=None), "no claim iss"),
+    "of no issuer": (lambda: SIGNER.token(iss=None), "no iss claim"),
     "for another audience": (lambda: SIGNER.token(aud="other"), "audience"),
-    "for no audience": (lambda: SIGNER.token(aud=None), "no claim aud"),
+    "for no audience": (lambda: SIGNER.token(aud=None), "no aud claim"),
     "without a name": (lambda: SIGNER.token(sub=None), "not a name"),
     "with an empty name": (lambda: SIGNER.token(sub=" "), "not a name"),
     "with a number as its name": (lambda: SIGNER.token(sub=5), "not a name"),
@@ -171,7 +171,7 @@ def test_unsecured_tokens_are_accepted_only_where_they_are_expected() -> None:
         judge.validate(expired)
     with pytest.raises(InvalidToken, match="signed"):
         judge.validate(SIGNER.token())
-    with pytest.raises(InvalidToken, match="no claim iss"):
+    with pytest.raises(InvalidToken, match="no iss claim"):
         UnsecuredValidator(OAuthSettings(None, ISSUER)).validate(unsecured("alice"))
 
 

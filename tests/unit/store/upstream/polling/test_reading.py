@@ -267,7 +267,7 @@ def test_without_the_right_to_describe_the_cluster_credentials_are_not_requested
 
 
 def test_everything_is_read_except_kinds_that_are_unknown_or_refused(script: Scripted, reader: StateReader) -> None:
-    """A topic that is not listed any more is requested by name, because it may only be hidden now."""
+    """A topic that is not listed anymore is requested by name, because it may only be hidden now."""
     script.topics = {"t1": topic(1)}
     script.quotas = {ALICE: {"producer_byte_rate": 1.0}}
     created = Change(ChangeKind.TOPIC, Resource.topic("t9"), "", None, topic_to_json(topic(9)), "create")
