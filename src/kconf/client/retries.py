@@ -1,4 +1,4 @@
-"""How often and after which delay a client retries."""
+"""How many times and after which delay a client retries."""
 
 from __future__ import annotations
 

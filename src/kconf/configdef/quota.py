@@ -35,7 +35,7 @@ CLIENT_QUOTA: ConfigDef = config_def(
 )
 
 IP_QUOTA: ConfigDef = config_def(
-    [ConfigKey(name="connection_creation_rate", type=INT, default=MOST, validator=_CONNECTIONS, about="New connections per second one source address may open on a broker.")]
+    [ConfigKey(name="connection_creation_rate", type=INT, default=MOST, validator=_CONNECTIONS, about="New connections per second that one IP address may open to a broker.")]
 )
 
 SCRAM: ConfigDef = config_def(

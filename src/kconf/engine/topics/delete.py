@@ -114,7 +114,7 @@ def well_formed(deletions: Sequence[TopicDeletion]) -> Iterator[TopicDeletion]:
 
 
 def _counted(deletions: Sequence[TopicDeletion]) -> tuple[Counter[str], Counter[UUID]]:
-    """How often each name and each ID occurs alone; an element with both or neither is not a duplicate."""
+    """How many times each name and each ID occurs alone; an element with both or neither is not a duplicate."""
     return (
         Counter(wanted.name for wanted in in_slices(deletions) if wanted.name is not None and wanted.id == NO_ID),
         Counter(wanted.id for wanted in in_slices(deletions) if wanted.name is None and wanted.id != NO_ID),
