@@ -22,7 +22,8 @@ COPY (
       lead(line) OVER by_key AS n_line, lead(principal) OVER by_key AS n_principal,
       lead(reason) OVER by_key AS n_reason, lead(origin) OVER by_key AS n_origin,
       lead(before) OVER by_key AS n_before, lead(after IS NOT NULL) OVER by_key AS n_is_set,
-      lag(before) OVER by_key AS l_before, lag(after IS NOT NULL) OVER by_key AS l_is_set
+      lag(before) OVER by_key AS l_before, lag(after IS NOT NULL) OVER by_key AS l_is_set,
+      lag(epoch) OVER by_key AS l_epoch, lag(revision) OVER by_key AS l_revision, lag(line) OVER by_key AS l_line
     FROM read_parquet('{journal}')
     WINDOW by_key AS (PARTITION BY cluster, resource_type, resource_name, key ORDER BY epoch, revision, line)
   ), lives AS MATERIALIZED (
@@ -38,7 +39,9 @@ COPY (
       CASE WHEN once THEN all_lives[1].id
         ELSE list_filter(all_lives, lambda x: x.place <= place)[-1].id END AS topic_id,
       CASE WHEN kind = 'config' AND NOT once THEN
-        list_filter(all_lives, lambda x: x.new AND x.place > place)[1] END AS gone
+        list_filter(all_lives, lambda x: x.new AND x.place > place)[1] END AS gone,
+      CASE WHEN once THEN CASE WHEN all_lives[1].new THEN all_lives[1].place END
+        ELSE list_filter(all_lives, lambda x: x.new AND x.place <= place)[-1].place END AS began
     FROM (SELECT *, {{'e': epoch, 'r': revision, 'l': line}} AS place FROM ordered WHERE is_set)
     LEFT JOIN lived USING (cluster, resource_type, resource_name)
   ), cut AS (
@@ -62,7 +65,8 @@ COPY (
       WHEN n_epoch IS NOT NULL THEN CASE WHEN kind = 'topic' THEN 'deleted' ELSE 'removed' END END AS ended,
     n_epoch IS NOT NULL AND NOT is_cut AND n_before IS DISTINCT FROM after AS slipped,
     CASE WHEN slipped THEN n_before END AS found,
-    coalesce(l_is_set AND l_before = after, false) AS returned,
+    coalesce(l_is_set AND l_before = after AND op <> 'rewrite'
+      AND (began IS NULL OR (l_epoch, l_revision, l_line) >= (began.e, began.r, began.l)), false) AS returned,
     n_epoch IS NULL AND NOT is_cut AS open
   FROM cut
 ) TO '{target}' (FORMAT parquet)"""
