@@ -26,7 +26,7 @@ from tests.conformance.differential.side import Side
 from tests.conformance.python_steps import PlainLogin, Step, with_aiokafka, with_kafka_python, with_librdkafka
 from tests.conformance.test_clients import HERE, Steps, classes, compared, steps  # noqa: F401  (a fixture)
 from tests.conformance.test_commands import JAAS, Secured, own_config  # noqa: F401  (a fixture)
-from tests.conformance.test_gateway_clients import is_refused
+from tests.conformance.test_gateway_clients import VERSIONS, advertised, is_refused
 from tests.support.process import KconfProcess
 from tests.support.targets import one_of
 from tests.unit.client.certificates import PASSWORD, Certificates
@@ -69,6 +69,8 @@ class Both(NamedTuple):
 
     def same(self, ours: Steps, theirs: Steps) -> None:
         """All steps but those that a gateway refuses."""
+        if VERSIONS in theirs:
+            theirs[VERSIONS] = advertised(theirs[VERSIONS])
         shown = {step: each.replace(self.kafka.address("SASL"), "SERVER") for step, each in ours.items()}
         assert {step: ordered(step, each) for step, each in shown.items() if not is_refused(step)} == {
             step: ordered(step, each) for step, each in theirs.items() if not is_refused(step)

@@ -279,8 +279,10 @@ class ConfigResolver:
         return self._shared(("client-metrics", frozenset(overrides.items())), self._client_metrics, overrides)
 
     def _client_metrics(self, overrides: Overrides) -> View:
-        if not self.catalog.client_metrics_defaults:
-            return View(tuple(Entry(*each, Source.CLIENT_METRICS) for each in sorted(overrides.items())))
+        if not self.catalog.client_metrics_defaults:  # with the empty documentation that these releases always send
+            return View(
+                tuple(Entry(*each, Source.CLIENT_METRICS, documentation="") for each in sorted(overrides.items()))
+            )
         return View(
             tuple(_metrics_entry(key, overrides.get(name)) for name, key in sorted(self.catalog.client_metrics.items()))
         )

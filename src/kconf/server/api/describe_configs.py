@@ -120,7 +120,10 @@ class _Description:
             raise failure.error()
         view = self._view(resource)
         head = success_head(self._form, resource.type, resource.name)
-        return head, _encoded_entries(view, wanted.configuration_keys, self._form)
+        names = wanted.configuration_keys
+        if resource.type == ResourceType.CLIENT_METRICS and not self._state.resolver.catalog.client_metrics_defaults:
+            names = None  # these releases ignore them
+        return head, _encoded_entries(view, names, self._form)
 
     def _view(self, resource: Resource) -> View:
         """The View of a resource: of this server, or of the broker that it answers for."""

@@ -101,9 +101,11 @@ class World:
     def request(self, authorize: Authorize = allow_all) -> ApiRequest:
         return ApiRequest(2, RequestContext("User:ada"), "gateway", 9092, authorize)
 
-    async def describe_configs(self, name: str, kind: int = BROKER) -> tuple[int, str | None, dict[str, str | None]]:
+    async def describe_configs(
+        self, name: str, kind: int = BROKER, keys: list[str] | None = None
+    ) -> tuple[int, str | None, dict[str, str | None]]:
         api = BY_NAME["DescribeConfigs"]
-        request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None)])
+        request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, keys)])
         made = describe_configs.handle(self.context, request, self.request())
         body = made if isinstance(made, list) else await made
         (found,) = decode(api.response, 2, False, b"".join(body)).results
@@ -227,9 +229,11 @@ def test_fenced_brokers_are_listed_on_request() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize(("release", "has_groups", "has_defaults"), [("3.9", 0, 0), ("4.0", 1, 0), ("4.1", 1, 1)])
+@pytest.mark.parametrize(
+    ("release", "has_groups", "has_defaults"), [("3.9", False, False), ("4.0", True, False), ("4.1", True, True)]
+)
 def test_configs_of_groups_and_client_metrics_depend_on_the_release(
-    release: str, has_groups: int, has_defaults: int
+    release: str, has_groups: bool, has_defaults: bool
 ) -> None:
     """As in Kafka: groups have configs since 4.0, and unset keys of client metrics are described since 4.1."""
 
@@ -244,11 +248,19 @@ def test_configs_of_groups_and_client_metrics_depend_on_the_release(
         assert altered.error_code == (0 if has_groups else ErrorCode.INVALID_REQUEST)
 
         code, _, configs = await world.describe_configs("m", ResourceType.CLIENT_METRICS)
-        assert (code, bool(configs)) == (0, bool(has_defaults))
+        assert (code, bool(configs)) == (0, has_defaults)
         resolver = world.service.state.resolver
         entries = resolver.client_metrics({"interval.ms": "1000"}).entries
         assert [each.name for each in entries if each.source is Source.CLIENT_METRICS] == ["interval.ms"]
         assert {each.type for each in entries} >= ({ValueType.INT} if has_defaults else {ValueType.UNKNOWN})
+        assert ("" in {each.documentation for each in entries}) is not has_defaults
+
+        metrics = Resource.client_metrics("m")
+        state = world.service.state
+        changes = [Change(ChangeKind.CONFIG, metrics, "interval.ms", None, "1000", "set")]
+        world.service._current.state = world.service._states.after(state, state.snapshot.apply(changes, 1))
+        code, _, configs = await world.describe_configs("m", ResourceType.CLIENT_METRICS, ["match"])
+        assert (code, list(configs)) == (0, ["match"] if has_defaults else ["interval.ms"])
 
     play(scene, release)
 
