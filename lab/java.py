@@ -47,7 +47,7 @@ def javac() -> str:
 def maven() -> str:
     found = shutil.which("mvn")
     if found is None:
-        raise LabError("The lab needs Maven to fetch Kafka's jars, and there is no `mvn` on the PATH.")
+        raise LabError("The lab needs Maven to fetch Kafka's jars, but there is no `mvn` on the PATH: install Maven.")
     return found
 
 

@@ -45,7 +45,7 @@ def go_program(directory: Path) -> Path:
 
 def _run(tool: str, arguments: Sequence[str], directory: Path) -> None:
     if shutil.which(tool) is None:
-        raise LabError(f"The lab needs `{tool}` for this client, but it is not on the PATH.")
+        raise LabError(f"The lab needs `{tool}` for this client, but it is not on the PATH: install it.")
     command = [tool, *arguments]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=_SECONDS)
     if done.returncode != 0:

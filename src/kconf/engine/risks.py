@@ -33,7 +33,7 @@ RISKS: Final = {
     RiskName.MESSAGE_SIZE: "The maximum batch size is reduced: larger batches are rejected.",
     RiskName.MESSAGE_TIMESTAMPS: "The accepted timestamp range is narrowed: records outside it are rejected.",
     RiskName.QUOTA_BELOW_USAGE: "A quota is set below the rate in the --usage file: clients are throttled.",
-    RiskName.LOCKOUT: "The brokers accept no more connections from this machine, or from each other.",
+    RiskName.LOCKOUT: "The brokers no longer accept connections from this machine, or from each other.",
 }
 """A sentence about each risk."""
 

@@ -100,7 +100,7 @@ class ScramClient:
         if "e" in parts:
             raise ScramError(f"the server refused the login: {parts['e']}")
         if not self._signature or not compare_digest(_decoded(parts.get("v", "")), self._signature):
-            raise ScramError("the server's signature is invalid: it does not know the password")
+            raise ScramError("the server's signature is invalid: the server does not know the password")
 
 
 class ClientFirst(NamedTuple):
@@ -118,7 +118,7 @@ def read_client_first(message: bytes) -> ClientFirst:
     text = _text(message)
     parts = text.split(",", 2)
     if len(parts) != 3 or parts[0] != "n" or not (parts[1] == "" or parts[1].startswith("a=")):
-        raise ScramError("the client's first message does not start with the header n")
+        raise ScramError("the client's first message does not start with the GS2 header n")
     bare = parts[2]
     if not bare.startswith("n="):
         raise ScramError("the client's first message does not start with a name")

@@ -42,10 +42,12 @@ def read_credentials(text: str, path: str) -> dict[tuple[str, Mechanism], Creden
         except (ScramError, ConfigurationError) as error:
             raise ConfigurationError(f"{path}:{number}: {error}") from None
         if name in found:
-            raise ConfigurationError(f"{path}:{number}: the file has another {name[1].word} credential of {name[0]!r}")
+            raise ConfigurationError(
+                f"{path}:{number}: the file already has a {name[1].word} credential of {name[0]!r}"
+            )
         found[name] = stored
     if not found:
-        raise ConfigurationError(f"{path} has no SCRAM credentials; `kconf scram credential` prints their lines")
+        raise ConfigurationError(f"{path} has no SCRAM credentials; add the lines that `kconf scram credential` prints")
     return found
 
 
@@ -60,5 +62,5 @@ def _read_line(line: str) -> tuple[tuple[str, Mechanism], Credential]:
     if not MIN_ITERATIONS <= stored.iterations <= MAX_ITERATIONS:
         raise ConfigurationError(f"iterations must be {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {stored.iterations}")
     if not stored.salt or {len(stored.stored_key), len(stored.server_key)} != {_KEY_SIZES[mechanism]}:
-        raise ConfigurationError(f"the salt or a key does not fit {mechanism.word}")
+        raise ConfigurationError(f"the salt is empty, or a key has the wrong length for {mechanism.word}")
     return (match["user"], mechanism), stored

@@ -41,7 +41,7 @@ def read_features(words: Sequence[str]) -> dict[str, int]:
         if level not in map(str, LEVELS):
             raise ConfigurationError(f"--feature {ELR} takes {LEVELS[0]} or {LEVELS[1]}, not {level!r}")
         if found.get(name, int(level)) != int(level):
-            raise ConfigurationError(f"--feature {ELR} is given twice")
+            raise ConfigurationError(f"--feature {ELR} is given twice, with different levels")
         found[name] = int(level)
     return found
 
@@ -60,7 +60,8 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
     found = elr_version_of(store)
     if level is not None and level != found:
         raise ConfigurationError(
-            f"{store.url} was initialized with {ELR}={found}; the level is chosen when a store is created"
+            f"{store.url} has {ELR}={found}, and --feature sets the level of a new store only: omit --feature, or "
+            "change the level with kafka-features.sh"
         )
 
 

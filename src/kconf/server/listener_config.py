@@ -212,7 +212,10 @@ def _advertised(text: str | None) -> dict[str, SocketAddress]:
     found = {name: parse_address(address) for name, address in map(_named, _items(text))}
     for name, address in found.items():
         if address.host in _EVERYWHERE:
-            raise ConfigurationError(f"advertised.listeners: clients cannot connect to {address} of {name}")
+            raise ConfigurationError(
+                f"advertised.listeners: clients cannot connect to {address}; give listener {name} a host name or an IP "
+                "address of this machine"
+            )
     return found
 
 

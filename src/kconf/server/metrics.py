@@ -52,7 +52,9 @@ class ServerCollector(Collector):
             requests.add_metric([api], count)
         yield requests
         yield CounterMetricFamily(
-            "kconf_describe_fast_path", "DescribeConfigs requests answered by the fast path.", counted.fast_path
+            "kconf_describe_fast_path",
+            "DescribeConfigs requests for all keys of one topic, answered without decoding the request.",
+            counted.fast_path,
         )
         yield CounterMetricFamily(
             "kconf_request_failures", "Requests that failed because of an internal error.", counted.failed_requests
@@ -129,7 +131,7 @@ class ServerCollector(Collector):
         context = self._context
         yield GaugeMetricFamily(
             "kconf_waiting_readers",
-            "Waiting readers of the change feed, counted once per resource in their filter.",
+            "Readers that wait for changes. A reader with a filter counts once per resource of the filter.",
             context.feed.waiting_readers,
         )
         yield CounterMetricFamily(

@@ -141,7 +141,7 @@ def check_gateway(
         _check_authorizer_settings(own, authorizer)
         _check_principals(own, brokers, f"configure the gateway's own ACLs ({ACL_FILE})")
     if flag_setting(own, DELEGATION_TOKENS):
-        _check_principals(own, brokers, f"remove {DELEGATION_TOKENS}, with which the gateway acts as its principals")
+        _check_principals(own, brokers, f"remove {DELEGATION_TOKENS}, which makes the gateway act as its clients")
     _check_scram(own, reads_log=reads_log)
 
 
@@ -194,8 +194,8 @@ def _check_equal(ours: set[str], theirs: set[str], name: str, default: str, othe
     are_equal = bool(ours) if "" in theirs else theirs >= (ours or {default})
     if theirs and not are_equal:
         raise ConfigurationError(
-            f"the brokers have {name}={'; '.join(sorted(theirs))}: configure the gateway with the same value, because"
-            f" the ACLs of the cluster name the resulting principals, or {otherwise}"
+            f"the brokers have {name}={'; '.join(sorted(theirs))}, which determines the principals in the cluster's"
+            f" ACLs: configure the gateway with the same value, or {otherwise}"
         )
 
 

@@ -72,7 +72,7 @@ def backtest(
             rows = lake.read(table, versions.get(table.name))
             return rows.where(F.col("cluster").isin(*span.clusters)) if span.clusters else rows
 
-        say("evaluating …")
+        say("evaluating the rules …")
         definitions = local(lake.spark, keys(kafka_43()), KEYS)
         states = evaluated(Past.whole(read(HISTORY), read(SNAPSHOT)), definitions, rules).persist(
             StorageLevel.DISK_ONLY
@@ -81,7 +81,7 @@ def backtest(
             broken = breaches(states).where(span.broken()).persist(StorageLevel.DISK_ONLY)
             changes = refusals(states).where(span.made())
             found = {row["rule"]: row.asDict() for row in _by_rule(broken).collect()}
-            say("counting …")
+            say("counting changes by author …")
             asked = {row["rule"]: row.asDict(recursive=True) for row in _by_whom(changes).collect()}
             of_errors = changes.where("severity = 'error'").select(*RESOURCE, "epoch", "revision").distinct()
             first = [row.asDict() for row in broken.orderBy(*_ORDER).limit(limit).collect()] if limit else []

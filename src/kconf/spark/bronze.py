@@ -87,8 +87,8 @@ def read_metadata_log(lake: Lake, directory: str, number: int, result: Read) -> 
         _take_lines(lake, text_file(lake, text, log.path), number, result)
     files.record(lake, METADATA_LOG, log.covered(), {}, number)
     result.notes.append(
-        f"{log.path} ends at offset {log.end}; its last records may not have been committed: the files of a single"
-        " controller do not show it"
+        f"{log.path} ends at offset {log.end}; its last records may be uncommitted: the files of a single controller do"
+        " not show which records are committed"
     )
 
 

@@ -161,7 +161,7 @@ def check_java() -> str:
         raise SparkUnavailable(f"{need}, but {java} does not run: {error}.") from None
     release = re.search(r'version "(?:1\.)?(\d+)', output)
     if release is None or int(release[1]) < OLDEST_JAVA:
-        raise SparkUnavailable(f"{need}, but {java} is {release[1] if release else 'not Java'}.")
+        raise SparkUnavailable(f"{need}, but {java} is {f'version {release[1]}' if release else 'not Java'}.")
     return "\n".join([java, *(line for line in output.splitlines() if not line.startswith("Picked up "))])
 
 

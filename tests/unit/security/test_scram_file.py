@@ -41,10 +41,13 @@ GOOD = credential_line("alice", SHA_512, made(SHA_512))
         ("SCRAM-SHA-512=[name=alice,password=hunter2]\n", r"users:1: a line must be SCRAM-SHA-512=\[name="),
         (GOOD.replace("stored_key", "saltedpassword"), "users:1: a stored credential is invalid"),
         (GOOD.replace("SHA-512", "SHA-1"), "users:1: the mechanism must be SCRAM-SHA-256 or SCRAM-SHA-512"),
-        (GOOD.replace("SHA-512", "SHA-256"), "users:1: the salt or a key does not fit SCRAM-SHA-256"),
+        (
+            GOOD.replace("SHA-512", "SHA-256"),
+            "users:1: the salt is empty, or a key has the wrong length for SCRAM-SHA-256",
+        ),
         (GOOD.replace("=4096", "=4095"), "users:1: iterations must be 4096 to 16384, not 4095"),
         (GOOD.replace("salt=", "salt=!"), "users:1: a message contains invalid base64"),
-        (f"{GOOD}\n{GOOD}", "users:2: the file has another SCRAM-SHA-512 credential of 'alice'"),
+        (f"{GOOD}\n{GOOD}", "users:2: the file already has a SCRAM-SHA-512 credential of 'alice'"),
     ],
 )
 def test_an_invalid_file_is_refused_with_the_line_and_without_its_content(text: str, message: str) -> None:

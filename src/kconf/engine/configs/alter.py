@@ -161,7 +161,7 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int, first
         )
     last = snapshot.changed.get(resource, 0)
     if last > expected:
-        raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after {expected}")
+        raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after revision {expected}")
     if expected > snapshot.revision:
         raise InvalidUpdateVersion(f"revision {expected} does not exist yet; the last is {snapshot.revision}")
 

@@ -57,7 +57,7 @@ class AccessReader(DeclarationReader):
                 parts[kind] = self.text(fields[kind], kind)
             if f"{kind}-default" in fields and self.flag(fields[f"{kind}-default"], f"{kind}-default"):
                 if kind in parts:
-                    raise self.invalid(node, f"a quota applies either to one {kind} or to the default")
+                    raise self.invalid(node, f"a quota has either {kind} or {kind}-default, not both")
                 parts[kind] = None
         entity = QuotaEntity.of(parts)
         try:

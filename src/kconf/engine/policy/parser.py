@@ -105,7 +105,7 @@ class _RulesReader(YamlReader):
         words = [each for each in RISK_WORDS if each in fields]
         for each in (*_NOT_WITH_RISKS, *words[1:]):
             if each in fields:
-                self.report(fields[each], f"a rule with {words[0]} cannot have {each}: it applies to risks by name")
+                self.report(fields[each], f"a rule with {words[0]} cannot have {each}; split it into two rules")
         if "allow" in words and "severity" in fields:
             self.report(fields["severity"], "a rule with allow refuses nothing and cannot have a severity")
         kind = selectors[0].type if selectors else _type_of(fields.get("selector"))

@@ -96,7 +96,9 @@ def _grow(snapshot: Snapshot, wanted: NewPartitions, cluster: ClusterDefaults, m
         raise too_many_partitions()
     if wanted.assignment is not None:
         if len(wanted.assignment) != added:
-            raise InvalidAssignment(f"{added} partitions are to be added, but {len(wanted.assignment)} are assigned")
+            raise InvalidAssignment(
+                f"the request adds {added} partitions, but its assignment has {len(wanted.assignment)}"
+            )
         new = tuple(
             check_replicas(each, cluster.brokers, old.partitions + index)
             for index, each in enumerate(wanted.assignment)

@@ -36,8 +36,8 @@ REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason must not exceed
 _FIRST_FLEXIBLE = 2
 _SURPLUS = ApiError(
     ErrorCode.INVALID_REQUEST,
-    "unexpected bytes after the request body. Kafka never shipped the field incremental_update of KIP-248; without it, "
-    "the request would remove all other configs of the resource. Use IncrementalAlterConfigs",
+    "unexpected bytes after the request body, perhaps the field incremental_update of KIP-248. Kafka never shipped "
+    "this field, and a request without it removes all configs that it does not contain. Use IncrementalAlterConfigs",
 )
 
 

@@ -84,7 +84,7 @@ async def _alter_logger(
         if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized
         if requested.expected > -1:
-            raise InvalidRequest("logger levels have no revision to compare with")
+            raise InvalidRequest("log levels have no revision: send the request without an expected revision")
         if call.node is not None:  # a gateway answers for the addressed broker
             check_node(name, call.node, "")
         broker = context.brokers.find(name)

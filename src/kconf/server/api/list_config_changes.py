@@ -17,8 +17,8 @@ MAX_FILTERS = 10_000
 MAX_CHARACTERS = 1 << 20  # in the filters of a reader, which are in memory while it waits
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
 _TOO_MANY = (
-    f"a filter may contain up to {MAX_FILTERS} resources and {MAX_CHARACTERS} characters; request whole types, or "
-    "everything"
+    f"a filter may contain up to {MAX_FILTERS} resources and {MAX_CHARACTERS} characters; for more, filter by resource "
+    "type, or use no filter"
 )
 
 

@@ -71,11 +71,11 @@ def import_deferred() -> None:
                 _ = each.function
         except OSError as error:  # such as no file descriptor left
             if not is_reported:
-                log.warning("cannot import a part of kconf; trying again every second: %s", error)
+                log.warning("cannot import a module of kconf; trying again every second: %s", error)
             is_reported = True
             sleep(1)
         except ImportError as error:
-            log.error("a part of kconf is missing: %s; if its files were replaced, restart the server", error)
+            log.error("cannot import a module of kconf: %s; if kconf was just upgraded, restart the server", error)
             return
         else:
             return

@@ -22,4 +22,5 @@ def handle_handshake(
 def handle_authenticate(
     _context: ServerContext, _request: SaslAuthenticateRequest, _call: ApiRequest
 ) -> SaslAuthenticateResponse:
-    return SaslAuthenticateResponse(_CODE, "SaslAuthenticate must follow SaslHandshake, once", b"")
+    message = "SaslAuthenticate is accepted only after SaslHandshake, during authentication"
+    return SaslAuthenticateResponse(_CODE, message, b"")

@@ -82,7 +82,7 @@ class SaslServerAuthenticator:
         (size,) = LENGTH.unpack_from(data, position)
         least = 0 if self._exchange is not None and self._bare else HEAD.size
         if not least <= size <= self._config.max_receive_size:
-            raise RemoteProtocolError(f"a frame of {size} bytes before authentication")
+            raise RemoteProtocolError(f"invalid frame size before authentication: {size} bytes")
         return data[start : start + size] if len(data) >= start + size else None
 
     def process(self, frame: bytes) -> AuthenticationStep:
@@ -98,14 +98,14 @@ class SaslServerAuthenticator:
             return self._handshake(frame, version)
         if key == API_VERSIONS:
             return _FOR_ROUTER
-        raise RemoteProtocolError(f"API {key} before authentication")
+        raise RemoteProtocolError(f"request of API {key} before authentication")
 
     def _handshake(self, frame: bytes, version: int) -> AuthenticationStep:
         header, request = _read(frame)
         mechanisms = self._config.mechanisms
         if request.mechanism not in mechanisms:
             unsupported = SaslHandshakeResponse(ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms)
-            return AuthenticationStep(_encoded(header, unsupported), "an unsupported mechanism")
+            return AuthenticationStep(_encoded(header, unsupported), "an unsupported SASL mechanism")
         exchange = start_exchange(request.mechanism, self._config)
         if self._mechanism not in (None, request.mechanism):
             exchange = _AnotherMechanism()
@@ -125,12 +125,11 @@ class SaslServerAuthenticator:
     def _token(self, exchange: ServerExchange, frame: bytes, key: int, version: int) -> AuthenticationStep:
         api = APIS.get(key)
         if api is None or not api.serves(version):
-            raise RemoteProtocolError(f"API {key} version {version} during authentication")
+            raise RemoteProtocolError(f"API {key} version {version} is not supported during authentication")
         header, request = _read(frame)
         if key != SASL_AUTHENTICATE:
-            return AuthenticationStep(
-                _encoded(header, error_response(api, request, ErrorCode.ILLEGAL_SASL_STATE)), "an unexpected request"
-            )
+            refused = error_response(api, request, ErrorCode.ILLEGAL_SASL_STATE)
+            return AuthenticationStep(_encoded(header, refused), "a request other than SaslAuthenticate")
         try:
             answer = exchange.step(request.auth_bytes)
             lifetime = self._complete(exchange)

@@ -148,8 +148,8 @@ def _mechanisms(endpoint: EndPoint, effective: Mapping[str, str]) -> tuple[str, 
     if unknown or not mechanisms:
         problem = f"contains {', '.join(unknown)}, which kconf does not support" if unknown else "is empty"
         raise ConfigurationError(
-            f"listener {endpoint.name}: sasl.enabled.mechanisms (default: GSSAPI) {problem}; use some of "
-            f"{', '.join(MECHANISMS)}"
+            f"listener {endpoint.name}: sasl.enabled.mechanisms (default: GSSAPI) {problem}; use one or more "
+            f"of {', '.join(MECHANISMS)}"
         )
     return mechanisms
 

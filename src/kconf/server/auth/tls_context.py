@@ -55,10 +55,12 @@ def read_material(listener: str, given: Mapping[str, str], read: ReadFile) -> Tl
     """Read the stores in a listener's settings. Raises ConfigurationError."""
     with _explained(listener):
         if given.get("ssl.engine.factory.class"):
-            raise ConfigurationError("ssl.engine.factory.class is a Java class")
+            raise ConfigurationError("ssl.engine.factory.class is a Java class, which kconf cannot run; remove it")
         chain, key, password = key_material(given, read)
         if chain is None:
-            raise ConfigurationError("TLS needs ssl.keystore.location, or ssl.keystore.certificate.chain and .key")
+            raise ConfigurationError(
+                "TLS needs ssl.keystore.location, or ssl.keystore.certificate.chain and ssl.keystore.key"
+            )
         return TlsMaterial(chain, key, password, None if _client_auth(given) == "none" else trusted(given, read))
 
 
@@ -197,7 +199,9 @@ class PrincipalRules:
         while position < len(text):
             match = _RULE.match(text, position)
             if match is None:
-                raise ConfigurationError("ssl.principal.mapping.rules: a rule must be RULE:pattern/replacement/[LU]")
+                raise ConfigurationError(
+                    "ssl.principal.mapping.rules: a rule must be DEFAULT or RULE:pattern/replacement/[LU]"
+                )
             if match["default"]:
                 rules.append(_Rule(None))
             else:

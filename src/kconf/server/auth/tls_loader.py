@@ -92,13 +92,18 @@ class TlsLoader:
         try:
             found: dict[str, Any] = json.loads(output)
         except ValueError:
-            log.error("reading the stores of listener %s failed: %s", listener, errors.decode(errors="replace")[-2000:])
-            raise ConfigurationError(f"listener {listener}: its key store or trust store cannot be read") from None
+            shown = errors.decode(errors="replace")[-2000:]
+            log.error("cannot read the key store or trust store of listener %s: %s", listener, shown)
+            raise ConfigurationError(
+                f"listener {listener}: its key store or trust store cannot be read; see the server's log"
+            ) from None
         return found
 
 
 def _too_long(listener: str, seconds: float) -> ConfigurationError:
-    return ConfigurationError(f"listener {listener}: its stores could not be read and opened within {seconds:g} s")
+    return ConfigurationError(
+        f"listener {listener}: its key store and trust store could not be read and opened within {seconds:g} s"
+    )
 
 
 async def _end(process: Process) -> None:

@@ -68,7 +68,7 @@ class _Ports:
         return first + node
 
 
-_ADVICE: Final = f"set {BROKER_PORTS} to FIRST or FIRST-LAST (broker N is at FIRST + N), or to none"
+_ADVICE: Final = f"set {BROKER_PORTS} to FIRST or FIRST-LAST (broker N gets port FIRST + N), or to none"
 
 
 class BrokerListeners:

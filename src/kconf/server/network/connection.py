@@ -182,7 +182,7 @@ class Connection(asyncio.Protocol):
             start = position + 4
             stop = start + size
             if not _MIN_REQUEST <= size <= max_bytes:
-                raise RemoteProtocolError(f"a frame of {size} bytes")
+                raise RemoteProtocolError(f"invalid frame size: {size} bytes")
             if stop > end:
                 self._check_head(data[start : start + 4])
                 break

@@ -51,10 +51,10 @@ class ConnectionQuotas:
         """Why another connection has to wait, or None if there is room."""
         resolver = self._limits()
         if self._per_listener.total() >= self._max:
-            return f"max.connections is {self._max}"
+            return f"max.connections={self._max} is reached"
         own = resolver.effective.get(endpoint.prefixed("max.connections"))
         if own is not None and self._per_listener[endpoint.name] >= int(own):
-            return f"max.connections of listener {endpoint.name} is {own}"
+            return f"max.connections={own} of listener {endpoint.name} is reached"
         return None
 
     def over_address_limit(self, host: str) -> str | None:

@@ -28,7 +28,10 @@ def load_policies(static: Mapping[str, str], catalog: Catalog) -> PolicyManager:
     if path and not any(named.values()):
         named = dict.fromkeys(named, RULES)
     if path and RULES not in named.values():
-        raise ConfigurationError(f"{POLICY_FILE} is set, but neither {ALTER_POLICY} nor {CREATE_POLICY} is {RULES}")
+        raise ConfigurationError(
+            f"{POLICY_FILE} is set, but neither {ALTER_POLICY} nor {CREATE_POLICY} is {RULES}: set at least one of "
+            f"them to {RULES}, or remove {POLICY_FILE}"
+        )
     if not path and RULES in named.values():
         setting = next(each for each in named if named[each] == RULES)
         raise ConfigurationError(f"{setting}: {RULES} requires {POLICY_FILE}, the path of the policy file")

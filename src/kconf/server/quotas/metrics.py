@@ -27,7 +27,8 @@ def quota_families(quotas: QuotaManager) -> Iterator[Metric]:
     )
     usage = GaugeMetricFamily(
         "kconf_quota_usage",
-        "Current usage: percent of a thread, connections per second, or missing tokens.",
+        "Current usage: percent of a thread (request_percentage), connections per second (connection_creation_rate), "
+        "or how far the token bucket is below zero (controller_mutation_rate).",
         labels=_LABELS,
     )
     limits = GaugeMetricFamily("kconf_quota_limit", "The quota that applies.", labels=_LABELS)

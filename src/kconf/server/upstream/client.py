@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 _TIMEOUT: Final = 10.0  # seconds
 _OF_ANY: Final = 5.0  # seconds for a response that another broker can also give
-_MISSING: Final = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response of the broker does not contain it")
+_MISSING: Final = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker's response has no result for this item")
 
 
 _ITSELF: Final = Origin(GATEWAY)

@@ -279,7 +279,7 @@ class PipelineFollower:
             runner.vacuum(lake, self._schedule.hours, log.debug)
             self._vacuum.done(now)
             self.counts.vacuums += 1
-            log.info("deleted files that no version of the last hours needs hours=%d", self._schedule.hours)
+            log.info("deleted files that no version of the last %d hours needs", self._schedule.hours)
 
 
 def _note(unreachable: dict[str, str], options: Mapping[str, str], error: LakeError) -> None:

@@ -102,8 +102,8 @@ class ChangePages:
         if self._fail_on_loss:
             raise ConfigurationError(
                 f"cluster {self._feed.cluster} deleted revisions {begin} to {end} before this query read them. Start"
-                " the query with a new checkpoint, or set failOnDataLoss to false: it then adds a row of the kind gap"
-                " for them and continues"
+                " the query with a new checkpoint, or set failOnDataLoss to false: the query then adds one row of the"
+                " kind gap for these revisions and continues"
             )
         self.position = end
         where = {"cluster": self._feed.cluster, "epoch": self._feed.epoch}
@@ -261,9 +261,9 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         if offset["epoch"] != feed.epoch:
             raise ConfigurationError(
-                f"the checkpoint belongs to epoch {offset['epoch']} of cluster {feed.cluster}, but its epoch is"
-                f" {feed.epoch}: its store was replaced, or the query switched between the journal and the metadata"
-                " log. Start the query with a new checkpoint"
+                f"the checkpoint belongs to epoch {offset['epoch']} of cluster {feed.cluster}, but the cluster is in"
+                f" epoch {feed.epoch}: its store was replaced, or the query switched between the journal and the"
+                " metadata log. Start the query with a new checkpoint"
             )
         return int(offset["revision"])
 

@@ -95,7 +95,7 @@ def attempts(read: DataFrame) -> DataFrame:
     return read.where(F.col("fault").isNull() & F.col("attempt"))
 
 
-OTHER_VALUE: Final = "it has another value than a line of the same number that was read before, which counts"
+OTHER_VALUE: Final = "a line with the same number was read before and has another value, which is kept"
 
 
 def contradicting(changes: DataFrame, known: DataFrame, name: Sequence[str]) -> DataFrame:

@@ -89,7 +89,11 @@ def test_new_partitions_have_the_replicas_that_were_assigned() -> None:
 @pytest.mark.parametrize(
     ("wanted", "code", "message"),
     [
-        ((3, [[5, 2]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "2 partitions are to be added, but 1 are assigned"),
+        (
+            (3, [[5, 2]]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "the request adds 2 partitions, but its assignment has 1",
+        ),
         ((2, [[5]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "each new partition of a must have 2 replicas"),
         ((2, [[5, 3]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partition 1 is assigned to unknown broker 3"),
         ((1, None), ErrorCode.INVALID_PARTITIONS, "topic a already has 1 partitions"),

@@ -40,7 +40,8 @@ def test_pem_and_pkcs12_stores_are_read(certificates: Certificates) -> None:
 
 def test_a_store_that_is_too_slow_to_read_is_refused(certificates: Certificates) -> None:
     given = {"ssl.keystore.location": str(certificates.store("broker"))}
-    with pytest.raises(ConfigurationError, match="listener SSL: its stores could not be read and opened within 0 s"):
+    why = "listener SSL: its key store and trust store could not be read and opened within 0 s"
+    with pytest.raises(ConfigurationError, match=why):
         load(given, certificates.directory, timeout=0)
 
 

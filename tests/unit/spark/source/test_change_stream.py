@@ -199,7 +199,7 @@ def test_a_checkpoint_of_another_cluster_is_refused() -> None:
 
 
 def test_a_checkpoint_of_another_store_of_the_cluster_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="belongs to epoch 2 of cluster c1, but its epoch is 1"):
+    with pytest.raises(ConfigurationError, match="belongs to epoch 2 of cluster c1, but the cluster is in epoch 1"):
         reader(Feed(9)).latestOffset(at(2, epoch=2), ReadMaxRows(1))
 
 

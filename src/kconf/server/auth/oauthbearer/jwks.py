@@ -96,9 +96,9 @@ def parse_keys(data: bytes) -> tuple[VerificationKey, ...]:
         listed = json.loads(data)["keys"]
         found = [key for each in listed if (key := _read_key(each)) is not None]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise JwksUnavailable("it is not a JSON Web Key Set") from None
+        raise JwksUnavailable("the content is not a JSON Web Key Set") from None
     if not found:
-        raise JwksUnavailable("it has no key that can verify signatures")
+        raise JwksUnavailable("the key set has no key that can verify signatures")
     return tuple(found)
 
 
@@ -140,7 +140,7 @@ def fetch_jwks(settings: JwksSettings) -> bytes:
 
 def _read_file(path: Path) -> bytes:
     if not path.is_file():
-        raise JwksUnavailable("it is not a file")
+        raise JwksUnavailable("there is no file at this path")
     with path.open("rb") as file:
         return _bounded(file.read(MAX_BYTES + 1))
 
@@ -157,7 +157,7 @@ def _download(settings: JwksSettings) -> bytes:
             if len(data) > MAX_BYTES:
                 break
             if time.monotonic() > deadline:
-                raise JwksUnavailable(f"it did not arrive within {TIMEOUT:.0f} s")
+                raise JwksUnavailable(f"the key set did not arrive within {TIMEOUT:.0f} s")
     return _bounded(bytes(data))
 
 
@@ -166,13 +166,13 @@ class _HttpsOnly(HTTPRedirectHandler):
 
     def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
         if urlsplit(newurl).scheme != "https":
-            raise JwksUnavailable("it was redirected to a URL that is not https")
+            raise JwksUnavailable("the provider redirects to a URL that is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _bounded(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
-        raise JwksUnavailable(f"it has more than {MAX_BYTES} bytes")
+        raise JwksUnavailable(f"the key set has more than {MAX_BYTES} bytes")
     return data
 
 

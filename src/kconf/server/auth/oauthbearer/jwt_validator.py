@@ -189,5 +189,5 @@ def _scopes(given: object) -> frozenset[str]:
     found: Iterable[object] = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     names = [each.strip() for each in found if isinstance(each, str)]
     if "" in names or len(set(names)) != len(names):
-        raise InvalidToken("its scopes are empty or repeated")
+        raise InvalidToken("it has an empty or repeated scope")
     return frozenset(names)

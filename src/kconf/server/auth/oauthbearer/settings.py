@@ -83,8 +83,8 @@ def _jwks(endpoint: EndPoint, given: Callable[[str], str | None]) -> JwksSetting
     url = given(JWKS_URL)
     if url is None:
         raise ConfigurationError(
-            f"listener {endpoint.name}: OAUTHBEARER needs {endpoint.prefixed(f'oauthbearer.{JWKS_URL}')} with the "
-            "provider's keys"
+            f"listener {endpoint.name}: OAUTHBEARER needs {endpoint.prefixed(f'oauthbearer.{JWKS_URL}')}, the URL of "
+            "the provider's keys"
         )
     try:
         parts = urlsplit(url)

@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[Callable[[], str], str]] = {
     "without a name": (lambda: SIGNER.token(sub=None), "not a name"),
     "with an empty name": (lambda: SIGNER.token(sub=" "), "not a name"),
     "with a number as its name": (lambda: SIGNER.token(sub=5), "not a name"),
-    "with a scope twice": (lambda: SIGNER.token(scope=["a", "a "]), "scopes"),
+    "with a scope twice": (lambda: SIGNER.token(scope=["a", "a "]), "empty or repeated scope"),
     "not a token": (lambda: "hello", "not a JSON Web Token"),
     "of three words": (lambda: "a.b.c", "not a JSON Web Token"),
     "with a deep header": (lambda: f"{urlsafe_b64encode(b'[' * 5000).decode()}.e30.x", "not a JSON"),
