@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -34,13 +35,20 @@ from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
 from kconf.model.entry import Source
 from kconf.model.journal import ChangeKind
 from kconf.model.quota import QuotaEntity
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism, UserScramCredentialUpsertion
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
 from kconf.store.sqlite.rows import read_revision
 from lab.broker import KafkaBroker
 from lab.cluster import KafkaCluster, SeparateNodes
 from lab.tools import ToolServer
 from tests.cli.commands.scenarios import a_name, until
+from tests.conformance.differential.ask import Ask
+from tests.conformance.differential.side import Side
 from tests.support.process import free_port
 
 KEY = "retention.ms"
@@ -222,6 +230,25 @@ def test_a_broker_config_that_is_set_again_reaches_the_broker(kafka_431: KafkaBr
         ("rewrite", "15001", "15001", "again"),
         ("delete", "15001", None, "last"),
     ]
+
+
+def test_a_number_is_sent_as_the_client_has_written_it(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:
+    """Kafka stores the text, by which the gateway finds its change in the log. kconf's own client would convert it."""
+    key = "min.cleanable.dirty.ratio"
+    config = IncrementalAlterableConfig(key, OpType.SET, "5e-1")
+    request = IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(ResourceType.TOPIC, topic, [config])])
+    with gateway(kafka_431, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+        host, port = address.rsplit(":", 1)
+        side = Side("gateway", host, int(port))
+        altered: Any = side.ask(Ask("IncrementalAlterConfigs", 1, request))
+        side.close()
+        assert [each.error_code for each in altered.responses] == [0]
+        found = [
+            (change.after, each.caller.principal)
+            for each in admin.list_changes(begin(admin), about=[Resource.topic(topic)]).revisions
+            for change in each.changes
+        ]
+    assert found == [("5e-1", "User:ANONYMOUS")]
 
 
 def test_compare_and_set_sees_changes_made_outside(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:

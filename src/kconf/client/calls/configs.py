@@ -243,7 +243,10 @@ class AlterConfigs(PerItemCall[Resource, None]):
 
 
 class IncrementalAlterConfigs(PerItemCall[Resource, None]):
-    """KIP-339. With an expected revision (kconf only), a resource that has changed since then is not altered."""
+    """KIP-339. With an expected revision (kconf only), a resource that has changed since then is not altered.
+
+    Values may have units. Without `has_units`, they are sent as they are: those of a gateway's clients are not changed.
+    """
 
     name = "IncrementalAlterConfigs"
     batch_factor = 4
@@ -256,11 +259,12 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         validate_only: bool = False,
         expected: Mapping[Resource, int] | None = None,
         reason: str | None = None,
+        has_units: bool = True,
     ) -> None:
         super().__init__(mapping_of("alterations", alterations, Resource))
+        given = {resource: ops_of("alterations", resource, each) for resource, each in alterations.items()}
         self.alterations = {
-            resource: plain_ops(resource.type, ops_of("alterations", resource, each))
-            for resource, each in alterations.items()
+            resource: plain_ops(resource.type, each) if has_units else each for resource, each in given.items()
         }
         self.validate_only = validate_only
         self._expected, self.reason = mapping_of("expected", expected or {}, Resource), reason

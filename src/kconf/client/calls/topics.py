@@ -21,6 +21,8 @@ TopicName = str | UUID
 
 
 class CreateTopics(PerItemCall[str, CreatedTopic]):
+    """Values of configs may have units. Without `has_units`, they are sent as they are."""
+
     name = "CreateTopics"
     route = CONTROLLER
     repeatable = False
@@ -32,9 +34,11 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
         timeout_ms: int,
         validate_only: bool = False,
         reason: str | None = None,
+        has_units: bool = True,
     ) -> None:
         listed = items_of("topics", topics, NewTopic, str)
-        given = [NewTopic(each) if isinstance(each, str) else _plain(each) for each in listed]
+        named = [NewTopic(each) if isinstance(each, str) else each for each in listed]
+        given = [_plain(each) if has_units else each for each in named]
         super().__init__(distinct((each.name for each in given), "a topic"))
         self.topics, self.reason = {each.name: each for each in given}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only

@@ -234,11 +234,12 @@ def _whole_failure(error: Exception) -> ApiError:
 
 
 def _alter_configs(changes: Sequence[ResourceAlterations], validate_only: bool) -> Call[Any, Any, Any]:
-    return IncrementalAlterConfigs({each.resource: each.alterations for each in changes}, validate_only=validate_only)
+    alterations = {each.resource: each.alterations for each in changes}
+    return IncrementalAlterConfigs(alterations, validate_only=validate_only, has_units=False)
 
 
 def _create_topics(changes: Sequence[NewTopic], validate_only: bool) -> Call[Any, Any, Any]:
-    return CreateTopics(changes, timeout_ms=_timeout_ms(), validate_only=validate_only)
+    return CreateTopics(changes, timeout_ms=_timeout_ms(), validate_only=validate_only, has_units=False)
 
 
 def _create_partitions(changes: Sequence[NewPartitions], validate_only: bool) -> Call[Any, Any, Any]:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from kconf.client.calls.base import Call, CallResult
+from kconf.client.calls.base import Call, CallResult, NodeVersions
 from kconf.client.calls.cluster import ClusterNodes, ListNodes
 from kconf.client.retries import RetryPolicy
 from kconf.client.settings import Address, Bootstrap, ClientSettings
@@ -76,6 +76,18 @@ def test_many_callers_share_one_request() -> None:
     send(cluster, [[altered(number)] for number in range(64)])
     assert [len(each.items) for each in cluster.calls] == [64]
     assert not cluster.calls[0].repeatable
+
+
+def test_values_are_sent_as_the_client_has_written_them() -> None:
+    """For Kafka, 5e-1 and 0.5 are the same number. It stores the text, by which the gateway finds its change."""
+    key, value = "min.cleanable.dirty.ratio", "5e-1"
+    cluster = Cluster()
+    changed = ResourceAlterations(Resource.topic("t"), [AlterConfigOp(OpType.SET, key, value)])
+    send(cluster, [[changed, NewTopic("new", 1, 1, (), [(key, value)])]])
+    messages: list[Any] = [each.write(NodeVersions("broker", {}), each.api.max, each.items) for each in cluster.calls]
+    created, altered_configs = messages
+    assert [(one.name, one.value) for each in created.topics for one in each.configs] == [(key, value)]
+    assert [(one.name, one.value) for each in altered_configs.resources for one in each.configs] == [(key, value)]
 
 
 def test_merged_requests_are_limited_in_resources_and_operations() -> None:
