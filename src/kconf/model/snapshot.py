@@ -43,13 +43,13 @@ class Snapshot:
         metric_names: dict[str, frozenset[str]] = {}
         for name in topics:
             if "." in name or "_" in name:
-                metric_names[_metric_name(name)] = metric_names.get(_metric_name(name), frozenset()) | {name}
+                metric_names[metric_name(name)] = metric_names.get(metric_name(name), frozenset()) | {name}
         ids = Map({topic.id: name for name, topic in topics.items()})
         return cls(revision, topics, ids, Map(metric_names), configs, changed)
 
     def colliding_topic(self, name: str) -> str | None:
         """Another topic with the same metric name, in which '.' becomes '_'."""
-        same = self.metric_names.get(_metric_name(name), frozenset()) - {name}
+        same = self.metric_names.get(metric_name(name), frozenset()) - {name}
         return min(same) if same else None
 
     def overrides(self, resource: Resource) -> Overrides:
@@ -92,7 +92,8 @@ class Snapshot:
 Snapshot.EMPTY = Snapshot()
 
 
-def _metric_name(name: str) -> str:
+def metric_name(name: str) -> str:
+    """The name of a topic in metrics. Kafka refuses a topic with the metric name of another one."""
     return name.replace(".", "_")
 
 
@@ -114,17 +115,17 @@ class _Topics:
             return
         topic = topic_from_json(name, change.after)
         if old is None and ("." in name or "_" in name):
-            same = self._metric_names.get(_metric_name(name), frozenset())
-            self._metric_names[_metric_name(name)] = same | {name}
+            same = self._metric_names.get(metric_name(name), frozenset())
+            self._metric_names[metric_name(name)] = same | {name}
         self._topics[name] = topic
         self._ids[topic.id] = name
 
     def _forget_metric_name(self, name: str) -> None:
-        left = self._metric_names.get(_metric_name(name), frozenset()) - {name}
+        left = self._metric_names.get(metric_name(name), frozenset()) - {name}
         if left:
-            self._metric_names[_metric_name(name)] = left
+            self._metric_names[metric_name(name)] = left
         else:
-            self._metric_names.pop(_metric_name(name), None)
+            self._metric_names.pop(metric_name(name), None)
 
     def finish(self) -> tuple[Map[str, Topic], Map[UUID, str], Map[str, frozenset[str]]]:
         return self._topics.finish(), self._ids.finish(), self._metric_names.finish()

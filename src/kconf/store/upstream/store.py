@@ -31,11 +31,12 @@ from kconf.errors import (
     StoreError,
     StoreFailed,
 )
+from kconf.model.alteration import NewTopic
 from kconf.model.journal import AuditEntry, Change, Revision
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit, Place, Refusals
 from kconf.model.resource import Overrides, Resource
-from kconf.model.snapshot import Snapshot
+from kconf.model.snapshot import Snapshot, metric_name
 from kconf.store.base import NOTHING_UNKNOWN, JournalReader, PassedOn, Polling, Publish, UnknownParts, find_conflict
 from kconf.store.upstream.authors.in_flight import NOTHING_IN_FLIGHT, KeysInFlight, names_of
 from kconf.store.upstream.authors.intents import OpenIntents
@@ -316,8 +317,13 @@ class UpstreamStore:
         ]
 
     def one_per_batch(self, pending: PendingCommit) -> AbstractSet[Resource]:
-        """Each resource that a commit changes: no request to the cluster may contain a resource twice."""
-        return names_of(pending)
+        """Each resource that a commit changes: no request to the cluster may contain a resource twice.
+
+        Kafka compares the metric name of a new topic with those of existing topics, but not within a request. So topics
+        of two clients with the same metric name are not in one request.
+        """
+        created = {each.name for each in pending.operations if isinstance(each, NewTopic)}
+        return names_of(pending) | {Resource.topic(metric_name(each)) for each in created}
 
     def _send(self, batch: Sequence[PendingCommit], held: KeysInFlight) -> Refusals:
         """Send the changes of many callers in one request, and wait until they are in the state."""

@@ -26,7 +26,7 @@ from kconf.errors import (
     StaleState,
     StoreUnavailable,
 )
-from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
+from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
@@ -350,6 +350,17 @@ def test_a_batch_may_have_only_one_change_of_a_resource(gateway: Gateway) -> Non
     with gateway.open() as store:
         assert store.one_per_batch(setting("2")) == {ORDERS}
         assert store.one_per_batch(unchanged("1")) == {ORDERS}
+
+
+def test_a_batch_does_not_create_two_topics_with_the_same_metric_name(gateway: Gateway) -> None:
+    """Kafka creates both if they are in one request, and refuses the second one otherwise."""
+    with gateway.open() as store:
+        dot, line, other = (
+            store.one_per_batch(PendingCommit(ALICE, 0, [], {}, [NewTopic(name, 1, 1)]))
+            for name in ("a.b", "a_b", "a-b")
+        )
+        assert not dot.isdisjoint(line)
+        assert other.isdisjoint(dot | line)
 
 
 def failing(gateway: Gateway, store: UpstreamStore, name: str) -> Callable[[], None]:
