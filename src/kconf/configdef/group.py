@@ -49,7 +49,7 @@ GROUP: ConfigDef = config_def(
         _group("share.session.timeout.ms", INT, "45000", AT_LEAST_1, "Time without heartbeat after which a share-group member is dropped.", "group.share.session.timeout.ms", range_keys=("group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms")),
         _group("streams.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Minimum time between two task assignments of this streams group.", "group.streams.assignment.interval.ms", range_keys=("group.streams.min.assignment.interval.ms", "group.streams.max.assignment.interval.ms")),
         _group("streams.heartbeat.interval.ms", INT, "5000", AT_LEAST_1, "Heartbeat period of streams-group members.", "group.streams.heartbeat.interval.ms", range_keys=("group.streams.min.heartbeat.interval.ms", "group.streams.max.heartbeat.interval.ms")),
-        _group("streams.initial.rebalance.delay.ms", INT, "3000", AT_LEAST_0, "Wait for further members before the first assignment.", "group.streams.initial.rebalance.delay.ms"),
+        _group("streams.initial.rebalance.delay.ms", INT, "3000", AT_LEAST_0, "How long a new streams group waits for members before its first assignment.", "group.streams.initial.rebalance.delay.ms"),
         _group("streams.num.standby.replicas", INT, "0", AT_LEAST_0, "Standby copies kept per task.", "group.streams.num.standby.replicas", range_keys=(None, "group.streams.max.standby.replicas")),
         _group("streams.session.timeout.ms", INT, "45000", AT_LEAST_1, "Time without heartbeat after which a streams member is dropped.", "group.streams.session.timeout.ms", range_keys=("group.streams.min.session.timeout.ms", "group.streams.max.session.timeout.ms")),
     )

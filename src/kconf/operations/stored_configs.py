@@ -32,7 +32,7 @@ def unset_stored(store: Store, resource: Resource, keys: Sequence[str], caller: 
     if missing:
         raise ConfigurationError(
             f"{', '.join(missing)} is not set on {resource} in this store, or its value is encrypted with "
-            "password.encoder.secret (pass its file with --config); nothing was removed"
+            "password.encoder.secret (pass the file that contains it with --config); nothing was removed"
         )
     changes = [
         Change(ChangeKind.CONFIG, resource, key, stored[key], None, "delete", sensitive=is_secret(resource, key))

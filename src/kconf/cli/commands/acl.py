@@ -83,8 +83,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_who_can(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     about = (
-        "Show which principals may perform an operation on a resource, evaluated as Kafka does: allowed unless also "
-        "denied."
+        "Show which principals may perform an operation on a resource. As in Kafka, a DENY ACL takes precedence over "
+        "every ALLOW ACL."
     )
     parser = add_verb(verbs, "who-can", "show who may perform an operation", about, EXAMPLES)
     parser.add_argument("operation", metavar="OPERATION", help="for example read, write, alter-configs")

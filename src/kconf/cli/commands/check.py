@@ -19,9 +19,9 @@ examples:
   kconf check -b localhost:9092 --controllers localhost:9093 --output json
   kconf check -C prod --upstream User:gateway
 
-Finds ghost configs (configs of a deleted topic that Kafka restores after a restart; only the metadata log shows that
-they should not exist), brokers whose values differ, and unknown keys. Each finding comes with a fix. Nothing is
-changed.
+Finds ghost configs, brokers whose values differ, and unknown keys, and prints a fix for each. A ghost config is a
+config of a deleted topic that a broker restores when it restarts. Finding one requires the metadata log, which no
+longer has the config. Nothing is changed.
 """
 _FOUND: Final = 3
 _DIRECT: Final = "direct right"
@@ -39,7 +39,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--upstream",
         metavar="PRINCIPAL",
-        help="also list who may change the cluster without its gateway; PRINCIPAL is the gateway's account on it",
+        help="also list who may change the cluster without its gateway; PRINCIPAL is the gateway's account there",
     )
     parser.set_defaults(run=command("check", run_check))
 
@@ -59,7 +59,7 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes += [*found.notes, *found.unread]
     if found.unread:
         result.status = FAILED
-        result.notes.append("the check is incomplete: what could not be read was not checked")
+        result.notes.append("the check is incomplete: the resources named above could not be read")
     elif result.items:
         result.status = _FOUND
     else:

@@ -33,9 +33,10 @@ examples:
 
 Without logins, everybody who can reach the address uses the credentials of the contexts, so the console then listens
 only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply. With
---oidc-issuer, they log in with an OIDC provider, and clusters whose context has sasl.mechanism=OAUTHBEARER get their
-access token. They can change what a kconf server or gateway authorizes them to change; all other clusters are read-only
-for them. Both options can be combined. Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
+--oidc-issuer, people log in with an OIDC provider. The console sends their access tokens to the clusters whose context
+has sasl.mechanism=OAUTHBEARER. On a kconf server or gateway, they can change what their account is authorized to
+change; all other clusters are read-only for them. --login and --oidc-issuer can be combined. Requires the extra
+kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
 
@@ -59,7 +60,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add("-b", "--bootstrap-server", metavar="HOST:PORT", help="any broker of one cluster, instead of contexts")
     add("--login", action="store_true", help="people log in with their own Kafka user")
     add("--tls-certificate", metavar="FILE", help="certificate chain (PEM)")
-    add("--tls-key", metavar="FILE", help="its private key (PEM)")
+    add("--tls-key", metavar="FILE", help="private key of the certificate (PEM)")
     add(
         "--host-name",
         metavar="NAME",

@@ -148,11 +148,11 @@ def remove_context(options: argparse.Namespace, result: CommandResult) -> None:
     if options.name == found.current:
         is_last = len(found.contexts) == 1
         then = (
-            f"without one, commands use {DEFAULT_BOOTSTRAP}"
+            f"without a context, commands use {DEFAULT_BOOTSTRAP}"
             if is_last
             else "choose another with `kconf context use NAME`"
         )
-        result.notes.append(f"it was the current context; {then}")
+        result.notes.append(f"{options.name} was the current context; {then}")
 
 
 def show_context(options: argparse.Namespace, result: CommandResult) -> None:

@@ -27,9 +27,10 @@ examples:
   kconf history -C prod topic:orders
 
 Every change, whichever tool made it, is archived within --interval, for `kconf history`, `blame`, `diff`, `rollback`
-and the pipeline. The command can be stopped and restarted at any time and resumes where it stopped. If the cluster has
-deleted that part of its log, the difference is archived and marked as a gap. Nothing is written to the cluster. The
-log does not contain who made a change; changes that kconf recorded itself keep their author and reason.
+and the pipeline. The command can be stopped and restarted at any time and resumes where it stopped. If the cluster
+deleted records of the metadata log before kconf read them, kconf archives the combined changes and marks them as a gap.
+Nothing is written to the cluster. The metadata log does not contain who made a change; changes that kconf recorded
+itself keep their author and reason.
 """
 
 

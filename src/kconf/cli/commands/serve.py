@@ -57,7 +57,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help=(
             "address to listen on, in plaintext unless prefixed with SSL://, SASL_SSL://, SASL_PLAINTEXT:// or a "
             "listener name of listener.security.protocol.map; port 0 picks a free port; may be repeated (default: "
-            "the file's listeners, else 127.0.0.1:9092)"
+            "listeners of --config, else 127.0.0.1:9092)"
         ),
     )
     add(
@@ -72,34 +72,38 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="append",
         default=[],
         help="level of a Kafka feature for a new store: with eligible.leader.replicas.version=1 the cluster default of "
-        "min.insync.replicas is always set and no broker has its own, as in a new Kafka 4.3 cluster; 0 turns it off "
-        "(default: 1)",
+        "min.insync.replicas is always set and brokers cannot override it, as in a new Kafka 4.3 cluster; 0 turns this "
+        "off (default: 1)",
     )
     add(
         "--upstream",
         metavar="CONTEXT|HOST:PORT",
         help=(
             "act as a gateway to this Kafka cluster: serve its state and forward changes to it; --store contains "
-            "only the journal. With controllers it follows the metadata log, without it polls a broker "
+            "only the journal. With --controllers, the gateway follows the metadata log; without, it polls a broker "
             "(gateway.poll.interval.ms)"
         ),
     )
-    add("--upstream-properties", metavar="FILE", help="properties file of a Java admin client for it (TLS, SASL)")
+    add(
+        "--upstream-properties",
+        metavar="FILE",
+        help="properties file of a Java admin client for --upstream (TLS, SASL)",
+    )
     add_controllers(command)
-    add("--node-id", metavar="N", type=int, help="ID of this broker (default: the file's node.id, else 1)")
+    add("--node-id", metavar="N", type=int, help="ID of this broker (default: node.id of --config, else 1)")
     add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format (static configs)")
     add(
         "--override",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="override a value of the file; may be repeated",
+        help="override a value of --config; may be repeated",
     )
     add(
         "--archive",
         metavar="DIR",
-        help="also write the journal to this directory, for `kconf pipeline` and other tools (default: the file's "
-        "archive.directory, else nowhere)",
+        help="also write the journal to this directory, for `kconf pipeline` and other tools (default: "
+        "archive.directory of --config, else nowhere)",
     )
     add(
         "--read-only",

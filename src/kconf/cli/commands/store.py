@@ -20,8 +20,9 @@ examples:
   kconf store copy zookeeper://zk1:2181/kafka sqlite:////var/lib/kconf/kconf.db --config server.properties
 
 Copies topics with IDs, configs (including encrypted values; --config names the file with password.encoder.secret),
-quotas, credentials and ACLs. The journal is not copied: the new store starts the next epoch, with the whole state as
-its first changes. Stop the servers on FROM first and start them on TO: changes made in between are not copied.
+quotas, credentials and ACLs. The journal is not copied: the new store starts a journal of its own, with a new epoch
+and the whole state as its first changes. Stop the servers that use FROM before the copy, and start them with TO after
+it: later changes in FROM are not copied.
 """
 
 _VERIFY_EXAMPLES = """\

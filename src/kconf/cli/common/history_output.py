@@ -28,7 +28,9 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker:1, quota, user:NAME, …"
     )
     parser.add_argument(
-        "--source", choices=SOURCES, help="read only this source (default: the change feed, or else all others)"
+        "--source",
+        choices=SOURCES,
+        help="read only this source (default: the change feed of a kconf server; otherwise journal and lake)",
     )
 
 

@@ -194,7 +194,7 @@ class _CallRunner(Generic[K, V, T]):
             self.pending.pop(item, None)
 
     def _handle_result(self, request: NodeRequest, result: CallResult) -> None:
-        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the response of {request.address} does not contain it")
+        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{request.address} returned no result for it")
         for item in request.items:
             outcome = result.outcomes.get(item, missing)
             if isinstance(outcome, ApiError) and outcome.code in RETRIABLE:

@@ -28,7 +28,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("broker.heartbeat.interval.ms", INT, "2000", None, MEDIUM, READ_ONLY, "Time between two heartbeats of a broker to the active controller."),
     broker("broker.id", INT, "-1", None, HIGH, READ_ONLY, "Older name of node.id; if both are set, they must be equal."),
     broker("broker.rack", STRING, None, None, MEDIUM, READ_ONLY, "Rack or zone of this broker, used to spread replicas and to select nearby ones."),
-    broker("broker.session.timeout.ms", INT, "9000", None, MEDIUM, READ_ONLY, "Time without contact after which the controller fences a broker."),
+    broker("broker.session.timeout.ms", INT, "9000", None, MEDIUM, READ_ONLY, "Time without a heartbeat after which the controller fences a broker."),
     broker("controlled.shutdown.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Moves leadership away from a broker before it stops."),
     broker("controller.listener.names", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Names of the controllers' listeners; brokers connect to the first one.", required=True),
     broker("controller.performance.always.log.threshold.ms", LONG, "2000", AT_LEAST_0, MEDIUM, READ_ONLY, "Controller events slower than this are always logged.", internal=True),

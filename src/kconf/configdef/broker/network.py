@@ -23,7 +23,7 @@ from kconf.configdef.validators import ANY_LIST, AT_LEAST_0, AT_LEAST_1, FILLED_
 KEYS: tuple[ConfigKey, ...] = (
     broker("advertised.listeners", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Addresses that clients use to connect, each as NAME://host:port."),
     broker("connection.failed.authentication.delay.ms", INT, "100", AT_LEAST_0, LOW, READ_ONLY, "Pause before a connection that failed to authenticate is closed."),
-    broker("connections.max.idle.ms", LONG, "600000", None, MEDIUM, READ_ONLY, "Time without contact after which the server closes a connection."),
+    broker("connections.max.idle.ms", LONG, "600000", None, MEDIUM, READ_ONLY, "Idle time after which the server closes a connection."),
     broker("connections.max.reauth.ms", LONG, "0", None, MEDIUM, READ_ONLY, "Maximum lifetime of a SASL session before the client has to authenticate again; 0 turns this off."),
     broker("early.start.listeners", LIST, None, ANY_LIST, HIGH, READ_ONLY, "Listeners that open before the authorizer is ready; unset means those in controller.listener.names."),
     broker("inter.broker.listener.name", STRING, None, None, MEDIUM, READ_ONLY, "Listener that brokers use among themselves; not together with security.inter.broker.protocol."),

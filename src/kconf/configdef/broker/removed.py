@@ -27,7 +27,7 @@ from kconf.configdef.validators import AT_LEAST_0, AT_LEAST_1, METADATA_VERSION,
 
 # fmt: off
 KEYS: tuple[ConfigKey, ...] = (
-    broker("alter.config.policy.kraft.compatibility.enable", BOOLEAN, "false", None, LOW, READ_ONLY, "Passes the same map to the alter policy in ZooKeeper mode as in KRaft mode.", legacy=True),
+    broker("alter.config.policy.kraft.compatibility.enable", BOOLEAN, "false", None, LOW, READ_ONLY, "Whether the alter policy receives the same configs in ZooKeeper mode as in KRaft mode.", legacy=True),
     broker("auto.include.jmx.reporter", BOOLEAN, "true", None, LOW, READ_ONLY, "Adds the JMX reporter even if metric.reporters does not list it.", legacy=True),
     broker("broker.id.generation.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Lets ZooKeeper assign IDs to brokers without one.", legacy=True),
     broker("control.plane.listener.name", STRING, None, None, HIGH, READ_ONLY, "Listener reserved for requests of the ZooKeeper controller to brokers.", legacy=True),
@@ -40,7 +40,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("group.share.max.groups", SHORT, "10", between(1, 100), MEDIUM, READ_ONLY, "Maximum number of share groups in the cluster.", legacy=True),
     broker("inter.broker.protocol.version", STRING, "3.9-IV0", METADATA_VERSION, MEDIUM, READ_ONLY, "Protocol version between brokers in ZooKeeper mode; raised after an upgrade.", legacy=True),
     broker("internal.metadata.max.fetch.size.in.bytes", INT, "8388608", None, LOW, READ_ONLY, "Maximum bytes per read of the metadata log; for tests.", internal=True, legacy=True),
-    broker("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, "Share of a broker's partitions led elsewhere, in percent, that triggers a rebalance.", legacy=True),
+    broker("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, "Percentage of a broker's preferred partitions led by other brokers that triggers a leader rebalance.", legacy=True),
     broker("log.message.downconversion.enable", BOOLEAN, "true", None, LOW, CLUSTER_WIDE, "Cluster default for rewriting batches for old consumers.", legacy=True),
     broker("log.message.format.version", STRING, "3.0-IV1", METADATA_VERSION, MEDIUM, READ_ONLY, "Cluster default for the old record format setting; ignored.", legacy=True),
     broker("log.message.timestamp.difference.max.ms", LONG, LONG_MAX, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for the older limit on record timestamps.", legacy=True),
@@ -60,7 +60,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("zookeeper.max.in.flight.requests", INT, "10", AT_LEAST_1, HIGH, READ_ONLY, "Maximum number of requests to ZooKeeper without a response.", legacy=True),
     broker("zookeeper.metadata.migration.enable", BOOLEAN, "false", None, HIGH, READ_ONLY, "Prepares the node for the migration of metadata from ZooKeeper to KRaft.", legacy=True),
     broker("zookeeper.metadata.migration.min.batch.size", INT, "200", AT_LEAST_1, MEDIUM, READ_ONLY, "Records per batch while metadata is migrated from ZooKeeper to KRaft.", internal=True, legacy=True),
-    broker("zookeeper.session.timeout.ms", INT, "18000", None, HIGH, READ_ONLY, "Time without contact after which ZooKeeper drops the session.", legacy=True),
+    broker("zookeeper.session.timeout.ms", INT, "18000", None, HIGH, READ_ONLY, "Time without a heartbeat after which ZooKeeper ends the session.", legacy=True),
     broker("zookeeper.set.acl", BOOLEAN, "false", None, HIGH, READ_ONLY, "Sets ACLs on the nodes that the broker creates in ZooKeeper.", legacy=True),
     broker("zookeeper.ssl.cipher.suites", LIST, None, None, LOW, READ_ONLY, "Cipher suites of connections to ZooKeeper; if unset, the JVM's defaults.", legacy=True),
     broker("zookeeper.ssl.client.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, "Uses TLS for connections to ZooKeeper.", legacy=True),

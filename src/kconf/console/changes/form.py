@@ -144,7 +144,7 @@ def _field(
     if unit is not None and unit[0] in _EXAMPLES:
         hints.append(_EXAMPLES[unit[0]])
     if entry is not None and update_mode(resource, entry) == "read-only":
-        hints.insert(0, "read-only: the cluster will refuse it")
+        hints.insert(0, "read-only: the cluster refuses a change of this key")
     return KeyField(
         key=name,
         op=(LEAVE if is_own else "set") if number is None else form.get(f"op.{number}", LEAVE),

@@ -107,7 +107,9 @@ def compare_times(snapshot: ClusterSnapshot, begin: int, end: int | None) -> Com
 
 def _more(unsure: Sequence[HistoryEntry]) -> list[str]:
     count = len(unsure) - _MOST_NOTES
-    return [f"{count:,} more changes may have been made before or after one of the times"] if count > 0 else []
+    if count <= 0:
+        return []
+    return [f"{count:,} more changes may have been made before or after a compared time: their exact times are unknown"]
 
 
 def _by_record(record: HistoryByKey, begin: Moment, end: Moment | None, notes: Sequence[str]) -> Comparison:

@@ -64,12 +64,14 @@ REQUEST: Final = (
     _optional(
         "log_begin",
         "bigint",
-        "offset in the metadata log: for a client, the end of the log before the request; for a gateway, the change",
+        "offset in the metadata log: for a client, the end of the log before the request; for a gateway, the offset of "
+        "the change",
     ),
     _optional(
         "log_end",
         "bigint",
-        "offset in the metadata log: for a client, the end of the log after the request; for a gateway, one more",
+        "offset in the metadata log: for a client, the end of the log after the request; for a gateway, the offset "
+        "after the change",
     ),
 )
 """The range of times, and of offsets in a KRaft cluster's metadata log, in which a client's change was committed."""
@@ -80,7 +82,7 @@ CHANGE_LINE: Final = (
     LineField(
         "epoch",
         "bigint",
-        "number of the store (a copy gets the next one); for a followed log, its epoch; 0 in a client's journal",
+        "number of the store (a copy gets the next one); for a followed log, the leader epoch; 0 in a client's journal",
     ),
     LineField(
         "revision",
@@ -119,8 +121,8 @@ CHANGE_LINE: Final = (
 ATTEMPT_LINE: Final = (
     _FORMAT,
     _CLUSTER,
-    LineField("epoch", "bigint", "epoch of the store that refused the request"),
-    LineField("number", "bigint", "counts the refused requests of an epoch"),
+    LineField("epoch", "bigint", "epoch of the store that got the request"),
+    LineField("number", "bigint", "counts the attempts of an epoch"),
     LineField("revision", "bigint", "revision on which the decision was based"),
     LineField("time", "bigint", "time of the request"),
     *CALLER,

@@ -27,14 +27,14 @@ CHANGING: Final = frozenset(
 _CONFIGURED: Final = frozenset({AclType.TOPIC, AclType.CLUSTER, AclType.USER})
 _GROUP: Final = frozenset({Operation.ALL, Operation.ALTER_CONFIGS})
 
-NO_AUTHORIZER: Final = "the cluster has no authorizer: everyone who can connect to a broker can change it"
+NO_AUTHORIZER: Final = "the cluster has no authorizer: everyone who can connect to a broker can change its configs"
 NOT_SHOWN: Final = (
     "Kafka does not show super.users and allow.everyone.if.no.acl.found, which also allow changes: check them on the"
     " brokers and controllers"
 )
 SHARED_ACLS: Final = (
-    "a gateway that uses the cluster's ACLs denies what they no longer allow: before you delete them, give it its own"
-    " ACLs (gateway.acl.file)"
+    "if the gateway uses the cluster's ACLs, deleting these ACLs also removes access through the gateway: first give"
+    " the gateway its own ACLs (gateway.acl.file)"
 )
 
 

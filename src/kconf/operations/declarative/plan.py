@@ -125,10 +125,10 @@ def _is_inherited(each: Difference) -> bool:
 
 
 def _undeclared_note(count: int) -> str:
-    what = "1 item" if count == 1 else f"{count} items"
+    what = "1 undeclared item" if count == 1 else f"{count} undeclared items"
     return (
-        f"no file declares {what} of the cluster; `apply --prune` removes overrides, `--prune={','.join(PRUNABLE)}` "
-        "the rest; `unmanaged:` and `ignore:` exclude them"
+        f"{what}: remove undeclared overrides with `apply --prune`, other undeclared resources with "
+        f"`apply --prune={','.join(PRUNABLE)}`; to keep them, list them under `unmanaged:` or `ignore:`"
     )
 
 

@@ -147,8 +147,8 @@ def without_steps(entries: Sequence[HistoryEntry]) -> tuple[list[HistoryEntry], 
             ahead[earliest.revision] = max(ahead.get(earliest.revision, 0), each.time - earliest.time)
         found.append(each._replace(time=earliest.time))
     notes = [
-        f"the server's clock was set back before revision {revision}: revisions before it were recorded up to"
-        f" {lead // 1000} s too late, and are shown with its time"
+        f"the server's clock was set back before revision {revision}: earlier revisions with times up to"
+        f" {lead // 1000} s too late are shown with the time of revision {revision}"
         for revision, lead in sorted(ahead.items())
         if lead > _MAX_STEP
     ]
@@ -169,8 +169,8 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
     if contradicted:
         what = "change that kconf recorded is" if len(contradicted) == 1 else "changes that kconf recorded are"
         notes.append(
-            f"{len(contradicted)} {what} not in the metadata log at that time: the clocks of the client and of the "
-            "controllers may differ by more than a second"
+            f"{len(contradicted)} {what} not in the metadata log at the recorded time: the clocks of the client and "
+            "the controllers may differ by more than a second"
         )
     return RecordedHistory(JOURNAL, cluster, entries, [*notes, *_follower_notes(directory, cluster)])
 

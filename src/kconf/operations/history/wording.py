@@ -73,8 +73,8 @@ def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:
         assert value.seen_at is not None
         shown = "unset" if value.value is None else "what is shown"
         return (
-            f"{name_text(name)} has no recorded value before {time_text(value.seen_at)}: {shown} is the value then; "
-            f"the value at {moment_text(moment)} is unknown"
+            f"{name_text(name)} has no recorded value before {time_text(value.seen_at)}: {shown} is its value at that "
+            f"time; its value at {moment_text(moment)} is unknown"
         )
     begin, end = value.gap
     after = "" if begin is None else f" after {time_text(begin)}"

@@ -74,7 +74,7 @@ class LockoutRisks:
         if addresses & self._ours() or any(ip_address(each).is_loopback for each in addresses):
             return f"{host} is this machine or a broker, and could no longer connect"
         if addresses & self._brokers():
-            return f"{host} is a broker, and could no longer connect to the others"
+            return f"{host} is a broker, and could no longer connect to the other brokers"
         return ""
 
     def _ours(self) -> set[str]:

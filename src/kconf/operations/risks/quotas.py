@@ -61,7 +61,7 @@ class QuotaRisks:
         who = bucket(after.source, user, client_id)
         used = self._used(after.source, key)[who]
         if used > after.value:
-            text = f"{_name(who)} uses {_rate(key, used)} and gets {_rate(key, after.value)}"
+            text = f"{_name(who)} uses {_rate(key, used)}, but would be limited to {_rate(key, after.value)}"
             for entity in levels(user, client_id):
                 self._cut.setdefault((entity, key), {})[who] = text
 

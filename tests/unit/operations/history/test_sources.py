@@ -35,8 +35,8 @@ def test_an_entry_with_a_future_time_gets_the_time_of_its_successor() -> None:
     assert [each.revision for each in found] == [1, 2, 3, 4, 5]
     assert notes == [
         (
-            "the server's clock was set back before revision 4: revisions before it were recorded up to 3602 s too"
-            " late, and are shown with its time"
+            "the server's clock was set back before revision 4: earlier revisions with times up to 3602 s too late"
+            " are shown with the time of revision 4"
         )
     ]
 

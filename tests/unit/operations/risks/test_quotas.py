@@ -33,14 +33,14 @@ def whys(stored: Any, changed: PlannedChange, usage: list[UsageRow] = USAGE) -> 
 
 
 def test_the_clients_of_a_user_share_its_quota() -> None:
-    assert whys({}, change(ALICE, "6")) == ["user alice uses 7 and gets 6"]
+    assert whys({}, change(ALICE, "6")) == ["user alice uses 7, but would be limited to 6"]
     assert whys({}, change(ALICE, "7")) == []
 
 
 def test_each_client_has_the_quota_of_a_default_client() -> None:
     pairs = QuotaEntity.of({"user": "alice", "client-id": None})
 
-    assert whys({}, change(pairs, "3")) == ["user alice, client-id job uses 4 and gets 3"]
+    assert whys({}, change(pairs, "3")) == ["user alice, client-id job uses 4, but would be limited to 3"]
 
 
 def test_a_default_quota_that_applies_to_nobody_is_not_a_reduction() -> None:
@@ -50,7 +50,7 @@ def test_a_default_quota_that_applies_to_nobody_is_not_a_reduction() -> None:
 def test_removing_a_quota_is_a_risk_if_a_lower_one_then_applies() -> None:
     stored = {ALICE: {KEY: 9.0}, EVERYONE: {KEY: 1.0}}
 
-    assert whys(stored, change(ALICE, None)) == ["user alice uses 7 and gets 1"]
+    assert whys(stored, change(ALICE, None)) == ["user alice uses 7, but would be limited to 1"]
 
 
 def test_a_quota_that_is_raised_is_not_a_reduction() -> None:

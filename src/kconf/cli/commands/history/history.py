@@ -35,12 +35,12 @@ examples:
   kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
   kconf history topic:orders --metadata-log /var/lib/kafka/data/__cluster_metadata-0
 
-On a kconf server, the source is its journal; otherwise the `journal:` directory and the `lake:` of the context. Use
---metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes, whichever
-tool made them, that the cluster has not deleted yet. With -C, it also shows the authors of changes that kconf recorded
-in the context's `journal:`.
+For a kconf server, the changes come from its journal; for another cluster, from the `journal:` directory and the
+`lake:` of the context. Use --metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller
+contains the changes of all tools, as far back as the cluster keeps it. With --metadata-log and -C, kconf also shows the
+authors of changes that it recorded in the context's `journal:`.
 
-WHO is "unknown" if no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
+WHO is "unknown" if no author is recorded: the metadata log and snapshots do not contain authors.
 """,
     "blame": """\
 examples:

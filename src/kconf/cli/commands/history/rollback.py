@@ -27,9 +27,9 @@ examples:
   kconf rollback 'topic:orders*' --to 09:30 --yes --allow-data-loss
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
-A number is a revision (13 digits: milliseconds since 1970); anything else is a time. A secret that was not set then is
-removed; one that had another value cannot be restored, because secrets are not recorded. Topics are neither created
-nor deleted. Keys without recorded changes are not rolled back; they are listed as unknown.
+A number is a revision (13 digits: milliseconds since 1970); anything else is a time. A secret that was not set at that
+time is removed; a secret that had another value cannot be restored, because the values of secrets are not recorded.
+Topics are neither created nor deleted. Keys without recorded changes are not rolled back; they are listed as unknown.
 """
 
 

@@ -39,8 +39,8 @@ examples:
 
 A kconf server sends its changes itself. On a KRaft cluster with known controllers (--controllers, or those of the
 context), kconf follows the metadata log, which has every change by any tool within milliseconds. This requires
-CLUSTER_ACTION on the cluster. Without it, and on other clusters, --every polls; the cost is shown first. The first line
-on stderr names the source. Only a kconf server shows who made a change.
+CLUSTER_ACTION on the cluster. Without this permission, and on other clusters, use --every to poll; kconf prints the
+number of requests per poll. The first line on stderr names the source. Only a kconf server shows who made a change.
 """
 
 

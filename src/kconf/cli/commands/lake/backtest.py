@@ -59,8 +59,8 @@ def _add_result(tested: BacktestResult, answer: CommandResult, *, findings: bool
     assumed = sum(row["assumed"] for row in tested.rules)
     if assumed:
         answer.notes.append(
-            f"{assumed:,} of the findings rely on values that no snapshot had shown at the time: a broker's "
-            "server.properties as first observed, or else Kafka's default"
+            f"{assumed:,} of the findings use assumed values, because no snapshot is old enough: those in the "
+            "cluster's first snapshot or, without a snapshot, Kafka's defaults"
         )
 
 

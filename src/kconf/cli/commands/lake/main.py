@@ -46,7 +46,7 @@ WORDS: Final = {
     "integrity": "inconsistencies: gaps in the input, and changes that were not recorded",
     "compare": "what differs between two clusters",
     "what-if": "which topics a new cluster default would affect",
-    "backtest": "what a policy would have refused in the past, and how long it was violated",
+    "backtest": "what a policy would have refused in the past, and how long its rules were violated",
     "report": "HTML report: changes, authors, drift, policy findings",
     "sql": "the result of a SQL query on the tables",
     "tables": "list the tables with their meaning and keys, or the columns of one",

@@ -46,7 +46,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
     add_quota_entity(_verb(verbs, "list", "list quotas as stored, all or some", _list))
     explain = _verb(
-        verbs, "explain", "show which quota applies to a client, its source, and which are overridden", _explain
+        verbs, "explain", "show which quota applies to a client, where it is set, and what it overrides", _explain
     )
     explain.add_argument("keys", nargs="*", metavar="KEY", help="only these quotas")
     explain.add_argument("--all", action="store_true", help="show all levels, including those without a quota")

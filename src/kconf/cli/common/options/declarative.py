@@ -19,7 +19,10 @@ def add_files(parser: argparse._ActionsContainer, *, required: bool) -> None:
 def add_prune(parser: argparse.ArgumentParser) -> None:
     words = "topics, users, acls, quotas"
     add = parser.add_argument_group("resources that no file declares").add_argument
-    about = f"remove overrides that no file declares, within the selectors; =WORD,… also removes {words}"
+    about = (
+        "remove overrides that no file declares, inside `selector:` or, without a selector, on declared resources; "
+        f"=WORD,… also removes undeclared {words}"
+    )
     add("--prune", metavar="WORD,…", nargs="?", const="", help=about)
     add(
         "--max-deletes", metavar="N", type=int, default=10, help="fail if the plan removes more than this (default: 10)"

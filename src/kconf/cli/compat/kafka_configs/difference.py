@@ -37,7 +37,7 @@ class DryRunDifference(NamedTuple):
     validated: bool = True
 
     def lines(self) -> list[str]:
-        how = "the server accepts this change to" if self.validated else "this would change at"
+        how = "the server accepts this change to" if self.validated else "this would change for"
         return [f"Dry run, nothing was changed; {how} {self.entity}:", *map(str, self.changes)]
 
     def as_json(self) -> dict[str, Any]:
