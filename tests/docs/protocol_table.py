@@ -30,7 +30,7 @@ def _row(api: Api) -> str:
 def accepted() -> str:
     return (
         "".join(map(_item, ACCEPTED))
-        + "\nDifferences from 3.9.2. The tests send it the versions that 4.x removed:\n\n"
+        + "\nDifferences from 3.9.2, to which the tests also send the versions that 4.x removed:\n\n"
         + "".join(map(_item, ACCEPTED_39))
     )
 

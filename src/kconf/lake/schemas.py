@@ -84,7 +84,7 @@ _CALLER = _of_change(*CALLER_NAMES)
 _ORDER = _of_change("epoch", "revision", "line")
 _FROM = _columns("""
     file   string  the file it was read from; for a metadata log, `log` in its directory
-    round  bigint  pass over the input files in which the row was read; see `round` of `runs`
+    round  bigint  number of the pass over the input files that read the row; see `round` of `runs`
 """)
 
 JOURNAL: Final = Table(
@@ -127,7 +127,7 @@ FILES: Final = Table(
         modified  timestamp  when it was last modified
         read      boolean    whether it was read; rejected lines are in `quarantine`
         reason    string     why it was not read
-        round     bigint     pass over the input files in which the file was found
+        round     bigint     number of the pass over the input files that found the file
         cluster       string   for files of a followed log: the cluster ID
         first_offset  bigint   for files of a followed log: the first offset that the file covers
         end_offset    bigint   for files of a followed log: the offset after the last one
@@ -138,7 +138,7 @@ FILES: Final = Table(
 SNAPSHOT: Final = Table(
     "bronze",
     "snapshot",
-    "What differs from the previous snapshot. The state at a time is the last row of each kind, resource and key.",
+    "A difference from the previous snapshot. The state at a time is the last row of each kind, resource and key.",
     (
         *_CLUSTER,
         *_columns("""
@@ -151,11 +151,11 @@ SNAPSHOT: Final = Table(
         *_columns("""
             topic_id   string   for topics and their keys: the topic ID, if the cluster has one
             key        string   the key; empty for the topic itself
-            value      string   the value; null if sensitive; for topics, partitions as JSON; for snapshots, the start
+            value      string   the value, null if sensitive; of a topic: partitions as JSON; of a snapshot: its start
             source     string   Kafka's name of the config source
             sensitive  boolean  whether the value is hidden
             gone       boolean  true: it was in the previous snapshot and is not in this one
-            missing    array<string>  for snapshots: what it could not read; null if taken by an older version
+            missing    array<string>  of a snapshot: what it could not read; null if an older kconf took it
         """),
         *_FROM,
     ),
@@ -212,9 +212,9 @@ HISTORY: Final = Table(
             until_reason     string     reason, if given
             until_origin     string     origin of that change
             ended            string     `replaced` by another value, `removed`, or `deleted` with its topic
-            slipped          boolean    the next change found a different value: it was changed outside kconf
-            found            string     that different value; null if none
-            returned         boolean    the value before the previous one: the key went A → B → A
+            slipped          boolean    whether the next change found another value, set outside kconf
+            found            string     that other value; null if none
+            returned         boolean    whether it equals the value before the previous one: A → B → A
             open             boolean    whether it is current: these rows are the current state
         """),
     ),
@@ -232,9 +232,9 @@ STATE: Final = Table(
             revision  bigint     revision of that line; without a journal, the time of the last snapshot
             line      int        position of that line within the revision
             time      timestamp  the latest time of a line or snapshot; older lines that arrive later count as late
-            began     timestamp  first line with a server's revision; snapshots after its time do not change the history
+            began     timestamp  time of the first line of a server; snapshots after it do not change the history
             recorded  boolean    whether clients recorded changes
-            looked    boolean    whether there are snapshots
+            looked    boolean    whether snapshots were read
             followed  boolean    whether a metadata log was followed
             round     bigint     the last pass over the input files that the history includes, of all clusters
         """),
@@ -266,13 +266,13 @@ _RUNG = "array<struct<name:string,value:string,source:string>>"
 EFFECTIVE_CONFIG: Final = Table(
     "gold",
     "effective_config",
-    "The effective value of every key of every topic, broker, group and subscription, with all config sources.",
+    "The effective value of every key of every topic, broker, group and client metrics subscription, with its sources.",
     (
         *_CLUSTER,
         *_RESOURCE,
         *_columns(f"""
             key        string   the key
-            value      string   the effective value, as describe prints it; null if none, or sensitive
+            value      string   the effective value, as `kconf describe` prints it; null if none, or sensitive
             source     string   Kafka's name of the config source
             sensitive  boolean  whether the value is hidden
             ladder     {_RUNG}  all sources that have a value, in order of precedence
@@ -348,7 +348,7 @@ VIOLATIONS: Final = Table(
             value             string     the violating value; null if none, or sensitive
             condition         string     the required condition
             message           string     message of the rule
-            assumed           boolean    inherited from server.properties or a default that no snapshot had shown yet
+            assumed           boolean    based on a server.properties value or default that no snapshot had shown yet
             since             timestamp  start of the violation; if only snapshots show it, the first snapshot
             epoch             bigint     epoch of the change that caused it
             revision          bigint     revision of that change
@@ -387,8 +387,8 @@ ACTIVITY: Final = Table(
             key            string     the key; null for refusals
             error          int        Kafka error code of the refusal
             count          bigint     the count; for flapping keys, how often the value was changed back
-            first          timestamp  time of the first one
-            last           timestamp  time of the last one
+            first          timestamp  time of the first of them
+            last           timestamp  time of the last of them
         """),
     ),
 )
@@ -415,7 +415,7 @@ INTEGRITY: Final = Table(
         *_columns("""
             key       string     the key
             expected  string     value in the journal
-            found     string     value in the snapshot or next change; `difference`: the state after a gap is known
+            found     string     value in the snapshot or next change; `difference`: a gap, with a known state after it
             time      timestamp  when it was noticed
         """),
     ),
@@ -431,9 +431,9 @@ RUNS: Final = Table(
         finished     timestamp            when all tables were written
         kconf        string               the version of kconf
         round        bigint               the last pass over the input files that the history includes
-        journal      bigint               lines added to the journal
-        attempts     bigint               attempts added
-        quarantined  bigint               lines rejected
+        journal      bigint               rows added to `bronze/journal`
+        attempts     bigint               rows added to `bronze/attempts`
+        quarantined  bigint               rows added to `bronze/quarantine`
         facts        bigint               rows added to `bronze/snapshot`
         inputs       map<string,string>   fingerprint of each input file: declared, policy, owners, usage
         versions     map<string,bigint>   the version of each table
