@@ -48,6 +48,9 @@ class Help(argparse.HelpFormatter):
 _DIFFER = ("kconf plan", "kconf diff", "kconf lake drift", "kconf lake compare")
 _SPECIAL = {
     "kconf lake backtest": "0 no `error` rule violated; 1 failed; 2 usage error or invalid policy; 3 violations found",
+    "kconf lake": "0 success; 1 failed; 2 usage error; 3 differences, inconsistencies or violations found; 4 cannot"
+    " connect or log in",
+    "kconf lake integrity": "0 no inconsistencies; 1 failed; 2 usage error; 3 inconsistencies found",
     "kconf lake violations": "0 no `error` rule violated; 1 failed; 2 usage error; 3 violations found",
     "kconf policy test": "0 no violations; 1 violations; 2 usage error or invalid policy; 4 cannot connect or log in",
     "kconf watch": "0 success; 1 failed; 2 usage error; 4 cannot connect or log in",
