@@ -66,7 +66,7 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily("kconf_open_connections", "Open connections.", len(registry))
         yield GaugeMetricFamily(
             "kconf_listeners_paused",
-            "Listening sockets paused because a connection limit is reached.",
+            "Listening sockets paused because a limit on connections or open files is reached.",
             registry.paused_listeners,
         )
         yield CounterMetricFamily(
@@ -124,7 +124,7 @@ class ServerCollector(Collector):
             "Items in the store that cannot be read; their previous values stay in effect.",
             store.faults,
         )
-        yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", service.state.snapshot.revision)
+        yield GaugeMetricFamily("kconf_revision", "Last revision that reads show.", service.state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(service.state.snapshot.topics))
 
     def _journal(self) -> Iterator[Metric]:
@@ -139,7 +139,7 @@ class ServerCollector(Collector):
         )
         yield CounterMetricFamily(
             "kconf_attempts_dropped",
-            "Refused requests and dry runs not recorded because there were too many.",
+            "Refused requests and dry runs not recorded, because there were too many or the store failed.",
             context.audit_log.dropped,
         )
         if self._archiver is not None:
@@ -153,7 +153,7 @@ def polling_families(polling: Polling) -> Iterator[Metric]:
     )
     yield GaugeMetricFamily(
         "kconf_poll_age_seconds",
-        "Time since the start of the last complete poll. All older changes are included.",
+        "Time since the start of the last complete poll. Changes made before that start are visible.",
         -1 if polling.age is None else polling.age,
     )
     yield GaugeMetricFamily(

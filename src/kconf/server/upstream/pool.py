@@ -4,8 +4,8 @@ A broker answers the requests of a connection one after the other, so each conne
 take turns, and each has a limited share of the connections, so that slow requests of one client do not block others.
 Requests wait in a bounded queue. After a failed connection attempt, requests fail immediately for a while.
 
-A broker does not read from a throttled connection, so it rests and others are used, up to twice the limits. Then
-requests wait until a rest ends.
+A broker does not read from a throttled connection, so that connection rests and others are used, up to twice the
+limits. Then requests wait until a rest ends.
 """
 
 from __future__ import annotations

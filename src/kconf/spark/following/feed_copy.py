@@ -152,7 +152,7 @@ class FeedCopy:
     def _open(self, admin: SyncAdminClient) -> CopiedFiles:
         cluster = admin.describe_cluster().cluster_id
         if not cluster:
-            raise LakeError(f"{self.name} does not report its cluster ID; pass its archive instead")
+            raise LakeError(f"{self.name} does not report its cluster ID; pass its archive with --archive")
         self.cluster = cluster
         return CopiedFiles(self._directory, cluster)
 
@@ -161,16 +161,16 @@ class FeedCopy:
         epoch = newest.epoch
         self._refuse_gateway(newest)
         if not epoch:
-            raise LakeError(f"{self.name} does not report the epoch of its journal; pass its archive instead")
+            raise LakeError(f"{self.name} does not report the epoch of its journal; pass its archive with --archive")
         found = files.position()
         return found if found is not None and found.epoch == epoch else Position(epoch)
 
     def _refuse_gateway(self, page: ChangePage) -> None:
         if page.is_gateway:
             raise LakeError(
-                f"{self.name} is a gateway, and the journal of a gateway cannot be copied. If it has controllers, pass"
-                " its archive or that of `kconf follow` with --archive, or the directory of a controller with"
-                " --metadata-log; otherwise pass the cluster with --snapshot"
+                f"{self.name} is a gateway, and the journal of a gateway cannot be copied. If the gateway has"
+                " --controllers, pass its archive or that of `kconf follow` with --archive, or the directory of a"
+                " controller with --metadata-log; otherwise pass the cluster with --snapshot"
             )
 
     def _copy(self, admin: SyncAdminClient, files: CopiedFiles, position: Position) -> Position:

@@ -108,7 +108,7 @@ def _state(db: sqlite3.Connection) -> StorePart:
         tail = db.execute("SELECT number, record FROM journal WHERE number > ? ORDER BY number", (folded,))
         for expected, (number, record) in enumerate(tail, folded + 1):
             if read_revision(number, record).number != expected:
-                yield f"revision {expected}, which is not in the tables yet, is missing"
+                yield f"revision {expected} is missing, and the state does not include it yet"
                 return
 
     counts: list[str] = []

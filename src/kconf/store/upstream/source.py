@@ -122,7 +122,7 @@ class StateSource(Protocol):
         ...
 
     def catch_up(self, end: int | None, expected: ExpectedChanges) -> None:
-        """Read what requests changed that were expected to change nothing. `end` is the end of the log, if known."""
+        """Read the changes of requests that were expected to change nothing. `end` is the end of the log, if known."""
         ...
 
     def shown(self, change: Change) -> str | None:

@@ -221,7 +221,7 @@ def refused(fake: Fake, place: Path) -> str | None:
 
 def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -> None:
     assert refused(Fake([], epoch=0), tmp_path) == (
-        "prod does not report the epoch of its journal; pass its archive instead"
+        "prod does not report the epoch of its journal; pass its archive with --archive"
     )
     assert not list(tmp_path.rglob("*.jsonl"))
 
