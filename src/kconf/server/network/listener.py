@@ -64,9 +64,9 @@ class Listener:
         if self.endpoint.is_exposed and self.endpoint.is_clear:
             log.warning(
                 "listener %s accepts connections from other machines without encryption: anyone on the network path "
-                "can read%s and change the traffic",
+                "can read and change the traffic%s",
                 self.endpoint,
-                " passwords" if self.endpoint.protocol.sasl else "",
+                ", including PLAIN passwords and bearer tokens" if self.endpoint.protocol.sasl else "",
             )
 
     def accept(self) -> None:
