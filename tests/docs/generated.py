@@ -146,8 +146,8 @@ Delta Lake tables under the URI of the lake, for any Delta reader. `bronze` is t
 `gold` the tables derived from them. [`kconf pipeline`](../how-to/pipeline.md) maintains them,
 [`kconf lake`](../how-to/ask-the-lake.md) queries them, with [SQL](../how-to/ask-the-lake.md#sql) too. Times are UTC.
 
-The key of a table identifies a row; null counts as a value in it. `exists` and `user` are reserved words: write
-`"exists"` (in Spark SQL with backquotes).
+The key of a table is the set of columns that identifies a row; null counts as a value. `exists` and `user` are reserved
+words in SQL: write `"exists"`, in Spark SQL with backquotes instead.
 
 """
     parts = [f"# Tables of the lake\n\n{MADE}{about}| table | a row is | key |\n|---|---|---|\n"]

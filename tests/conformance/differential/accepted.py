@@ -213,7 +213,8 @@ ACCEPTED: tuple[Accepted, ...] = (
         "supported APIs",
         "Each server advertises its own APIs: kconf has no messages and none of the features for them, has only one "
         "metadata.version, supports older versions too, and has a few APIs of its own. For APIs that both support, "
-        "the newest version is the same, and so is the feature of eligible leader replicas.",
+        "the newest version is the same, except for ApiVersions (kconf has version 5 of Kafka 4.4), and so is the "
+        "feature of eligible leader replicas.",
         _own_apis,
     ),
     Accepted(
