@@ -181,6 +181,24 @@ def test_a_stopped_broker_is_fenced_and_not_described_with_values_of_others(clus
     until(lambda: fenced(front), [])
 
 
+@pytest.mark.faults
+def test_a_topic_may_have_replicas_on_a_broker_that_does_not_run(cluster: KafkaCluster, front: str) -> None:
+    """As directly on the cluster: creating topics does not fail during a rolling restart."""
+    node: KafkaBroker = cluster.nodes[2]
+    node.stop()
+    try:
+        until(lambda: fenced(front), [3])
+        name = a_name("three")
+        with SyncAdminClient(front) as admin:
+            admin.create_topics([NewTopic(name, 1, 3)]).raise_for_failures()
+            admin.create_partitions({name: 2}).raise_for_failures()
+            replicas = [sorted(each.replicas) for each in admin.describe_topics([name])[name].partitions]
+        assert replicas == [[1, 2, 3], [1, 2, 3]]
+    finally:
+        node.start()
+    until(lambda: fenced(front), [])
+
+
 def fenced(address: str) -> list[int]:
     with SyncAdminClient(address) as admin:
         return [number for number, each in admin.describe_cluster(fenced=True).nodes.items() if each.fenced]

@@ -146,7 +146,9 @@ class ServerContext:
         )
 
     def cluster(self, state: State) -> ClusterDefaults:
-        return ClusterDefaults(self.broker_ids, state.resolver, self.new_id)
+        """What plans for topics depend on. As in Kafka, replicas may be on brokers that do not run."""
+        brokers = sorted({*self.broker_ids, *self.service.store.members.fenced})
+        return ClusterDefaults(brokers, state.resolver, self.new_id)
 
     @property
     def broker_id(self) -> int:

@@ -19,6 +19,8 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import decode
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
 from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kconf.protocol.messages.incremental_alter_configs import (
@@ -26,7 +28,13 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kconf.server.api import describe_cluster, describe_configs, incremental_alter_configs
+from kconf.server.api import (
+    create_partitions,
+    create_topics,
+    describe_cluster,
+    describe_configs,
+    incremental_alter_configs,
+)
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.upstream.client import UpstreamClient
 from kconf.service.service import Service
@@ -210,6 +218,30 @@ def test_configs_of_two_brokers_are_never_mixed() -> None:
         assert message is not None
         assert message.startswith("this is broker 2")
         assert (await world.alter("1", THREADS, "41"))[0] == ErrorCode.INVALID_REQUEST
+
+    play(scene)
+
+
+def test_a_topic_may_have_replicas_on_brokers_that_do_not_run() -> None:
+    """As in Kafka, which creates it if one of them runs."""
+
+    async def scene(world: World) -> None:
+        topics = [
+            CreatableTopic("three", 1, 3, [], []),
+            CreatableTopic("four", 1, 4, [], []),
+            CreatableTopic("assigned", -1, -1, [CreatableReplicaAssignment(0, [1, 3])], []),
+            CreatableTopic("unknown", -1, -1, [CreatableReplicaAssignment(0, [1, 4])], []),
+        ]
+        found = await create_topics.handle(world.context, CreateTopicsRequest(topics), world.request())
+        assert {each.name: each.error_code for each in found.topics} == {
+            "three": 0,
+            "four": ErrorCode.INVALID_REPLICATION_FACTOR,
+            "assigned": 0,
+            "unknown": ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        }
+        wanted = CreatePartitionsRequest([CreatePartitionsTopic("three", 2, None)])
+        grown = await create_partitions.handle(world.context, wanted, world.request())
+        assert [each.error_code for each in grown.results] == [0]
 
     play(scene)
 
