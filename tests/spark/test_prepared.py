@@ -164,7 +164,7 @@ def test_preparing_again_keeps_the_class_archive(cache: Path) -> None:
     told = kconf("pipeline", "prepare", environment={"XDG_CACHE_HOME": str(cache)})
 
     assert (told.returncode, told.stderr) == (0, "starting Spark …\n")
-    assert told.stdout == f"archived classes in {file}, {made.st_size // (1024 * 1024)} MB\n"
+    assert told.stdout == f"wrote the JVM class archive {file}, {made.st_size // (1024 * 1024)} MB\n"
     assert (archive(cache), file.stat().st_mtime_ns) == (file, made.st_mtime_ns)
 
 

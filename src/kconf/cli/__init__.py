@@ -8,14 +8,14 @@ _THRESHOLD: Final = 10_000  # new objects; Python's default is 700
 
 
 def collect_rarely() -> None:
-    """Collect rarely: a short command imports a lot and leaves no garbage, but would spend a sixth of its time on this.
+    """Run the garbage collector rarely: otherwise a short command would spend a sixth of its time on it.
 
-    Python looks through all objects once more before it exits, except for frozen ones.
+    Such a command imports a lot and leaves no garbage. At exit, Python collects once more, except frozen objects.
     """
     gc.set_threshold(_THRESHOLD)
     atexit.register(gc.freeze)
 
 
 def collect_at_exit() -> None:
-    """Let Python look through all objects before it exits, because DuckDB reports remaining objects on stderr."""
+    """Let Python collect all objects at exit, because DuckDB reports remaining objects on stderr."""
     atexit.unregister(gc.freeze)

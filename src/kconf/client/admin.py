@@ -325,8 +325,8 @@ class AdminClient(KconfMethods):
     ) -> list[QuotaDifference]:
         """The clients that would get a different quota with these alterations. Changes nothing.
 
-        Checks these (user, client id) pairs, with "" for none. Without `pairs`, it checks the clients that a kconf
-        server has seen recently, or with Kafka those that have quotas.
+        `pairs` are the (user, client id) pairs to check, with "" for none. Without `pairs`, it checks the clients that
+        a kconf server has seen recently, or with Kafka those that have quotas.
         """
         from kconf.client.calls.client_quotas import DescribeClientQuotas
         from kconf.client.calls.effective_quotas import WhatIf

@@ -14,8 +14,8 @@ from kconf.model.resource import ResourceType
 class Catalog:
     """The keys of topics, brokers, groups and client-metrics subscriptions.
 
-    `client_metrics_defaults`: whether DescribeConfigs shows the keys of a subscription that are not set. Releases that
-    do not, ignore the requested keys and send an empty documentation.
+    `client_metrics_defaults`: whether DescribeConfigs also shows the keys of a subscription that are not set. If not,
+    the release ignores which keys were requested, and sends empty documentation.
     """
 
     topic: ConfigDef

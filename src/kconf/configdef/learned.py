@@ -20,6 +20,6 @@ def learned_key(kind: ResourceType, name: str) -> ConfigKey | None:
 
 
 def learn_keys(keys: Mapping[ResourceType, Mapping[str, ConfigKey]]) -> None:
-    """Replace all learned keys at once: other threads read them, and a key that is unknown for a moment is hidden."""
+    """Replace all learned keys at once, since other threads read them: a missing key would be hidden as sensitive."""
     global _learned
     _learned = dict(keys)

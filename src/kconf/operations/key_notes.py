@@ -33,7 +33,11 @@ def _note(release: ClusterRelease, kind: ResourceType, name: str) -> str:
 
     known = history_of(kind, base_name(name) if kind is ResourceType.BROKER else name)
     if known is None:
-        return f"{name}: kconf does not know this key; the broker decides"
+        return f"{name}: kconf does not know this key; the broker decides whether to accept it"
     if not release.is_exact:
-        return f"{name}: kconf knows this key from other releases ({known.span}); the broker decides"
-    return f"{name}: Kafka {release.text} does not have this key ({known.span}); the broker decides"
+        return (
+            f"{name}: kconf knows this key from other releases ({known.span}); the broker decides whether to accept it"
+        )
+    return (
+        f"{name}: Kafka {release.text} does not have this key ({known.span}); the broker decides whether to accept it"
+    )

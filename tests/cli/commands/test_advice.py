@@ -62,7 +62,7 @@ def test_an_unknown_key_unlike_any_other_and_an_invalid_value_get_no_hint(people
 
 
 def test_a_key_that_kconf_does_not_know_is_sent_to_the_broker(people: People) -> None:
-    note = "my.custom.key: kconf does not know this key; the broker decides"
+    note = "my.custom.key: kconf does not know this key; the broker decides whether to accept it"
 
     assert people.whole("set broker:default my.custom.key=1 --dry-run")["notes"] == [note]
     assert people.whole("set broker:default log.retention.ms=7d --dry-run")["notes"] == []

@@ -40,5 +40,5 @@ def test_a_key_is_looked_up_in_the_release_of_the_cluster(
     release: ClusterRelease, kind: ResourceType, key: str, note: str | None
 ) -> None:
     assert unknown_key_notes(release, [(kind, key), (kind, key)]) == (
-        [] if note is None else [f"{key}: {note}; the broker decides"]
+        [] if note is None else [f"{key}: {note}; the broker decides whether to accept it"]
     )

@@ -46,7 +46,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     rebuild = _verb(verbs, "rebuild", "rebuild history and gold tables from bronze", run_rebuild)
     for each in (run, rebuild):
         add_inputs(each)
-    prepare = _verb(verbs, "prepare", "download jars and archive classes once, for faster starts", run_prepare)
+    prepare = _verb(
+        verbs, "prepare", "download jars and write a JVM class archive once, for faster starts", run_prepare
+    )
     prepare.add_argument("--log", metavar="FILE", type=Path, help="file for Spark's own log")
     prepare.add_argument("--s3", action="store_true", help="also download the jars for lakes and archives on S3")
     _verb(verbs, "status", "show the last run and the size of each table", run_status)
@@ -177,7 +179,7 @@ def run_prepare(options: argparse.Namespace) -> int:
 
     file = prepare(options.log, say, s3=options.s3)
     say("")
-    print(f"archived classes in {file}, {file.stat().st_size // (1024 * 1024)} MB")
+    print(f"wrote the JVM class archive {file}, {file.stat().st_size // (1024 * 1024)} MB")
     return 0
 
 

@@ -35,8 +35,8 @@ examples:
   kconf serve --upstream kafka:9092 --controllers kafka:9093 --listen :9192 --store sqlite:///gateway.db
   kconf serve --upstream msk --override gateway.poll.interval.ms=5000   without controllers: polls a broker
 
-Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
-SIGTERM or Ctrl-C stops it gracefully: requests already read are answered, and acknowledged changes are on disk.
+Any Kafka client can administer the server: pass --bootstrap-server 127.0.0.1:9092 to kafka-configs.sh. SIGTERM or
+Ctrl-C stops the server after it has answered the requests that it has read. Acknowledged changes are on disk.
 """
 
 

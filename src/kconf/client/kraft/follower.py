@@ -136,7 +136,7 @@ class LogFollower:
         self._checkpoint = 0, 0  # the last position outside a transaction
         self._leader_epoch = 0
         self.older_epoch: int | None = None
-        """The epoch of the last controller that has an older one than the log, or None if another has responded."""
+        """The epoch of the last controller whose epoch is older than the log; None once another has responded."""
         self._cluster = cluster
         self._report_from: int | None = None if not isinstance(after, int) else after + 1
         self._is_resumed = isinstance(after, Checkpoint)

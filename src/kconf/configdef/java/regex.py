@@ -1,9 +1,9 @@
-"""Whether a text is a regular expression to Java, decided without Java.
+"""Checks whether a text is a regular expression that Java accepts, without Java.
 
-One pass over the text, which compiles nothing, so that the time is linear in its length: Python's `re` takes two
-milliseconds to compile a set such as `[一-龿]`, and a client may send thousands of them. RE2 cannot be the judge, since
-it has no lookaround, no backreferences and no possessive quantifiers. The model is Java 17; two things are not checked
-and taken to be right: names of scripts and blocks (`\\p{IsGreek}`), and the length of a lookbehind.
+The text is scanned once and not compiled, so the time is linear in its length: Python's `re` takes two milliseconds to
+compile a set such as `[一-龿]`, and a client may send thousands of them. RE2 is not used, since it has no lookaround, no
+backreferences and no possessive quantifiers. The rules are those of Java 17. Two things are accepted without a check:
+names of scripts and blocks (`\\p{IsGreek}`), and the length of a lookbehind.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class LakeFacts:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """`taken` is when the cluster was last read, `failed_since` when that first failed afterwards (milliseconds).
+    """`taken` is when the cluster was last read, `failed_since` when a read first failed after that (milliseconds).
 
     `history` is None until it has been read; `history_error` is the reason if it cannot be read. `changes` is the
     number of changes that the monitor has seen since it was started.

@@ -53,7 +53,7 @@ def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | N
         if each not in PRUNABLE:
             raise ConfigurationError(f"--prune takes a list of {', '.join(PRUNABLE)}, not {each!r}")
     if parts and not declared.selectors:
-        raise ConfigurationError(f"--prune={words} needs a selector in the files that limits what may be removed")
+        raise ConfigurationError(f"--prune={words} needs a `selector:` in the files, which limits what may be removed")
     return Prune(parts, _own_users(target))
 
 

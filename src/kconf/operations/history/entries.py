@@ -50,7 +50,7 @@ class HistoryEntry(NamedTuple):
 
     @property
     def known_at(self) -> int | None:
-        """Any later change to another value was made after this time (milliseconds); None if unknown."""
+        """When the value was last known to be set by this change (milliseconds); None if unknown."""
         return self.time if not self.is_snapshot else self.read_since or self.not_before
 
 

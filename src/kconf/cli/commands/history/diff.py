@@ -113,7 +113,7 @@ def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _add_absent(result: CommandResult, scopes: Sequence[Scope], history: RecordedHistory, state: ClusterState) -> None:
-    """Add notes about named topics that do not exist, unless an item shows it."""
+    """Add notes about named topics that do not exist, unless an item already shows that."""
     from kconf.operations.history.absent import absent_notes
 
     shown = {each["resource"] for each in result.items if each["key"] is None}

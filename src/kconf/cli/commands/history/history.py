@@ -144,7 +144,8 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         result.notes += [unreadable_note(each) for each in unreadable(state, history)]
         if any(each["record"] == "unreadable" for each in result.items):
             result.notes.append(
-                "clusters do not show secrets: WHO is the author of the last recorded change, unless changed outside"
+                "clusters do not show secrets: WHO is the author of the last recorded change of a secret, which may "
+                "have been changed outside kconf since"
             )
     elif any(each["time"] is None for each in result.items):
         result.notes.append(

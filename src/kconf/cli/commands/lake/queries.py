@@ -138,7 +138,7 @@ def compare(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.columns = [*_WHERE[1:], amount("one", one), amount("other", other)]
     found = tables.compare(one, other, options.ignore, about(options, tables, within=(one, other)))
     if not found.values:
-        raise ConfigurationError("unknown: nothing to compare; neither cluster has a value that is not ignored")
+        raise ConfigurationError("unknown: nothing to compare; apart from ignored keys, neither cluster has any values")
     for left, right in found.pairs:
         row = left or right
         assert row is not None
