@@ -67,7 +67,7 @@ def test_a_file_that_is_changed_during_a_run_is_read_again_by_the_next_one(lake:
         return Inputs([files[0]], files[1], files[2], files[3])
 
     def say_and_edit(step: str) -> None:
-        if step == "history …":
+        if step == "writing history …":
             edit(2)
 
     def found() -> list[object]:

@@ -200,7 +200,7 @@ def test_one_of_two_concurrent_commands_is_refused_and_the_other_succeeds(grown:
     piped = subprocess.PIPE
     with subprocess.Popen(command, stdout=piped, stderr=piped, text=True, start_new_session=True) as first:
         assert first.stderr is not None
-        assert "journal …\n" in iter(first.stderr.readline, "")
+        assert "compacting journal …\n" in iter(first.stderr.readline, "")
         os.killpg(first.pid, signal.SIGSTOP)
         try:
             second = kconf("rebuild", *words)

@@ -90,7 +90,7 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
             for late in (False, True):
                 wave = [table for table in work if (table in _LATER) is late]
                 if wave:
-                    say(", ".join(table.name for table in wave) + " …")
+                    say(f"writing {', '.join(table.name for table in wave)} …")
                     with ThreadPoolExecutor(_AT_ONCE) as pool:
                         list(pool.map(lambda table: work[table](), wave))
         remember_closed(lake, number)

@@ -83,7 +83,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, on_unreachable: 
         if is_new or silver.has_new_ranges(lake):
             is_few, is_small = sum(summary.read.counts.values()) <= FEW, all(map(lake.is_small, _LARGEST))
             with planned_for(lake.spark, is_few=is_few and is_small, is_small=is_small):
-                say("history …")
+                say("writing history …")
                 silver.update(lake)
                 gold.write(lake, inputs, say)
         elif not summary.read.files:
@@ -100,7 +100,7 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
     with plain_errors(lake), _there(lake, BRONZE).locked():
         for table in _ADDED_TO:
             lake.rewrite(table)
-        say("history …")
+        say("rebuilding history …")
         silver.rebuild(lake)
         gold.write(lake, inputs, say)
         result = bronze.Read()
@@ -208,7 +208,7 @@ def compact(lake: Lake, say: Say, copies: Path | None = None) -> tuple[int, int]
     with _settled(lake):
         files.forget(lake, copies)
         for table in TABLES.values():
-            say(f"{table.name} …")
+            say(f"compacting {table.name} …")
             less, more = lake.compact(table)
             removed, added = removed + less, added + more
     return removed, added
@@ -224,7 +224,7 @@ def vacuum(lake: Lake, hours: int, say: Say) -> None:
     """Delete files that no version of the last hours needs."""
     with _settled(lake):
         for table in TABLES.values():
-            say(f"{table.name} …")
+            say(f"vacuuming {table.name} …")
             lake.vacuum(table, hours)
 
 

@@ -147,7 +147,8 @@ class _Compared:
         """The comparison of a secret: only whether it is set is known."""
         if is_own:
             if wanted.text is not None:
-                self.notes.append(f"{resource} {key}: set, but the cluster does not show its value; it is not changed")
+                hidden = "the cluster does not show the current value, so it is neither compared nor changed"
+                self.notes.append(f"{resource} {key}: {hidden}")
             return None
         trouble = "" if wanted.secret or wanted.text else f"{key} is not set, and the file has no valueFrom for it"
         made = plain_difference(resource, "set", key, None, wanted.text, wanted.place)

@@ -171,7 +171,7 @@ class _Pruning:
     def overrides(self) -> Iterator[Difference]:
         for each in self._surplus.overrides(self._inside):
             if each.sensitive:
-                self.notes.append(f"{each.resource} {each.key}: a secret that no file declares; it is not removed")
+                self.notes.append(f"{each.resource} {each.key}: no file declares this secret; secrets are not pruned")
             else:
                 yield each
 

@@ -84,7 +84,11 @@ def plan_delete_topics(
     for name, twice in in_slices(found.items()):
         topic = snapshot.topics[name]
         if len(twice) > 1:
-            results.append(Deleted(name, topic.id, ApiError(ErrorCode.INVALID_REQUEST, "given both by name and by ID")))
+            results.append(
+                Deleted(
+                    name, topic.id, ApiError(ErrorCode.INVALID_REQUEST, "the topic is given both by name and by ID")
+                )
+            )
             continue
         if charge is not None and not charge(name, topic.partitions):
             results.append(Deleted(name, topic.id, _TOO_FAST))

@@ -111,12 +111,12 @@ def check_same_identity(old: Identity | None, new: Identity | None, listener: st
     if new.subject != old.subject and not allowed("dn"):
         raise ConfigurationError(
             f"listener {listener}: the new certificate is for {new.subject}, the old one for {old.subject}; set "
-            "ssl.allow.dn.changes to allow this"
+            "ssl.allow.dn.changes=true to allow this"
         )
     if not new.alternatives >= old.alternatives and not allowed("san"):
         raise ConfigurationError(
             f"listener {listener}: the new certificate lacks alternative names of the old one; set "
-            "ssl.allow.san.changes to allow this"
+            "ssl.allow.san.changes=true to allow this"
         )
 
 

@@ -95,7 +95,7 @@ def test_a_secret_that_no_file_declares_is_noted_and_not_removed() -> None:
     removed = pruned(declared("selector: broker"), reading, keys, Prune())
 
     assert removed.found == []
-    assert removed.notes == ["broker:1 ssl.key.password: a secret that no file declares; it is not removed"]
+    assert removed.notes == ["broker:1 ssl.key.password: no file declares this secret; secrets are not pruned"]
 
 
 def drifting(text: str, reading: ClusterState = READING, own: str = "") -> list[tuple[str, str]]:
