@@ -156,7 +156,7 @@ def _check_authorizer_settings(own: Mapping[str, str], authorizer: str) -> None:
     if missing:
         raise ConfigurationError(
             "the cluster has an authorizer, but does not show all of its settings: configure the gateway with the"
-            f" brokers' {', '.join(missing)} (--config or --override), or give it its own ACLs ({ACL_FILE}); without"
+            f" brokers' {', '.join(missing)} (--config or --override), or with its own ACLs ({ACL_FILE}); without"
             " them, every client would have the gateway's rights"
         )
 

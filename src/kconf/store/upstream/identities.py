@@ -59,7 +59,8 @@ _OPEN: Final = 10.0  # seconds to create a token and log in with it
 _CLOSE: Final = 10.0  # seconds for the removal of all tokens
 _MECHANISMS: Final = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 _WHY: Final = {
-    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the cluster has no delegation.token.secret.key",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the cluster has no delegation.token.secret.key;"
+    " set the same key on all brokers and controllers",
     ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "the gateway must log in with SASL or a client"
     " certificate, not with a delegation token",
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "the gateway's principal needs CREATE_TOKENS on the user",

@@ -28,7 +28,7 @@ CANNOT_READ: Final = "this gateway cannot read the state of the cluster now"
 
 def unexpected(error: Exception) -> StoreUnavailable:
     """The reason why the state is stale after an exception that nothing expects. Its traceback is logged."""
-    _unexpected.exception("reading the cluster failed unexpectedly; it is retried")
+    _unexpected.exception("reading the state of the cluster failed unexpectedly; trying again")
     return StoreUnavailable(f"internal error, {type(error).__name__}; see the log")
 
 
