@@ -27,7 +27,7 @@ class RiskName(StrEnum):
 
 RISKS: Final = {
     RiskName.DATA_LOSS: "Data is deleted permanently: shorter retention, an added cleanup policy, a deleted topic.",
-    RiskName.MIN_INSYNC_REPLICAS: "More replicas must be in sync than a topic has: producers with acks=all stop.",
+    RiskName.MIN_INSYNC_REPLICAS: "More replicas must be in sync than a topic has: producers with acks=all fail.",
     RiskName.UNCLEAN_LEADER_ELECTION: "An out-of-sync replica may become leader: acknowledged records are lost.",
     RiskName.COMPACTION: "A topic becomes compacted: records without a key are rejected.",
     RiskName.MESSAGE_SIZE: "The maximum batch size is reduced: larger batches are rejected.",
@@ -149,7 +149,7 @@ def _too_few_replicas(old: str | None, new: str, replicas: int) -> list[Risk]:
     if needed <= replicas or needed <= _limit(old, unknown=0):
         return []
     has = f"{replicas} replica{'' if replicas == 1 else 's'}"
-    why = f"{new} replicas must be in sync and the topic has {has}, so producers with acks=all stop"
+    why = f"{new} replicas must be in sync and the topic has {has}, so producers with acks=all fail"
     return [Risk(RiskName.MIN_INSYNC_REPLICAS, why)]
 
 

@@ -42,10 +42,10 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         found = None
     if found is None:
         raise ConfigurationError(
-            f"{text!r} is not a time; a time is a date (2026-11-15, '2026-11-15 09:30', 2026-11-15T09:30+01:00), a "
-            "clock time of today (09:30), a day (today, yesterday, monday, 'yesterday 14:00'), a time ago (2h, 1h30m, "
+            f"{text!r} is not a time; use a date (2026-11-15, '2026-11-15 09:30', 2026-11-15T09:30+01:00), a time of "
+            "today (09:30), a day (today, yesterday, monday, 'yesterday 14:00'), how long ago it was (2h, 1h30m, "
             "'2 days ago', 'an hour ago', 'last week'; units are seconds, minutes, hours, days, weeks), now, or "
-            "milliseconds since 1970; UTC, unless it has an offset"
+            "milliseconds since 1970. A time without an offset is in UTC"
         )
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 

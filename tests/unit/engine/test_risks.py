@@ -45,7 +45,7 @@ def test_the_reason_of_a_risk_has_the_numbers() -> None:
     (smaller,) = topic_risks("max.message.bytes", "2097152", "1048576")
     (unknown,) = topic_risks("message.timestamp.before.max.ms", None, "3600000")
 
-    assert few.why == "3 replicas must be in sync and the topic has 2 replicas, so producers with acks=all stop"
+    assert few.why == "3 replicas must be in sync and the topic has 2 replicas, so producers with acks=all fail"
     assert smaller.why == "batches larger than 1MiB are rejected; the current limit is 2MiB"
     assert unknown.why == "records with a timestamp older than 1h are rejected; the current limit is unknown"
 

@@ -61,7 +61,7 @@ def test_a_time_is_read_as_people_write_it(text: str, time: str) -> None:
     ],
 )
 def test_an_ambiguous_time_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="is not a time; a time is a date"):
+    with pytest.raises(ConfigurationError, match="is not a time; use a date"):
         parse_time(text, NOW)
 
 

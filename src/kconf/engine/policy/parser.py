@@ -307,7 +307,7 @@ class _RulesReader(YamlReader):
                 raise self.invalid(node, f"{operator}: false has no effect; remove it")
             return Condition(operator, (), "")
         if key.sensitive:
-            raise self.invalid(node, f"{key.name} is sensitive: only required and forbidden are allowed")
+            raise self.invalid(node, f"{key.name} is sensitive: only the conditions required and forbidden are allowed")
         if operator in RELATIONS:
             return self.relation(operator, node, key, kind)
         self.fits(operator, node, key)

@@ -125,7 +125,7 @@ class TopicRisks:
         if not stopped:
             return []
         names = [f"{each.name} ({each.replicas} replica{'' if each.replicas == 1 else 's'})" for each in stopped]
-        why = f"{highest} replicas must be in sync, so producers with acks=all stop; {_inherited_by(names)}"
+        why = f"{highest} replicas must be in sync, so producers with acks=all fail; {_inherited_by(names)}"
         return [Risk(RiskName.MIN_INSYNC_REPLICAS, why, topics=tuple(each.name for each in stopped))]
 
     def _topics_inheriting(self, key: ConfigKey) -> list[_Topic] | None:

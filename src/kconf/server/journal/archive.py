@@ -169,7 +169,8 @@ class Archive:
         try:
             return [each for each in self._reader.changes(after, PAGE) if each.number <= up_to]
         except JournalTrimmed as error:
-            log.error("the journal was trimmed before it was archived after=%d oldest=%d", after, error.oldest)
+            gap = after, error.oldest
+            log.error("revisions were trimmed from the journal before they were archived after=%d oldest=%d", *gap)
             return self._page(error.oldest - 1, up_to)
 
     def _name(self, kind: str, first: int, last: int) -> str:

@@ -218,7 +218,7 @@ def test_a_file_that_is_not_a_policy_is_refused(text: str, mistake: str) -> None
         ),
         (
             "selector: broker, key: ssl.keystore.password, condition: {equals: »hunter2}",
-            "ssl.keystore.password is sensitive: only required and forbidden are allowed",
+            "ssl.keystore.password is sensitive: only the conditions required and forbidden are allowed",
         ),
         ("selector: group, key: »name, condition: {equals: x}", "unknown group key 'name'"),
     ],
@@ -284,5 +284,5 @@ def test_the_examples_of_the_how_to_are_valid() -> None:
     assert read_rules(risks, CATALOGUE).count == 3
     labels = policy[: policy.index("rules:")]
     read_rules(f"{labels}rules: [{{id: x, {selector.strip()}, key: name, condition: {{equals: orders}}}}]", CATALOGUE)
-    with pytest.raises(PolicyViolation, match="may have 12 partitions"):
+    with pytest.raises(PolicyViolation, match="may have at most 12 partitions"):
         careful.check_create(TopicProposal("t", 13, 1, None, {}))

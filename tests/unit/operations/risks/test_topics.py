@@ -79,7 +79,7 @@ def test_too_few_replicas_are_a_risk_named_with_their_number() -> None:
     assert risks(Cluster(orders=1), requested) == [
         (
             "min-insync-replicas",
-            "2 replicas must be in sync and the topic has 1 replica, so producers with acks=all stop",
+            "2 replicas must be in sync and the topic has 1 replica, so producers with acks=all fail",
         )
     ]
 

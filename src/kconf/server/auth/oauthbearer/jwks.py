@@ -121,7 +121,7 @@ def _read_key(given: dict[str, Any]) -> VerificationKey | None:
     if hasattr(key, "public_key"):
         key = key.public_key()
     if isinstance(key, RSAPublicKey) and key.key_size < MIN_RSA_BITS:
-        log.warning("skipped the key with id %r: %d bits are too short", texts["kid"], key.key_size)
+        log.warning("skipped the key with id %r: an RSA key of %d bits is too short", texts["kid"], key.key_size)
         return None
     return VerificationKey(texts["kid"], str(texts["kty"]), texts["crv"], texts["alg"], key)
 

@@ -111,7 +111,7 @@ def _header(token: str) -> Mapping[str, Any]:
     except (PyJWTError, ValueError, TypeError, RecursionError):
         raise InvalidToken("it is not a JSON Web Token") from None
     if "crit" in header:
-        raise InvalidToken("it has critical headers, which are not supported")
+        raise InvalidToken("its header has a crit field (critical extensions), which is not supported")
     return header
 
 
