@@ -218,7 +218,7 @@ def test_a_port_in_use_is_reported_with_a_solution(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        f"kconf: cannot listen on 127.0.0.1:{port}: Address already in use; use --listen HOST:0 to pick a free port",
+        f"kconf: cannot listen on 127.0.0.1:{port}: Address already in use; choose another port, or 0 for a free one",
         "make run LISTEN=127.0.0.1:0 picks a free port",
     ]
 

@@ -113,7 +113,7 @@ def explain_bind_error(host: str, port: int) -> Iterator[None]:
         yield
     except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
         why = getattr(error, "strerror", None) or error
-        advice = "; use --listen HOST:0 to pick a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
+        advice = "; choose another port, or 0 for a free one" if getattr(error, "errno", None) == EADDRINUSE else ""
         raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
 

@@ -51,7 +51,7 @@ class _Ports:
             sockets = await bind(EndPoint(self.endpoint.name, self.endpoint.protocol, address))
         except ConfigurationError as error:
             self._found.pop(node, None)
-            reason = str(error).partition("; use --listen")[0]
+            reason = str(error).partition("; choose another port")[0]
             raise ConfigurationError(f"broker {node} of listener {self.endpoint.name}: {reason}; {_ADVICE}") from None
         if self._is_free:
             self._found[node] = int(sockets[0].getsockname()[1])
