@@ -51,8 +51,8 @@ def located(uri: str) -> str:
     parts = urlsplit(uri)
     if parts.password is not None or (parts.username is not None and parts.scheme not in _AZURE):
         raise ConfigurationError(
-            f"a {parts.scheme}:// URI must not contain credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or"
-            " use the role of the machine"
+            f"a {parts.scheme}:// URI must not contain credentials; set environment variables (for S3:"
+            " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), or use the role of the machine"
         )
     if parts.scheme not in S3 | _OTHERS:
         known = ", ".join(f"{each}://" for each in ("s3", *sorted(_OTHERS)))
