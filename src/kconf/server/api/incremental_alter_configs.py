@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kconf.engine.configs.alter import Outcomes, check_node, repeated_resources
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, LocalProtocolError, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import AlterConfigOp, ResourceAlterations
 from kconf.model.resource import ResourceType
@@ -18,7 +18,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG, alter, audit, resource_of, responses
-from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.util.slices import in_slices
 
 
@@ -89,6 +89,8 @@ async def _alter_logger(
             check_node(name, call.node, "")
         broker = context.brokers.find(name)
         if broker is not None:
+            if not validate_only:
+                _check_writable(context)
             await context.brokers.alter_loggers(
                 call.caller.principal, broker, requested.alterations, call.origin, validate_only=validate_only
             )
@@ -97,4 +99,16 @@ async def _alter_logger(
         context.loggers.alter(requested.alterations, validate_only=validate_only)
     except KafkaError as error:
         return error.failure()
+    except LocalProtocolError as error:
+        return InvalidRequest(str(error)).failure()
     return None
+
+
+def _check_writable(context: ServerContext) -> None:
+    """Refuse a change of a real broker like any other change: if the server is read-only, or if its state is stale, so
+    that the ACLs may have changed.
+    """
+    try:
+        context.service.check_writable()
+    except StoreError as error:
+        raise store_error(error).error() from None

@@ -16,7 +16,7 @@ from time import sleep
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from kconf.errors import RemoteProtocolError
+from kconf.errors import LocalProtocolError, RemoteProtocolError
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
 from kconf.protocol.codec.fields import fields_of
@@ -30,6 +30,7 @@ from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
 from kconf.server.request_handler import Response
+from kconf.util.rate_limited_log import RateLimitedLogger
 from kconf.util.slice_scheduler import is_sliced
 from kconf.util.slices import discard
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kconf.server.api.relay import Relay
 
 log = getLogger(__name__)
+_too_long: Final = RateLimitedLogger(log)
 
 Result = Any
 """What a handler returns: the response message or its encoded body as a list of parts, or a coroutine of either."""
@@ -266,10 +268,17 @@ class _Dispatch:
             return self.failed(error)
 
     def failed(self, error: Exception) -> Response:
-        """The response to a request whose handler failed. RemoteProtocolError is raised again."""
+        """The response to a request whose handler failed. RemoteProtocolError is raised again.
+
+        Raises LocalProtocolError if the request has a text that is too long for any response.
+        """
         if isinstance(error, RemoteProtocolError):
             raise error
-        log.error("internal error in a request api=%s version=%d", self._api.name, self._header.version, exc_info=error)
+        facts = self._api.name, self._header.version
+        if isinstance(error, LocalProtocolError):  # bytes that are not UTF-8 get longer when they are decoded
+            _too_long.log("a text of a request is too long api=%s version=%d: %s", *facts, error)
+        else:
+            log.error("internal error in a request api=%s version=%d", *facts, exc_info=error)
         self._counters.failed_requests += 1
         return self.respond(error_response(self._api, self._request))
 

@@ -11,7 +11,7 @@ import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.configdef.releases.catalogs import catalog_of
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KconfError, NotAuthorized
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KconfError, LocalProtocolError, NotAuthorized
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
 from kconf.model.journal import Change, ChangeKind, RequestContext
@@ -94,12 +94,12 @@ class World:
         self.store.members = ClusterMembers({}, {each: made[each] for each in numbers}, {3: made[3]})
 
     async def __aenter__(self) -> World:
-        upstream = SimpleNamespace(describe_configs=lambda node, *_, **__: self.brokers[node].describe())
+        self.upstream = SimpleNamespace(describe_configs=lambda node, *_, **__: self.brokers[node].describe())
         self.service = Service(
             self.store, node_id=1, catalog=kafka_43(), static={}, broker_catalog=lambda: catalog_of(self.release)
         )
         await self.service.start()
-        self.context = ServerContext.over(self.service, lambda: 0.0, None, cast(UpstreamClient, upstream))
+        self.context = ServerContext.over(self.service, lambda: 0.0, None, cast(UpstreamClient, self.upstream))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -242,6 +242,51 @@ def test_a_topic_may_have_replicas_on_brokers_that_do_not_run() -> None:
         wanted = CreatePartitionsRequest([CreatePartitionsTopic("three", 2, None)])
         grown = await create_partitions.handle(world.context, wanted, world.request())
         assert [each.error_code for each in grown.results] == [0]
+
+    play(scene)
+
+
+def test_loggers_are_not_changed_while_the_state_is_stale() -> None:
+    """The ACLs that allow it may have changed. A dry run changes nothing."""
+
+    async def scene(world: World) -> None:
+        async def alter(*_: object, validate_only: bool) -> None:
+            sent.append(validate_only)
+
+        async def answer(*, validate_only: bool) -> tuple[int, str | None]:
+            level = IncrementalAlterableConfig("kafka", 0, "DEBUG")
+            wanted = IncrementalAlterConfigsResource(LOGGER, "1", [level])
+            request = IncrementalAlterConfigsRequest([wanted], validate_only)
+            (found,) = (await incremental_alter_configs.handle(world.context, request, world.request())).responses
+            return found.error_code, found.error_message
+
+        sent: list[bool] = []
+        world.upstream.alter_loggers = alter
+        assert await answer(validate_only=False) == (0, None)
+        world.store.stale_reason = "the controllers are away"
+        code, message = await answer(validate_only=False)
+        assert code == ErrorCode.REQUEST_TIMED_OUT
+        assert message == "the controllers are away; the request was not sent; try again later"
+        assert await answer(validate_only=True) == (0, None)
+        assert sent == [False, True]
+
+    play(scene)
+
+
+def test_a_logger_that_cannot_be_sent_to_a_broker_fails_only_its_resource() -> None:
+
+    async def scene(world: World) -> None:
+        async def alter(*_: object, **__: object) -> None:
+            raise LocalProtocolError("a string of 60000 bytes is too long")
+
+        world.upstream.alter_loggers = alter
+        wanted = [
+            IncrementalAlterConfigsResource(kind, "1", [IncrementalAlterableConfig(key, 0, value)])
+            for kind, key, value in ((LOGGER, "kafka", "DEBUG"), (BROKER, THREADS, "41"))
+        ]
+        request = IncrementalAlterConfigsRequest(wanted, True)
+        found = (await incremental_alter_configs.handle(world.context, request, world.request())).responses
+        assert [each.error_code for each in found] == [ErrorCode.INVALID_REQUEST, 0]
 
     play(scene)
 

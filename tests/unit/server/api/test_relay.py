@@ -11,12 +11,12 @@ from typing import Any, cast
 import pytest
 
 from kconf.configdef.catalog import kafka_43
-from kconf.errors import ErrorCode, RemoteProtocolError, UpstreamUnavailable
+from kconf.errors import ErrorCode, ProtocolError, RemoteProtocolError, UpstreamUnavailable
 from kconf.model.acl import AclType, Operation
 from kconf.model.cluster import GroupListing
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import BY_NAME
-from kconf.protocol.codec.serde import encode
+from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.headers import HEAD, read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
 from kconf.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -417,6 +417,24 @@ def test_coordinators_have_the_address_of_the_gateway() -> None:
         assert (old.node_id, old.host, old.port) == (2, "gateway", 9195)
 
     play(scene)
+
+
+def test_a_text_that_is_too_long_for_a_broker_is_not_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Bytes that are not UTF-8 get three times as long when they are decoded. Kafka does not answer such a request."""
+    long = b"\xff" * 20_000
+
+    async def scene(world: World) -> None:
+        key = b"\x00\x02" + uvarint(len(long) + 1) + long + b"\x00"
+        with pytest.raises(ProtocolError, match="too long"):
+            await world.send(HEAD.pack(10, 4, 77) + b"\x00\x02me\x00" + key, connection(1))
+        name = len(long).to_bytes(2, "big") + long
+        answer = await world.send(HEAD.pack(10, 4, 77) + name + b"\x00\x00\x02\x02g\x00", connection(1))
+        (found,) = read_response(BY_NAME["FindCoordinator"], 4, answer)[1].coordinators
+        assert (found.key, found.error_code) == ("g", ErrorCode.UNKNOWN_SERVER_ERROR)
+        assert world.brokers.asked == []
+
+    play(scene)
+    assert not [each for each in caplog.records if each.levelname == "ERROR" or each.exc_info]
 
 
 def test_the_listeners_of_controllers_are_not_shown() -> None:
