@@ -61,8 +61,8 @@ MAX_UNWRITTEN: Final = 20_000
 """The maximum of changes that are held in memory while the file cannot be written."""
 _CANNOT_WRITE: Final = "this gateway cannot write its journal now"
 _HAS_GAP: Final = (
-    f"this gateway could not write its journal while the cluster made more than {MAX_UNWRITTEN} changes; restart it"
-    " when the disk can be written"
+    f"this gateway could not write its journal while the cluster made more than {MAX_UNWRITTEN} changes; restart"
+    " the gateway when the disk can be written"
 )
 _MAX_TRIMMED: Final = 10_000
 _PAGE: Final = 1000
@@ -163,7 +163,8 @@ class GatewayJournal:
         if facts.get("gateway") != _FORMAT:
             raise StoreMismatch(f"{self._path} is not the journal of a gateway; use a separate file")
         if facts["cluster"] != cluster:
-            raise StoreMismatch(f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}")
+            found = facts["cluster"]
+            raise StoreMismatch(f"{self._path} is the journal of cluster {found}, not of {cluster}; use a separate file")
         if facts.get("numbering", Numbering.LOG) != numbering:
             raise StoreMismatch(f"{self._path} {_NUMBERED[numbering]}; use a separate file")
 
