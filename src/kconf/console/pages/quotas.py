@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 FIELDS: Final = ("user", "client-id", "ip", "level", "key", "value")
 SIZE: Final = 100
 MOST_AFFECTED: Final = 200
-SEEN: Final = "Includes the clients that the server has seen recently, and this one."
-STORED: Final = "Includes the clients that have quotas, and this one; Kafka does not list others."
+SEEN: Final = "Only clients that the server has seen recently, and the client above, were checked."
+STORED: Final = "Only clients with quotas, and the client above, were checked: Kafka does not list others."
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _differences(
             others, note = admin.what_if(entity, {key: value}), SEEN if snapshot.is_kconf else STORED
     except (KconfError, OSError) as error:
         others = list(what_if(stored, [alteration], stored.named()))
-        note = f"The cluster could not be read ({error}). Includes the clients that have quotas, and this one."
+        note = f"The cluster could not be read ({error}). Only clients with quotas, and the client above, were checked."
     known = {(each.user or "", each.client_id or "") for each in found}
     return [*found, *(each for each in others if (each.user or "", each.client_id or "") not in known)], [note]
 

@@ -63,7 +63,9 @@ class SecurityHeaders:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if _name(host) not in self._hosts:
-            text = f"The console is not served under the name {_name(host)!r}; --host-name allows it.\n"
+            text = (
+                f"The console does not accept the host name {_name(host)!r}; start it with --host-name to allow it.\n"
+            )
             return PlainTextResponse(text, status_code=421)
         if scope["method"] in ("GET", "HEAD"):
             return None

@@ -109,7 +109,7 @@ class TopicRisks:
             return []
         topics = self._topics_inheriting(key)
         if topics is None:
-            return [risk._replace(why=f"{risk.why}; the topics that inherit it are unknown") for risk in found]
+            return [risk._replace(why=f"{risk.why}; the topics that inherit the value are unknown") for risk in found]
         if not topics:
             found = [risk for risk in found if risk.name in _ALWAYS]
         names = tuple(each.name for each in topics)
@@ -119,7 +119,7 @@ class TopicRisks:
         topics = self._topics_inheriting(key)
         highest = max(int(each.new) for each in moved if each.new is not None and _is_above_one(each.new))
         if topics is None:
-            why = f"{highest} replicas must be in sync; which topics inherit it, and their replicas, are unknown"
+            why = f"{highest} replicas must be in sync; which topics inherit the value, and their replicas, are unknown"
             return [Risk(RiskName.MIN_INSYNC_REPLICAS, why)]
         stopped = [each for each in topics if _risks_at(key.name, moved, each.replicas)]
         if not stopped:
@@ -166,8 +166,8 @@ def _is_above_one(value: str | None) -> bool:
 
 def _inherited_by(names: Sequence[str]) -> str:
     if not names:
-        return "no topic inherits it now"
+        return "no topic inherits the value now"
     shown = ", ".join(names[:_MOST_NAMED])
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     count = "1 topic inherits" if len(names) == 1 else f"{len(names)} topics inherit"
-    return f"{count} it: {shown}{more}"
+    return f"{count} the value: {shown}{more}"

@@ -98,7 +98,7 @@ def test_a_default_is_a_risk_only_for_topics_that_inherit_it() -> None:
 
     ((name, why),) = risks(cluster, change(Resource.brokers(), ISR, "1", "2"))
     assert name == "min-insync-replicas"
-    assert why.endswith("; 2 topics inherit it: few (1 replica), single (1 replica)")
+    assert why.endswith("; 2 topics inherit the value: few (1 replica), single (1 replica)")
     assert risks(Cluster(own=1, many=3), change(Resource.brokers(), ISR, "1", "2")) == []
 
 
@@ -121,7 +121,9 @@ def test_unsetting_a_value_has_the_risks_of_the_inherited_one() -> None:
     unset = PlannedChange(Resource.brokers(), "log.cleanup.policy", "delete", None, "delete", "delete", "compact")
     cluster.values = {1: {Source.DEFAULT_BROKER: {"log.cleanup.policy": "delete"}, **cluster.values[1]}}
 
-    assert risks(cluster, unset) == [("compaction", "records without a key are rejected; 1 topic inherits it: orders")]
+    assert risks(cluster, unset) == [
+        ("compaction", "records without a key are rejected; 1 topic inherits the value: orders")
+    ]
 
 
 def test_topics_that_cannot_be_read_are_not_reported_as_missing() -> None:
@@ -129,13 +131,13 @@ def test_topics_that_cannot_be_read_are_not_reported_as_missing() -> None:
     cluster.refused = {ResourceType.TOPIC}
 
     (found,) = risks(cluster, change(Resource.brokers(), "log.cleanup.policy", "delete", "compact"))
-    assert found == ("compaction", "records without a key are rejected; the topics that inherit it are unknown")
+    assert found == ("compaction", "records without a key are rejected; the topics that inherit the value are unknown")
 
 
 def test_unclean_elections_by_default_are_a_risk_for_future_topics() -> None:
     (found,) = risks(Cluster(), change(Resource.brokers(), "unclean.leader.election.enable", "false", "true"))
 
-    assert found[1].endswith("; no topic inherits it now")
+    assert found[1].endswith("; no topic inherits the value now")
 
 
 def test_a_new_topic_has_the_risks_of_its_configs_and_replication_factor() -> None:

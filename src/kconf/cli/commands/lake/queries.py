@@ -224,7 +224,7 @@ _WHO: Final = [
 _AFTER: Final = list(map(ResultColumn, ("ended", "until_principal", "until_reason")))
 
 
-def _end(answer: CommandResult, empty: str = "the lake has no data on it") -> None:
+def _end(answer: CommandResult, empty: str = "the lake has no data for this query") -> None:
     """A table omits the cluster if all rows are about the same one."""
     if len({item["cluster"] for item in answer.items}) == 1:
         answer.hidden = frozenset({*answer.hidden, "cluster"})
