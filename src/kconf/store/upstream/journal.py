@@ -163,8 +163,9 @@ class GatewayJournal:
         if facts.get("gateway") != _FORMAT:
             raise StoreMismatch(f"{self._path} is not the journal of a gateway; use a separate file")
         if facts["cluster"] != cluster:
-            found = facts["cluster"]
-            raise StoreMismatch(f"{self._path} is the journal of cluster {found}, not of {cluster}; use a separate file")
+            raise StoreMismatch(
+                f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}; use a separate file"
+            )
         if facts.get("numbering", Numbering.LOG) != numbering:
             raise StoreMismatch(f"{self._path} {_NUMBERED[numbering]}; use a separate file")
 

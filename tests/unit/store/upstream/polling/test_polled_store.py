@@ -414,7 +414,7 @@ def test_a_gateway_that_could_not_write_its_journal_for_long_has_no_gap_after_a_
         gateway.cluster.set(ORDERS, KEY, "5")
         gateway.poll()
         assert store.poll_remote() == []
-        assert "restart it when the disk can be written" in str(store.stale_reason)
+        assert "restart the gateway when the disk can be written" in str(store.stale_reason)
         with pytest.raises(StaleState, match="could not write its journal"):
             store.commit([setting("9")])
     with gateway.open() as store:
