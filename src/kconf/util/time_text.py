@@ -14,7 +14,7 @@ from typing import Final
 from kconf.errors import ConfigurationError
 from kconf.util.iso_time import EPOCH
 
-TIME_HELP: Final = "2026-11-15T09:30, 'yesterday 14:00', '2 days ago', monday, 2h; UTC without an offset"
+TIME_HELP: Final = "2026-11-15T09:30, 'yesterday 14:00', '2 days ago', monday, 2h; UTC unless it has an offset"
 """The formats of TIME, for --help."""
 
 _UNITS: Final = {

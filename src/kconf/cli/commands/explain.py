@@ -142,7 +142,9 @@ def _near(name: str, kinds: list[str]) -> str:
 
     names = {each for kind in kinds for each in (keys_for(_KINDS[kind]) if kind in _KINDS else SERVER_SETTINGS)}
     near = get_close_matches(name, names, _MOST_NEAR) or sorted(each for each in names if name in each)[:_MOST_NEAR]
-    return f"; similar keys: {', '.join(near)}" if near else ""
+    if near:
+        return f"; similar keys: {', '.join(near)}"
+    return f"; {'`kconf explain --server`' if kinds == [_SERVER] else 'docs/reference/keys.md'} lists the keys"
 
 
 def _update(kind: str, key: ConfigKey) -> str | None:

@@ -63,7 +63,11 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
         help="lag of the lake, or delay of a snapshot, above which /health responds 503 (default: 10m)",
     )
     add(
-        "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
+        "--log-level",
+        metavar="LEVEL",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARN", "ERROR"),
+        help="minimum level of messages that are logged (default: INFO)",
     )
 
 

@@ -15,8 +15,8 @@ examples:
   kconf snapshot --out /var/lib/kconf/snapshots
   kconf snapshot -C 'prod-*' --out file:///var/lib/kconf/snapshots --output json
 
-One file per cluster, DIR/<cluster id>/<time>.jsonl: docs/reference/formats.md. Requests that the
-cluster refuses are noted in the file.
+Writes one file per cluster, DIR/<cluster id>/<time>.jsonl, in the format of docs/reference/formats.md. The file also
+lists what the cluster refused to show.
 """
 
 
@@ -27,7 +27,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Save the whole configuration of clusters, one file each, for the pipeline.",
         epilog=EXAMPLES,
     )
-    parser.add_argument("--out", metavar="DIR|URI", required=True, help="a directory or a file:// URI")
+    parser.add_argument("--out", metavar="DIR|URI", required=True, help="directory to write to, or a file:// URI")
     add_target(parser, several=True)
     parser.set_defaults(run=command("snapshot", run))
 

@@ -73,7 +73,7 @@ def _verb(
     more: Callable[[argparse.ArgumentParser], None],
 ) -> None:
     parser = add_verb(verbs, name, brief, about, EXAMPLES)
-    what = "a name" if name == "create" else "a name, a glob, a /regular expression/, @FILE"
+    what = "name of the topic" if name == "create" else "a name, a glob, a /regular expression/, @FILE"
     parser.add_argument("names", metavar="TOPIC", nargs="+", help=what)
     more(parser)
     add_change(parser)
@@ -82,9 +82,10 @@ def _verb(
 
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--partitions", metavar="N", type=int, default=-1, help="(default: the cluster's)")
-    parser.add_argument("--replication-factor", metavar="N", type=int, default=-1, help="(default: the cluster's)")
-    parser.add_argument("--config", metavar="KEY=VALUE", action="append", default=[], help="may be repeated")
+    add = parser.add_argument
+    add("--partitions", metavar="N", type=int, default=-1, help="number of partitions (default: the cluster's)")
+    add("--replication-factor", metavar="N", type=int, default=-1, help="number of replicas (default: the cluster's)")
+    add("--config", metavar="KEY=VALUE", action="append", default=[], help="config of the topic; may be repeated")
 
 
 def _add_grow(parser: argparse.ArgumentParser) -> None:

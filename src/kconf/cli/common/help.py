@@ -46,7 +46,11 @@ class Help(argparse.HelpFormatter):
 
 
 _DIFFER = ("kconf plan", "kconf diff", "kconf lake drift", "kconf lake compare")
+_LOCAL = "0 success; 1 failed; 2 usage error"
 _SPECIAL = {
+    "kconf explain": _LOCAL,
+    **{f"kconf context {verb}": _LOCAL for verb in ("list", "use", "show", "add", "remove")},
+    "kconf store verify": _LOCAL,
     "kconf lake backtest": "0 no `error` rule violated; 1 failed; 2 usage error or invalid policy; 3 violations found",
     "kconf lake": "0 success; 1 failed; 2 usage error; 3 differences, inconsistencies or violations found; 4 cannot"
     " connect or log in",
@@ -109,7 +113,7 @@ def _codes(parser: argparse.ArgumentParser) -> str:
     if parser.prog in _SPECIAL:
         return _SPECIAL[parser.prog]
     if not _has_result(parser):
-        return "0 success; 1 failed; 2 usage error"
+        return _LOCAL
     differences = "3 differences found; " if parser.prog in _DIFFER else ""
     return f"0 success; 1 failed; 2 usage error; {differences}4 cannot connect or log in"
 

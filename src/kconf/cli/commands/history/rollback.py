@@ -27,9 +27,10 @@ examples:
   kconf rollback 'topic:orders*' --to 09:30 --yes --allow-data-loss
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
-A number is a revision (13 digits: milliseconds since 1970); anything else is a time. A secret that was not set at that
-time is removed; a secret that had another value cannot be restored, because the values of secrets are not recorded.
-Topics are neither created nor deleted. Keys without recorded changes are not rolled back; they are listed as unknown.
+A number is a revision, unless it has 13 digits: then it is a time in milliseconds since 1970. A secret that was not
+set at the earlier time is removed; a secret that had another value cannot be restored, because the values of secrets
+are not recorded. Topics are neither created nor deleted. Keys without recorded changes are not rolled back; they are
+listed as unknown.
 """
 
 
@@ -41,7 +42,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EXAMPLES,
     )
     add_history(parser)
-    parser.add_argument("--to", metavar="TIME|REVISION", required=True, help=f"4711, or {TIME_HELP}")
+    parser.add_argument(
+        "--to", metavar="TIME|REVISION", required=True, help=f"a revision such as 4711, or a time: {TIME_HELP}"
+    )
     add_usage(parser)
     add_change(parser)
     add_bulk(parser)

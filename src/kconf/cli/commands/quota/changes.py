@@ -45,7 +45,9 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     from kconf.cli.common.confirm import add_bulk, add_change
 
     parser.add_argument("file", metavar="FILE", help="YAML file, or CSV if it ends in .csv; - for standard input")
-    parser.add_argument("--format", choices=("yaml", "csv"), help="format, if the file name does not show it")
+    parser.add_argument(
+        "--format", choices=("yaml", "csv"), help="format (default: from the file name, otherwise YAML)"
+    )
     add_usage(parser)
     add_change(parser)
     add_bulk(parser)
@@ -53,7 +55,9 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
-    parser.add_argument("--format", choices=("yaml", "csv"), help="default: from the file name, otherwise YAML")
+    parser.add_argument(
+        "--format", choices=("yaml", "csv"), help="format (default: from the file name, otherwise YAML)"
+    )
     add_quota_entity(parser)
 
 

@@ -44,14 +44,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         allow_abbrev=False,
     )
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
-    add_quota_entity(_verb(verbs, "list", "list quotas as stored, all or some", _list))
+    add_quota_entity(_verb(verbs, "list", "list the stored quotas of all or some entities", _list))
     explain = _verb(
         verbs, "explain", "show which quota applies to a client, where it is set, and what it overrides", _explain
     )
     explain.add_argument("keys", nargs="*", metavar="KEY", help="only these quotas")
     explain.add_argument("--all", action="store_true", help="show all levels, including those without a quota")
     add_quota_entity(explain)
-    what_if = _verb(verbs, "what-if", "show whose quota a change would affect; changes nothing", _what_if)
+    what_if = _verb(verbs, "what-if", "show whose quota a change would affect, without changing it", _what_if)
     what_if.add_argument("changes", nargs="+", metavar="KEY=VALUE", help="quota to set; KEY=none removes it")
     add_quota_entity(what_if)
     what_if.add_argument(

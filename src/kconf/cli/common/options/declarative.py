@@ -25,5 +25,9 @@ def add_prune(parser: argparse.ArgumentParser) -> None:
     )
     add("--prune", metavar="WORD,…", nargs="?", const="", help=about)
     add(
-        "--max-deletes", metavar="N", type=int, default=10, help="fail if the plan removes more than this (default: 10)"
+        "--max-deletes",
+        metavar="N",
+        type=int,
+        default=10,
+        help="fail if the plan removes more than N items (default: 10)",
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def add_quota_entity(parser: argparse.ArgumentParser) -> None:
     """The options that name the entity of a quota."""
-    group = parser.add_argument_group("whom")
+    group = parser.add_argument_group("quota entity")
     for kind, one, many in (
         ("user", "a user", "users"),
         ("client-id", "a client ID", "client IDs"),

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def add_usage(parser: argparse.ArgumentParser) -> None:
-    about = "CSV or Parquet of user, client_id, key, rate: marks quotas below actual usage as '! quota-below-usage'"
+    about = (
+        "actual usage of clients, CSV or Parquet of user, client_id, key, rate: quotas below it are marked "
+        "'! quota-below-usage'"
+    )
     parser.add_argument("--usage", metavar="FILE", help=about)
 
 

@@ -31,7 +31,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         action="append",
         default=[],
-        help="a KRaft controller's metadata directory (__cluster_metadata-0), for a cluster that was not followed",
+        help="a KRaft controller's metadata directory (__cluster_metadata-0), for a cluster without `kconf follow`",
     )
 
 
@@ -43,11 +43,26 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="declarative YAML file or directory",
+        help="declarative YAML file or directory, to find drift",
     )
-    add("--policy", metavar="FILE", type=Path, help="policy file, same format as the server's policy.file")
-    add("--owners", metavar="FILE", type=Path, help="CSV of TOPIC,OWNER: a name, a glob or /regex/")
-    add("--usage", metavar="FILE", type=Path, help="CSV or Parquet of user, client_id, key, rate")
+    add(
+        "--policy",
+        metavar="FILE",
+        type=Path,
+        help="policy file, to find violations; same format as the server's policy.file",
+    )
+    add(
+        "--owners",
+        metavar="FILE",
+        type=Path,
+        help="owners of topics: CSV of TOPIC,OWNER, where TOPIC is a name, a glob or /regex/",
+    )
+    add(
+        "--usage",
+        metavar="FILE",
+        type=Path,
+        help="actual quota usage of clients: CSV or Parquet of user, client_id, key, rate",
+    )
 
 
 def sources_of(options: argparse.Namespace) -> Sources:
