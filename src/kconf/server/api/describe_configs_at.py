@@ -22,7 +22,7 @@ from kconf.protocol.messages.describe_configs_at import (
 from kconf.server.api.list_config_changes import REFUSED, may_read_journal
 from kconf.server.context import ApiRequest, ServerContext, journal_error
 from kconf.service import State
-from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
+from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader, UnknownParts
 from kconf.util.slices import in_slices
 
 _WITH_HISTORY = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BROKER_LOGGER}  # loggers have no history
@@ -74,7 +74,8 @@ async def handle(
     except StoreError as error:
         failure = journal_error(error)
         return DescribeConfigsAtResponse(error_code=failure.code, error_message=failure.message)
-    results = [_result(each, states) for each in in_slices(request.resources)]
+    unknown = context.service.store.unknown
+    results = [_result(each, states, unknown) for each in in_slices(request.resources)]
     return DescribeConfigsAtResponse(revision=revision, oldest=oldest, results=results)
 
 
@@ -118,12 +119,15 @@ def undo_changes(reader: JournalReader, states: Mapping[Resource, StateAt], now:
                 state_at.undo(change)
 
 
-def _result(wanted: ResourceAt, states: Mapping[Resource, StateAt]) -> ResultAt:
+def _result(wanted: ResourceAt, states: Mapping[Resource, StateAt], unknown: UnknownParts) -> ResultAt:
     kind, name = wanted.resource_type, wanted.resource_name
     state_at = states.get((kind, name))  # type: ignore[call-overload]  # a Resource is such a tuple
     if state_at is None:
         why = f"resources of type {kind} have no history"
         return ResultAt(ErrorCode.INVALID_REQUEST, why, kind, name, False, ())
+    failure = unknown.of(Resource(ResourceType(kind), name))
+    if failure is not None:
+        return ResultAt(failure.code, failure.message, kind, name, False, ())
     return ResultAt(0, None, kind, name, state_at.existed, state_at.overrides)
 
 

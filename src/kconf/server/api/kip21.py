@@ -18,7 +18,7 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.entry import ValueType
 from kconf.model.quota import CLIENT_ID, ClientQuotaAlteration, ClientQuotaOp, QuotaEntity
-from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.messages.alter_config import (
     AlterConfigRequest,
     AlterConfigResponse,
@@ -65,6 +65,11 @@ async def handle_alter(context: ServerContext, request: AlterConfigRequest, call
 
 async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntity], call: ApiRequest) -> dict[str, int]:
     """The error code of each client, by name."""
+    unknown = context.service.store.unknown.kinds.get(ResourceType.QUOTA)
+    if unknown is not None:
+        refusals = [(_client(each.entity_name).resource, _keys(each), unknown) for each in in_slices(entities)]
+        context.audit_log.record(call.caller, refusals, dry_run=False)
+        return {each.entity_name: unknown.code for each in in_slices(entities)}
     repeated = {name for name, count in Counter(each.entity_name for each in in_slices(entities)).items() if count > 1}
     codes: dict[str, int] = dict.fromkeys(repeated, ErrorCode.INVALID_REQUEST)
     requested: list[ClientQuotaAlteration] = []
@@ -143,19 +148,21 @@ def handle_describe(context: ServerContext, request: DescribeConfigRequest, call
 
 def _describe(context: ServerContext, entity: DescribedEntity, call: ApiRequest) -> DescribedEntityResult:
     kind, name = entity.entity_type, entity.entity_name
-    snapshot = context.service.state.snapshot
     if kind in _CLIENTS and name:
         if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             return DescribedEntityResult(kind, name, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())
-        return _entries(kind, name, snapshot.overrides(_client(name).resource))
+        return _entries(context, kind, name, _client(name).resource)
     if kind not in _TOPICS:
         return DescribedEntityResult(kind, name, ErrorCode.INVALID_REQUEST, ())
     if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, name):
         return DescribedEntityResult(kind, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ())
-    if name not in snapshot.topics:
+    if name not in context.service.state.snapshot.topics:
         return DescribedEntityResult(kind, name, ErrorCode.INVALID_REQUEST, ())
-    return _entries(kind, name, snapshot.overrides(Resource.topic(name)))
+    return _entries(context, kind, name, Resource.topic(name))
 
 
-def _entries(kind: str, name: str, overrides: Overrides) -> DescribedEntityResult:
+def _entries(context: ServerContext, kind: str, name: str, resource: Resource) -> DescribedEntityResult:
+    if (failure := context.service.store.unknown.of(resource)) is not None:
+        return DescribedEntityResult(kind, name, failure.code, ())
+    overrides = context.service.state.snapshot.overrides(resource)
     return DescribedEntityResult(kind, name, 0, [ConfigEntry(*each) for each in sorted(overrides.items())])

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from kconf.configdef.catalog import kafka_43
 from kconf.errors import ApiError, ErrorCode
-from kconf.model.resource import ResourceType
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import Plan
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource, ResourceType, Topic
+from kconf.model.snapshot import topic_to_json
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
+from kconf.protocol.messages.describe_config import DescribeConfigRequest, DescribedEntity
+from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
 from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from kconf.server.api import describe_configs_at, kip21
 from kconf.server.api.unknown_state import guarded
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.service.service import Service
 from kconf.store.base import UnknownParts
+from kconf.store.memory import MemoryStore
 
 LIST = 74
 
@@ -37,3 +51,35 @@ def test_a_list_of_configs_fails_only_if_it_would_contain_unknown_resources() ->
     assert listed(ResourceType.GROUP, [2]) is None
     assert listed(ResourceType.GROUP, [], version=0) is None
     assert listed(ResourceType.CLIENT_METRICS, [], version=0) == ErrorCode.SECURITY_DISABLED
+
+
+def test_quotas_and_configs_that_are_unknown_are_not_described_as_empty() -> None:
+    """Also by the extensions of kconf, and in the past."""
+    denied = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
+    topic, client = Resource.topic("orders"), QuotaEntity.of({"client-id": "app"}).resource
+    ada = RequestContext("User:ada")
+
+    async def scene() -> None:
+        store = MemoryStore()
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        context = ServerContext.over(service, lambda: 0.0)
+        call = ApiRequest(0, ada, "gateway", 9092)
+        created = Change(ChangeKind.TOPIC, topic, "", None, topic_to_json(Topic("orders", uuid4(), ((1,),))), "create")
+        await service.submit(lambda *_: Plan(None, [created]), ada)
+        store.unknown = UnknownParts({ResourceType.QUOTA: denied}, {topic: denied})
+        described = kip21.handle_describe(
+            context, DescribeConfigRequest([DescribedEntity("topic", "orders"), DescribedEntity("client", "app")]), call
+        )
+        assert [(each.error_code, each.config_entries) for each in described.entities] == [(31, ())] * 2
+        entity = AlteredEntity("client", "app", [AddedConfigEntry("producer_byte_rate", "1")], [])
+        altered = await kip21.handle_alter(context, AlterConfigRequest([entity]), call)
+        assert [each.error_code for each in altered.entities] == [31]
+        past = await describe_configs_at.handle(
+            context, DescribeConfigsAtRequest(1, -1, [ResourceAt(*topic), ResourceAt(*client)]), call
+        )
+        assert [(each.error_code, each.error_message, each.overrides) for each in past.results] == [(31, "no", ())] * 2
+        await context.feed.close()
+        await service.stop()
+
+    asyncio.run(scene())
