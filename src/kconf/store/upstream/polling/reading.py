@@ -162,7 +162,9 @@ class StateReader:
 
     def some(self, node: int, resources: Collection[Resource]) -> Reading:
         """Read these resources only. No cluster has those whose names are too long for a request."""
-        too_long = {each: _TOO_LONG for each in resources if len(each.name.encode()) > _LONGEST}
+        too_long = {
+            each: _TOO_LONG for each in resources if any(len(text.encode()) > _LONGEST for text in _texts(each))
+        }
         resources = [each for each in resources if each not in too_long]
         topics = [each.name for each in resources if each.type is ResourceType.TOPIC]
         reading = self.topics(node, topics, {}) if topics else Reading({}, {}, {})
@@ -300,6 +302,17 @@ def is_unreachable(error: KconfError) -> bool:
 def concerns_broker(error: KconfError) -> bool:
     """Whether a broker did not respond, or in a way that cannot be read, so that other requests would fail too."""
     return isinstance(error, _UNREADABLE)
+
+
+def _texts(resource: Resource) -> Iterable[str]:
+    """The names in a request about a resource. The name of a quota or an ACL consists of several texts."""
+    match resource.type:
+        case ResourceType.QUOTA:
+            return [name for _, name in QuotaEntity.from_resource(resource).parts if name is not None]
+        case ResourceType.ACL:
+            return [ResourcePattern.of(resource).name]
+        case _:
+            return [resource.name]
 
 
 def _exactly(pattern: ResourcePattern) -> AclFilter:

@@ -302,3 +302,15 @@ def test_names_that_no_request_can_contain_are_refused_and_the_others_are_read(
     assert {each: failure.code for each, failure in found.refused.items()} == dict.fromkeys(
         too_long, ErrorCode.INVALID_REQUEST
     )
+
+
+def test_a_quota_of_two_long_names_is_read(script: Scripted, reader: StateReader) -> None:
+    """Each name fits into a request. Otherwise, a change of this quota would wait for it in vain, and others too."""
+    long = QuotaEntity.of({"user": "u" * 20_000, "client-id": "c" * 20_000})
+    too_long = QuotaEntity.of({"user": "u" * 40_000})
+    script.quotas = {long: {"request_percentage": 50.0}}
+
+    found = reader.some(1, [long.resource, too_long.resource])
+
+    assert found.configs == {long.resource: {"request_percentage": "50.0"}}
+    assert found.refused.keys() == {too_long.resource}
