@@ -84,7 +84,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_oidc(parser)
     add(
-        "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
+        "--log-level",
+        metavar="LEVEL",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARN", "ERROR"),
+        help="minimum level of messages that are logged (default: INFO)",
     )
     parser.set_defaults(run=run)
 

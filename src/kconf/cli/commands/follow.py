@@ -52,7 +52,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
-        "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
+        "--log-level",
+        metavar="LEVEL",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARN", "ERROR"),
+        help="minimum level of messages that are logged (default: INFO)",
     )
     add_target(parser)
     add_controllers(parser)

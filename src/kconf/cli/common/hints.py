@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kconf.cli.output.result import Item
 
-NO_CLUSTER = "no cluster given; pass -b HOST:PORT, or save it with `kconf context add`"
+NO_CLUSTER = "no cluster given; pass -b HOST:PORT, or add a context with `kconf context add`"
 
 
 TOPICS = "list topics with `kconf topic list`"

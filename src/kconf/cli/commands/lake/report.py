@@ -107,7 +107,7 @@ def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[ReportSection]:
         return [ReportSection("Changes over time", f"No changes. {when}")]
     return [
         ReportSection("Changes over time", when, over_days(span, series, "changes"), _numbered(names)),
-        ReportSection("Changes by author", "Same period.", beside_names(_bars(by_whom), _ONE, "changes")),
+        ReportSection("Changes by author", "In the same period.", beside_names(_bars(by_whom), _ONE, "changes")),
     ]
 
 
@@ -166,7 +166,7 @@ def _findings(rows: Sequence[Row], has_policy: bool) -> ReportSection:
 
 def _flapping(rows: Sequence[Row]) -> ReportSection:
     if not rows:
-        return ReportSection("Flapping keys", "No key was changed and changed back.")
+        return ReportSection("Flapping keys", "No key was changed and later changed back.")
     ordered = sorted(rows, key=lambda row: -row["count"])[:_ROWS]
     headings = ("Cluster", "Resource", "Key", "Reverted", "Last", "By")
     listed = [

@@ -175,7 +175,7 @@ def _tables(request: PageRequest, report: LakeReport) -> list[ReportTable]:
                 "Last": _time("last"),
                 "By": _text("principal"),
             },
-            ("No key was changed and changed back.", ""),
+            ("No key was changed and later changed back.", ""),
         ),
         make.table(
             "Journal integrity",
