@@ -86,7 +86,10 @@ def paired_with_a_later_type(arguments: Arguments) -> str | None:
     given = entities(arguments)
     for number, (of_type, of_name) in enumerate(zip(types, names, strict=False)):
         if of_type > of_name:
-            return f"the name {given.names[number]!r} is assigned to {given.types[number]}, which comes after it"
+            return f"the name {given.names[number]!r} is assigned to {given.types[number]}, a type given after the name"
     if len(names) < len(types):
-        return f"the name {given.names[-1]!r} is assigned to {given.types[len(names) - 1]}, not to {given.types[-1]}"
+        assigned = (
+            f"the name {given.names[-1]!r} is assigned to {given.types[len(names) - 1]}, not to {given.types[-1]}"
+        )
+        return f"{assigned}: names are assigned to types in order"
     return None

@@ -71,11 +71,9 @@ def _value(key: str, text: str, strict: bool) -> str:
     outer = text.strip(_TRIMMED)
     inner = outer[1:-1] if outer[:1] == "[" and outer[-1:] == "]" else outer
     if "[" in inner or "]" in inner:
-        raise InvalidArguments(f"The value of {key} contains brackets, which would be lost: use --add-config-file")
+        raise InvalidArguments(f"--add-config would remove the brackets in the value of {key}: use --add-config-file")
     if inner != plain and _looks_sensitive(key):
-        raise InvalidArguments(
-            f"The value of {key} starts or ends with spaces, which would be lost: use --add-config-file"
-        )
+        raise InvalidArguments(f"--add-config would remove the spaces around the value of {key}: use --add-config-file")
     return plain
 
 
