@@ -25,6 +25,7 @@ from kconf.server.upstream.client import _SendRequest as Ask
 from lab.broker import KafkaBroker
 from tests.cli.commands.scenarios import until
 from tests.conformance.test_gateway import AUTHORIZER, KEY, begin, gateway, setting
+from tests.conformance.test_gateway_crash import intents
 
 SCRAM = "SCRAM-SHA-512"
 RIGHTS = {
@@ -138,6 +139,29 @@ def test_changes_are_made_as_the_user_and_with_its_acls(secured: KafkaBroker, tm
         values = direct.describe_configs([orders, payments])
         assert [values[each][KEY].value for each in (orders, payments)] == ["11", "11"]
         assert direct.describe_client_quotas()[quota] == {"producer_byte_rate": 5.0}
+
+
+def test_a_user_with_an_exceeded_quota_gets_the_error_of_the_cluster_at_once(
+    secured: KafkaBroker, tmp_path: Path
+) -> None:
+    """The broker does not read the connection of this user for a minute, and changes of others would wait too."""
+    entity, store = QuotaEntity.of({"user": "alice"}), tmp_path / "gw.db"
+    with SyncAdminClient(secured.bootstrap) as direct:
+        rights = [one for name in ("many", "more") for one in allow("alice", AclType.TOPIC, name, Operation.CREATE)]
+        direct.create_acls(rights).raise_for_failures()
+        direct.alter_client_quotas({entity: {"controller_mutation_rate": 1.0}}).raise_for_failures()
+    with (
+        SyncAdminClient(secured.address("SASL"), sasl=Scram("alice", "alice", SCRAM)) as directly,
+        gateway(secured, store, *options(secured, tmp_path), listen=False) as (address, _),
+        SyncAdminClient(address, sasl=Scram("alice", "alice", SCRAM), timeout=10.0) as alice,
+    ):
+        directly.create_topics([NewTopic("many", 60, 1)]).raise_for_failures()
+        for _ in range(2):
+            with pytest.raises(KafkaError, match="quota of this account is exceeded"):
+                alice.create_topics([NewTopic("more", 1, 1)]).raise_for_failures()
+        assert set(intents(store).values()) == {"refused"}
+    with SyncAdminClient(secured.bootstrap) as direct:
+        direct.alter_client_quotas({entity: {"controller_mutation_rate": None}}).raise_for_failures()
 
 
 def test_in_front_of_another_authorizer_the_cluster_decides_about_changes_too(tmp_path: Path) -> None:

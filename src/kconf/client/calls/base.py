@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
@@ -78,6 +79,9 @@ class Call(ABC, Generic[K, V, T]):
 
     With `forwarded`, a gateway sends the changes of its clients: all items for a node are in one request, which the
     controller writes as a whole. If requests to several nodes fail in different ways, each item gets its own error.
+
+    If a quota is exceeded, a call waits for `longest_throttle` seconds at most. Otherwise, it fails at once with
+    ThrottlingQuotaExceeded, and is not sent: a broker does not read a connection that it throttles.
     """
 
     name: ClassVar[str]
@@ -89,6 +93,7 @@ class Call(ABC, Generic[K, V, T]):
     batch_factor: int = 1  # multiplies the batch size of the settings
     node: int | None = None
     forwarded: bool = False
+    longest_throttle: float = inf
 
     def __init__(self, items: Iterable[K]) -> None:
         self.items: Sequence[K] = tuple(items)

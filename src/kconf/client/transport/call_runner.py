@@ -222,6 +222,8 @@ class _CallRunner(Generic[K, V, T]):
 
         Returns False if the attempts or the time are exhausted.
         """
+        if self.throttle > self.call.longest_throttle:
+            return False
         retries, bootstrap = self.cluster.settings.retries, self.cluster.settings.bootstrap.addresses
         reached = self.cluster.reached
         self.attempts += 1

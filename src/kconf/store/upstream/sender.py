@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from kconf.model.alteration import RequestedChange
 
 _AT_ONCE: Final = 8  # users at the same time
+_LONGEST_THROTTLE: Final = 2.0
+"""Seconds for which changes of others wait because a user has exceeded a quota of the cluster. `request_percentage`
+throttles for a second at most."""
 
 
 class Sender:
@@ -60,6 +63,7 @@ class Sender:
         def transmit(call: Call[Any, Any, Results[Any, Any]]) -> Results[Any, Any]:
             if identities is None or not user:
                 return own._send(call, remaining(deadline))
+            call.longest_throttle = _LONGEST_THROTTLE
             return identities.call(user, lambda client: client._send(call, remaining(deadline)), deadline=deadline)
 
         return transmit
@@ -87,6 +91,7 @@ class DryRunSender:
             principal = pending.caller.principal
             if self._identities is None or not principal:
                 return self._send(call, deadline)
+            call.longest_throttle = _LONGEST_THROTTLE
             return self._identities.call(
                 principal,
                 lambda client: client._send(call, remaining(deadline)),

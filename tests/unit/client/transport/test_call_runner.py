@@ -220,6 +220,19 @@ def test_a_request_refused_by_a_mutation_quota_is_repeated_after_the_throttle_ti
     assert world.pauses == [2.5]
 
 
+def test_a_call_does_not_wait_longer_for_a_mutation_quota_than_it_may() -> None:
+    def throttled(request: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+
+    world = World(in_turn(throttled, fine))
+    call = CreateTopics(["t"], timeout_ms=1)
+    call.longest_throttle = 2.0
+
+    with pytest.raises(ThrottlingQuotaExceeded):
+        world.run(call)
+    assert world.pauses == []
+
+
 def test_a_request_that_stays_throttled_fails_at_the_deadline() -> None:
     def throttled(request: NodeRequest) -> Reply:
         return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)

@@ -11,7 +11,7 @@ from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.failures import reason
 from kconf.client.transport.requests import NodeRequest, Reply, no_response, not_sent_in_time
 from kconf.client.transport.selector.connection import SyncNodeConnection
-from kconf.errors import ConnectionFailed, KconfError, ProtocolError
+from kconf.errors import ConnectionFailed, KconfError, ProtocolError, ThrottlingQuotaExceeded
 
 
 class SelectorBatch:
@@ -29,7 +29,16 @@ class SelectorBatch:
 
     def add(self, address: Address, connection: SyncNodeConnection) -> None:
         self._connections[address] = connection
-        self._last_response[address] = time.monotonic()
+        self._last_response[address] = now = time.monotonic()
+        self._refuse_throttled(self._queues[address], connection.throttled_until - now)
+
+    def _refuse_throttled(self, queue: deque[int], seconds: float) -> None:
+        """Fail the requests that may not wait until their connection is no longer throttled."""
+        for index in [each for each in queue if self._requests[each].call.longest_throttle < seconds]:
+            queue.remove(index)
+            self._replies[index] = ThrottlingQuotaExceeded(
+                f"a quota of this account is exceeded; try again in {seconds:.0f} s"
+            )
 
     def replies(self) -> list[Reply]:
         return [self._replies[index] for index in range(len(self._requests))]
