@@ -52,7 +52,7 @@ def flush(options: argparse.Namespace) -> int:
             os.kill(pid, signal.SIGUSR1)
             _wait_for(request, pid)
         except OSError as error:
-            raise StoreError(f"cannot signal process {pid} to archive: {error.strerror}") from None
+            raise StoreError(f"cannot ask process {pid} to archive its changes: {error.strerror}") from None
         finally:
             with suppress(OSError):
                 request.unlink()

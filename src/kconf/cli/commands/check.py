@@ -49,7 +49,8 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
 
     cluster = with_controllers(target(options), options)
     found = check_cluster(cluster)
-    result.columns = [ResultColumn(each) for each in ("finding", "resource", "key", "detail", "cure")]
+    result.columns = [ResultColumn(each) for each in ("finding", "resource", "key", "detail")]
+    result.columns.append(ResultColumn("cure", "FIX"))
     result.facts.update(context=cluster.name)
     for each in found.findings:
         result.add(finding=each.kind, resource=str(each.resource), key=each.key, detail=each.detail, cure=each.cure)
