@@ -10,9 +10,9 @@ An ACL is stored as a key of its pattern (`Resource` of type ACL), so that journ
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from kconf.errors import ApiError, InvalidRequest, KafkaError
@@ -117,14 +117,39 @@ def same_host(text: str) -> str:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
+def host_at_kafka(text: str) -> str:
+    """The same for an ACL that brokers evaluate too: they compare the text with the address as Java writes it.
+
+    Empty if no address is written so.
+    """
+    if ":" not in text:
+        return text
+    address = same_host(text)
+    return address if _as_java(address) == text else ""
+
+
+def _as_java(address: str) -> str | None:
+    """An IPv6 address as Java writes it: eight numbers without leading zeros. None for other texts."""
+    number, percent, scope = address.partition("%")
+    try:
+        groups = IPv6Address(number).exploded.split(":")
+    except ValueError:
+        return None
+    return ":".join(f"{int(each, 16):x}" for each in groups) + percent + scope
+
+
 _ByPrincipal = dict[str, list[_Entry]]
 
 
 class AclIndex:
-    """All ACLs, indexed by resource pattern. A change of a pattern replaces all of its ACLs."""
+    """All ACLs, indexed by resource pattern. A change of a pattern replaces all of its ACLs.
 
-    def __init__(self, snapshot: Snapshot = Snapshot.EMPTY) -> None:
+    `host_of` converts the host of an ACL to the canonical form of a client's address.
+    """
+
+    def __init__(self, snapshot: Snapshot = Snapshot.EMPTY, *, host_of: Callable[[str], str] = same_host) -> None:
         self.version = 0  # incremented by every change
+        self._host_of = host_of
         self._literal: dict[int, dict[str, _ByPrincipal]] = {}  # type → name
         self._prefixed: dict[int, dict[int, dict[str, _ByPrincipal]]] = {}  # type → length of the prefix → prefix
         for resource, overrides in snapshot.configs.items():
@@ -141,7 +166,7 @@ class AclIndex:
         else:
             place = self._literal.setdefault(kind, {})
         if overrides:
-            place[name] = _by_principal(overrides)
+            place[name] = _by_principal(overrides, self._host_of)
         else:
             place.pop(name, None)
             if pattern == PatternType.PREFIXED and not place:
@@ -167,11 +192,11 @@ class AclIndex:
         return found
 
 
-def _by_principal(overrides: Overrides) -> _ByPrincipal:
+def _by_principal(overrides: Overrides, host_of: Callable[[str], str]) -> _ByPrincipal:
     entries: _ByPrincipal = {}
     for key in overrides:
         principal, host, operation, permission = json.loads(key)
-        entries.setdefault(principal, []).append(_Entry(same_host(host), operation, permission))
+        entries.setdefault(principal, []).append(_Entry(host_of(host), operation, permission))
     return entries
 
 

@@ -20,7 +20,7 @@ from kconf.configdef.server_settings import (
     principals,
     text_setting,
 )
-from kconf.engine.access.acls import AclIndex, Authorizer
+from kconf.engine.access.acls import AclIndex, Authorizer, host_at_kafka, same_host
 from kconf.errors import ConfigurationError, ErrorCode
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import Revision
@@ -69,7 +69,8 @@ def authorizer_of(service: Service, own: AclIndex | None = None) -> Authorizer |
         return _authorizer(own, static)
     if not static.get(AUTHORIZER, "").strip():
         return None
-    index = AclIndex(service.state.snapshot)
+    is_gateway = service.store.brokers_static is not None
+    index = AclIndex(service.state.snapshot, host_of=host_at_kafka if is_gateway else same_host)
 
     def on_commit(revisions: Sequence[Revision]) -> None:
         touched = {

@@ -10,6 +10,7 @@ from kconf.engine.access.acls import (
     AclIndex,
     Authorizer,
     bindings,
+    host_at_kafka,
     key_of,
     matches,
     pattern_of,
@@ -89,6 +90,23 @@ def test_a_prefix_covers_names_that_begin_with_it() -> None:
 def test_an_acl_for_another_host_does_not_apply() -> None:
     assert may(Operation.READ, acl(Operation.READ, host="10.0.0.1"))
     assert not may(Operation.READ, acl(Operation.READ, host="10.0.0.2"))
+
+
+@pytest.mark.parametrize(
+    ("written", "client", "at_kafka"),
+    [
+        ("10.0.0.1", "10.0.0.1", True),
+        ("0:0:0:0:0:0:0:1", "::1", True),
+        ("fd00:0:0:0:0:0:0:ab%eth0", "fd00::ab%eth0", True),
+        ("::1", "::1", False),
+        ("FD00:0:0:0:0:0:0:AB", "fd00::ab", False),
+        ("::ffff:10.0.0.1", "10.0.0.1", False),
+        ("not:an:address", "::1", False),
+    ],
+)
+def test_kafka_compares_hosts_with_addresses_as_java_writes_them(written: str, client: str, at_kafka: bool) -> None:
+    index = AclIndex(kept(acl(Operation.READ, host=written)), host_of=host_at_kafka)
+    assert Authorizer(index).allows(ALICE, client, Operation.READ, AclType.TOPIC, "orders") is at_kafka
 
 
 def test_a_star_matches_every_user_and_every_name() -> None:
