@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import ssl
+import unicodedata
 from typing import Any, Final, NamedTuple
 
 from pyasn1.codec.der.decoder import decode
@@ -35,13 +36,18 @@ _UTF8, _PRINTABLE, _T61, _IA5, _GENERAL, _BMP = 0x0C, 0x13, 0x14, 0x16, 0x1B, 0x
 _TEXT_TAGS: Final = frozenset([_UTF8, _PRINTABLE, _T61, _IA5, _GENERAL, _BMP])
 _SPECIAL: Final = ',=+<>#;"\\'
 _BLANKS: Final = " \r"  # escaped at both ends
+_CONTROLS: Final = "".join(map(chr, range(0x21)))  # what Java's trim() removes
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+
+
+Canonical = tuple[tuple[tuple[str, str], ...], ...]
 
 
 class Identity(NamedTuple):
     """The names that must not change when a certificate is replaced, unless the settings allow it."""
 
     subject: str
+    canonical: Canonical
     alternatives: frozenset[bytes]
 
     @classmethod
@@ -52,7 +58,7 @@ class Identity(NamedTuple):
             return None
         try:
             der = ssl.PEM_cert_to_DER_cert(found[0])
-            return cls(subject_of(der), alternatives_of(der))
+            return cls(subject_of(der), canonical_subject_of(der), alternatives_of(der))
         except ValueError as error:
             raise ConfigurationError(str(error)) from None
 
@@ -61,6 +67,12 @@ def subject_of(certificate: bytes) -> str:
     """The subject of a DER certificate, as Java's X500Principal.getName() writes it. Raises ValueError if not DER."""
     names = _signed_part(certificate)["subject"]["rdnSequence"]
     return ",".join(reversed(["+".join(map(_attribute, each)) for each in names]))
+
+
+def canonical_subject_of(certificate: bytes) -> Canonical:
+    """The subject in a form that is equal if Java's X500Principal.equals() is true. Raises ValueError if not DER."""
+    names = _signed_part(certificate)["subject"]["rdnSequence"]
+    return tuple(tuple(sorted(map(_canonical, each))) for each in names)
 
 
 def alternatives_of(certificate: bytes) -> frozenset[bytes]:
@@ -91,8 +103,22 @@ def _attribute(attribute: Any) -> str:
     keyword, tag = _KEYWORDS.get(oid), value[0]
     if keyword is None or tag not in _TEXT_TAGS:
         return f"{keyword or oid}=#{value.hex()}"
-    content = _decoded(value, OctetString().subtype(implicitTag=Tag(tagClassUniversal, tagFormatSimple, tag)))
-    return f"{keyword}={_escaped(bytes(content).decode('utf-8', 'replace'))}"  # Java reads every type as UTF-8
+    return f"{keyword}={_escaped(_text(value))}"
+
+
+def _canonical(attribute: Any) -> tuple[str, str]:
+    oid, value = str(attribute["type"]), bytes(attribute["value"])
+    if oid not in _KEYWORDS or value[0] not in (_UTF8, _PRINTABLE):
+        return oid, f"#{value.hex()}"
+    text = re.sub(r'^#|[,+<>;"\\]', r"\\\g<0>", _text(value))  # escaped first: a # counts only at the beginning
+    text = re.sub(" +", " ", text).strip(_CONTROLS)
+    return oid, unicodedata.normalize("NFKD", text.upper().lower())
+
+
+def _text(value: bytes) -> str:
+    """Java reads every type of string as UTF-8."""
+    content = _decoded(value, OctetString().subtype(implicitTag=Tag(tagClassUniversal, tagFormatSimple, value[0])))
+    return bytes(content).decode("utf-8", "replace")
 
 
 def _escaped(text: str) -> str:

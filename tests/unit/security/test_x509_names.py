@@ -7,7 +7,7 @@ import ssl
 import pytest
 
 from kconf.errors import ConfigurationError
-from kconf.security.x509_names import Identity, alternatives_of, subject_of
+from kconf.security.x509_names import Identity, alternatives_of, canonical_subject_of, subject_of
 from tests.support.certificates_in_der import Attribute, name, tlv, unsigned
 
 CN, C, O, OU = "2.5.4.3", "2.5.4.6", "2.5.4.10", "2.5.4.11"  # noqa: E741 – as X.500 calls them
@@ -51,6 +51,29 @@ def test_a_subject_is_written_as_java_writes_it(rdns: list[list[Attribute]], exp
     assert subject_of(unsigned(name(rdns))) == expected
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ([[(CN, UTF8, b"broker")]], [[(CN, PRINTABLE, b" BROKER ")]], True),
+        ([[(CN, UTF8, b"a  b")]], [[(CN, UTF8, b"a b")]], True),
+        ([[(CN, UTF8, b"a\tb")]], [[(CN, UTF8, b"a b")]], False),
+        ([[(CN, UTF8, "straße".encode())]], [[(CN, UTF8, b"STRASSE")]], True),
+        ([[(CN, UTF8, "\N{LATIN SMALL LIGATURE FI}".encode())]], [[(CN, UTF8, b"fi")]], True),
+        ([[(CN, UTF8, b"#a")]], [[(CN, UTF8, b" #a")]], False),
+        ([[(CN, UTF8, b"a,b")]], [[(CN, UTF8, b"A,B")]], True),
+        ([[(CN, IA5, b"broker")]], [[(CN, IA5, b"BROKER")]], False),
+        ([[(SERIAL_NUMBER, PRINTABLE, b"a")]], [[(SERIAL_NUMBER, PRINTABLE, b"A")]], False),
+        ([[(CN, UTF8, b"m"), (O, UTF8, b"o")]], [[(O, UTF8, b"O"), (CN, UTF8, b"M")]], True),
+        ([[(CN, UTF8, b"m")], [(O, UTF8, b"o")]], [[(O, UTF8, b"o")], [(CN, UTF8, b"m")]], False),
+    ],
+)
+def test_subjects_are_equal_if_java_finds_them_equal(
+    one: list[list[Attribute]], other: list[list[Attribute]], equal: bool
+) -> None:
+    found = [canonical_subject_of(unsigned(name(each))) for each in (one, other)]
+    assert (found[0] == found[1]) is equal
+
+
 def test_a_certificate_that_is_not_der_has_no_names() -> None:
     common_name = name([[(CN, UTF8, b"alice")]])
     indefinite = b"\x30\x80" + common_name[2:] + b"\0\0"  # OpenSSL accepts this
@@ -81,5 +104,5 @@ def test_the_identity_comes_from_the_first_certificate_of_a_chain() -> None:
     first, second = (unsigned(name([[(CN, UTF8, each)]])) for each in (b"broker", b"ca"))
     chain = ssl.DER_cert_to_PEM_cert(first) + ssl.DER_cert_to_PEM_cert(second)
 
-    assert Identity.of(chain) == ("CN=broker", frozenset())
+    assert Identity.of(chain) == ("CN=broker", canonical_subject_of(first), frozenset())
     assert Identity.of(chain.replace("BEGIN CERTIFICATE", "BEGIN TRUSTED CERTIFICATE")) is None

@@ -108,7 +108,7 @@ def check_same_identity(old: Identity | None, new: Identity | None, listener: st
     def allowed(what: str) -> bool:
         return given.get(f"ssl.allow.{what}.changes", "false").strip().lower() == "true"
 
-    if new.subject != old.subject and not allowed("dn"):
+    if new.canonical != old.canonical and not allowed("dn"):
         raise ConfigurationError(
             f"listener {listener}: the new certificate is for {new.subject}, the old one for {old.subject}; set "
             "ssl.allow.dn.changes=true to allow this"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
 from kconf.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
@@ -58,7 +59,7 @@ def auto_create(draw: Draw) -> Iterator[Ask]:
         request = MetadataRequest([MetadataRequestTopic(name=each) for each in wanted], True)
         yield draw.ask("Metadata", request, version, moving=True)
     yield draw.ask("Metadata", MetadataRequest([MetadataRequestTopic(name=name)], True), 12, moving=True)
-    yield draw.describe((2, name))
+    yield replace(draw.describe((2, name)), moving=True)
     yield draw.delete(name)
 
 
