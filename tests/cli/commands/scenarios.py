@@ -166,8 +166,8 @@ def a_risk_is_taken_only_by_its_name(people: People) -> None:
 
     default = people.items("set broker:default min.insync.replicas=2 log.cleanup.policy=compact --dry-run")
     by_key = {each["key"]: {risk["name"]: risk["why"] for risk in each["risks"]} for each in default}
-    assert " it: " in by_key["min.insync.replicas"]["min-insync-replicas"]
-    assert " it: " in by_key["log.cleanup.policy"]["compaction"]
+    assert " the value: " in by_key["min.insync.replicas"]["min-insync-replicas"]
+    assert " the value: " in by_key["log.cleanup.policy"]["compaction"]
     (shut,) = people.items("set broker:default max.connections.per.ip.overrides=localhost:0 --dry-run")
     assert [each["name"] for each in shut["risks"]] == ["lockout"]
     new = f"topic create {name}.new --partitions 1 --replication-factor 1 --config min.insync.replicas=2"
