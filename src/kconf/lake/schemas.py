@@ -118,8 +118,8 @@ QUARANTINE: Final = Table(
 FILES: Final = Table(
     "bronze",
     "files",
-    "A file of an archive, of snapshots or of a metadata log, as a run found it. The row of a file with the highest"
-    " round is the valid one.",
+    "A file of an archive, of snapshots or of a metadata log, as a run found it. Of the rows of one file, the one"
+    " with the highest round is valid.",
     _columns("""
         source    string     `archive`, `snapshots` or `metadata-log`
         file      string     its path

@@ -107,7 +107,9 @@ def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
         result.notes.append(f"No differences: {cluster.name} matches the files.")
     if options.out is not None:
         if result.failed:
-            raise PlanRejected(f"did not write {options.out}: some of these changes cannot be made")
+            raise PlanRejected(
+                f"did not write {options.out}: some of these changes cannot be made, or some resources cannot be read"
+            )
         from kconf.operations.declarative.plan_file import write_plan
 
         write_plan(options.out, plan, cluster.name)
