@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import confluent_kafka
+import confluent_kafka.admin
 
 MESSAGES = 5  # per topic
 
@@ -28,3 +29,9 @@ def consumed(bootstrap: str, group: str, topics: Sequence[str], **settings: Any)
         seen += 1
     consumer.commit(asynchronous=False)
     consumer.close()
+
+
+def forget(bootstrap: str, group: str) -> None:
+    """Delete a group, so that other tests do not see it."""
+    admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_consumer_groups([group])[group].result()

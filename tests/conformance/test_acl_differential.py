@@ -33,7 +33,7 @@ from tests.conformance.acl_questions import (
     drawn_acls,
     questions,
 )
-from tests.conformance.consumer_groups import consumed
+from tests.conformance.consumer_groups import consumed, forget
 from tests.conformance.differential.compare import tree
 from tests.conformance.differential.scenarios.data_plane import await_coordinators
 from tests.conformance.differential.side import Side as LabSide
@@ -185,6 +185,7 @@ def test_a_gateway_decides_as_its_cluster_does(kafka: KafkaBroker, sides: tuple[
                     if theirs != ours and not is_known and question.api not in NEVER_PASSED_ON:
                         differences.append((number, name, acls, question.api, question.fields, theirs, ours))
             _replace(direct, [])
+    forget(kafka.bootstrap, REAL)
     assert not differences, "\n".join(map(str, differences))
     assert min(asked[each] for each in WHOLE) >= GATEWAY_ROUNDS
 

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 from uuid import uuid4
 
@@ -132,7 +133,7 @@ def _as_json(value: Any) -> Any:
         return [_as_json(each) for each in value]
     if hasattr(value, "FIELDS"):
         return {_camel(each.name): _as_json(getattr(value, each.name)) for each in value.FIELDS}
-    return value
+    return "Infinity" if value == inf else value
 
 
 def _camel(name: str) -> str:
