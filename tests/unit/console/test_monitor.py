@@ -70,9 +70,8 @@ def test_a_slow_subscriber_loses_the_oldest_events_and_is_notified() -> None:
     assert asyncio.run(scenario()) == [True, False]
 
 
-def test_a_change_on_a_polled_cluster_is_read_again_before_the_next_page(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("feed", [Feed.POLLED, Feed.LOG, Feed.LIVE])
+def test_a_change_is_read_again_before_the_next_page(monkeypatch: pytest.MonkeyPatch, feed: Feed) -> None:
     asked: list[Resource] = []
 
     async def read(_: object, before: ClusterSnapshot, resources: Collection[Resource]) -> ClusterSnapshot:
@@ -87,7 +86,7 @@ def test_a_change_on_a_polled_cluster_is_read_again_before_the_next_page(
 
     async def scenario() -> ClusterSnapshot:
         watched = ClusterMonitor(Target(Context("home", "127.0.0.1:1")), 30.0)
-        watched.snapshot = snapshot(topics({"orders": {"a": "1"}}), feed=Feed.POLLED, is_kconf=False, taken=7)
+        watched.snapshot = snapshot(topics({"orders": {"a": "1"}}), feed=feed, is_kconf=False, taken=7)
         watched._loop, watched._arrivals = asyncio.get_running_loop(), Arrivals()
         task = asyncio.create_task(watched._keep(None, watched._arrivals))  # type: ignore[arg-type]
         await asyncio.to_thread(watched.touch, [Resource.topic("orders")])

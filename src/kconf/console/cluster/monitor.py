@@ -64,10 +64,10 @@ class ClusterMonitor:
     def touch(self, resources: Collection[Resource]) -> None:
         """Request that resources changed by the console are read again, and wait for it. Called from other threads.
 
-        Does nothing for a cluster with a feed, because the feed contains the change.
+        A feed may contain the change only a moment later, and the next page would show the old values.
         """
         loop, arrivals = self._loop, self._arrivals
-        if self.snapshot.feed is Feed.POLLED and loop is not None and arrivals is not None:
+        if loop is not None and arrivals is not None:
             touch = Touch(resources)
             loop.call_soon_threadsafe(arrivals.put_nowait, touch)
             touch.done.wait(_TOUCH_TIMEOUT)
