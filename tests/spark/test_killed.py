@@ -48,7 +48,7 @@ def run_until(step: str, *words: object) -> int:
         return running.wait(timeout=280)
 
 
-STEPS = ("reading", "history", "topics", "the run")
+STEPS = ("reading", "writing history", "writing topics", "recording the run")
 
 
 @pytest.mark.faults
