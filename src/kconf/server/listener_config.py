@@ -107,13 +107,15 @@ def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
 
 
 @contextmanager
-def explain_bind_error(host: str, port: int) -> Iterator[None]:
-    """Convert a bind error to a ConfigurationError with the address and the reason."""
+def explain_bind_error(
+    host: str, port: int, if_in_use: str = "; choose another port, or 0 for a free one"
+) -> Iterator[None]:
+    """Convert a bind error to a ConfigurationError with the address, the reason, and advice if the port is in use."""
     try:
         yield
     except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
         why = getattr(error, "strerror", None) or error
-        advice = "; choose another port, or 0 for a free one" if getattr(error, "errno", None) == EADDRINUSE else ""
+        advice = if_in_use if getattr(error, "errno", None) == EADDRINUSE else ""
         raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
 

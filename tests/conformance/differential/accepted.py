@@ -83,21 +83,19 @@ def _repeated(found: Difference) -> bool:
 def is_silent_about_repeated(found: Difference, unknown: frozenset[int]) -> bool:
     """Kafka sends no results for repeated resources, kconf 42. For Kafka, unknown types are all the same type."""
 
-    def resource(each: Any) -> tuple[int, str]:
-        return 0 if each["resource_type"] in unknown else each["resource_type"], each["resource_name"]
+    def resource(kind: int, name: str) -> tuple[int, str]:
+        return 0 if kind in unknown else kind, name
 
-    requested = (
-        {"resource_type": each.resource_type, "resource_name": each.resource_name}
-        for each in getattr(found.ask.message, "resources", ())
-    )
-    repeated = {name for name, times in Counter(map(resource, requested)).items() if times > 1}
-    return (
-        found.ask.name == "AlterConfigs"
-        and bool(repeated)
-        and found.kafka in (Ending.SILENT.value, Ending.CLOSED.value)
-        and isinstance(found.kconf, dict)
-        and all(each["error_code"] == 42 for each in found.kconf["responses"] if resource(each) in repeated)
-    )
+    is_ended = found.kafka in (Ending.SILENT.value, Ending.CLOSED.value) and isinstance(found.kconf, dict)
+    if found.ask.name != "AlterConfigs" or not is_ended:
+        return False
+    times = Counter(resource(each.resource_type, each.resource_name) for each in found.ask.message.resources)
+    codes = {
+        each["error_code"]
+        for each in found.kconf["responses"]
+        if times[resource(each["resource_type"], each["resource_name"])] > 1
+    }
+    return codes == {42}
 
 
 class _Altered(NamedTuple):

@@ -16,8 +16,8 @@ from kconf.configdef.java.parsing import InvalidValue
 from kconf.configdef.server_settings import BROKER_PORTS, read_ports
 from kconf.errors import ConfigurationError
 from kconf.model.membership import ClusterMembers
-from kconf.server.listener_config import EndPoint, SocketAddress
-from kconf.server.network.listener import Listener, bind
+from kconf.server.listener_config import EndPoint, SocketAddress, explain_bind_error
+from kconf.server.network.listener import Listener, bind_address
 from kconf.server.upstream.addresses import BrokerAddresses
 
 log = getLogger(__name__)
@@ -48,11 +48,11 @@ class _Ports:
         port = self._found.get(node, 0) if self._is_free else self._port(node)
         address = SocketAddress(self.endpoint.address.host, port)
         try:
-            sockets = await bind(EndPoint(self.endpoint.name, self.endpoint.protocol, address))
+            with explain_bind_error(address.host or "*", port, if_in_use=""):
+                sockets = await bind_address(address)
         except ConfigurationError as error:
             self._found.pop(node, None)
-            reason = str(error).partition("; choose another port")[0]
-            raise ConfigurationError(f"broker {node} of listener {self.endpoint.name}: {reason}; {_ADVICE}") from None
+            raise ConfigurationError(f"broker {node} of listener {self.endpoint.name}: {error}; {_ADVICE}") from None
         if self._is_free:
             self._found[node] = int(sockets[0].getsockname()[1])
         return sockets

@@ -109,13 +109,13 @@ def bound_address(endpoint: EndPoint, sockets: Sequence[socket.socket]) -> Socke
 
 async def bind(endpoint: EndPoint) -> list[socket.socket]:
     """Bind the sockets of a listener, which do not listen yet. Raises ConfigurationError."""
-    host, port = endpoint.address
-    with explain_bind_error(host or "*", port):
-        return await _bind(host, port)
+    with explain_bind_error(endpoint.address.host or "*", endpoint.address.port):
+        return await bind_address(endpoint.address)
 
 
-async def _bind(host: str, port: int) -> list[socket.socket]:
+async def bind_address(wanted: SocketAddress) -> list[socket.socket]:
     """Bind one socket per address of the host. For port 0, all of them use the same free port."""
+    host, port = wanted
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
